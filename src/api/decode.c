@@ -1,0 +1,447 @@
+#include "api/decode.h"
+
+#include <sodium.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/units.h"
+
+#define FILES_MAX	1000
+#define ENV_MAX		1000
+#define ARGUMENTS_MAX	4000
+#define PATH_LEN_MAX	4095
+#define METADATA_MAX	(64 * 1024)
+#define DURATION_MAX_MS (INT64_C(365) * 24 * 3600 * 1000)
+
+/* ---- tables ---- */
+
+struct create_body {
+	const char *template_name, *name, *description, *user, *workdir, *project;
+	const cJSON *resources, *env, *files, *timeout, *metadata;
+};
+
+struct exec_body {
+	const cJSON *command, *env, *files, *timeout;
+	const char *cwd, *user, *input, *input_encoding, *encoding;
+};
+
+struct run_body {
+	struct create_body create;
+	struct exec_body exec;
+};
+
+#define AT(type, member) offsetof(struct type, member)
+
+#define CREATE_FIELDS(type, in)                                                                    \
+	{"template", JSON_STRING, AT(type, in template_name), JSON_NOT_EMPTY, 0, 128},             \
+		{"name", JSON_STRING, AT(type, in name), 0, 0, 63},                                \
+		{"description", JSON_STRING, AT(type, in description), 0, 0, 1024},                \
+		{"user", JSON_STRING, AT(type, in user), JSON_NOT_EMPTY, 0, 63},                   \
+		{"workdir", JSON_STRING, AT(type, in workdir), JSON_NOT_EMPTY, 0, PATH_LEN_MAX},   \
+		{"project", JSON_STRING, AT(type, in project), 0, 0, 128},                         \
+		{"resources", JSON_OBJECT, AT(type, in resources), 0, 0, 0},                       \
+		{"env", JSON_STRING_MAP, AT(type, in env), 0, 0, ENV_MAX},                         \
+		{"files", JSON_ARRAY, AT(type, in files), 0, 0, FILES_MAX},                        \
+		{"timeout", JSON_ANY, AT(type, in timeout), 0, 0, 0},                              \
+		{"metadata", JSON_OBJECT, AT(type, in metadata), 0, 0, 0},
+
+static const struct json_field create_fields[] = {CREATE_FIELDS(create_body, )};
+
+#define EXEC_ONLY_FIELDS(type, in)                                                                 \
+	{"command", JSON_ANY, AT(type, in command), JSON_REQUIRED, 0, 0},                          \
+		{"cwd", JSON_STRING, AT(type, in cwd), JSON_NOT_EMPTY, 0, PATH_LEN_MAX},           \
+		{"stdin", JSON_STRING, AT(type, in input), 0, 0, 32 << 20},                        \
+		{"stdinEncoding", JSON_STRING, AT(type, in input_encoding), 0, 0, 16},             \
+		{"encoding", JSON_STRING, AT(type, in encoding), 0, 0, 16},
+
+static const struct json_field exec_fields[] = {
+	EXEC_ONLY_FIELDS(exec_body, )
+	{"env", JSON_STRING_MAP, AT(exec_body, env), 0, 0, ENV_MAX},
+	{"files", JSON_ARRAY, AT(exec_body, files), 0, 0, FILES_MAX},
+	{"timeout", JSON_ANY, AT(exec_body, timeout), 0, 0, 0},
+	{"user", JSON_STRING, AT(exec_body, user), JSON_NOT_EMPTY, 0, 63},
+};
+
+/* A run's env, files and user are its sandbox's. */
+static const struct json_field run_fields[] = {
+	CREATE_FIELDS(run_body, create.)
+	EXEC_ONLY_FIELDS(run_body, exec.)
+};
+
+static const struct json_field resource_fields[] = {
+	{"memory", JSON_SIZE, AT(resources, memory), 0, 16 << 20, INT64_C(1) << 46},
+	{"cpu", JSON_CPU, AT(resources, cpu), 0, 10, 1024000},
+	{"pids", JSON_INTEGER, AT(resources, pids), 0, 2, 1 << 22},
+	{"openFiles", JSON_INTEGER, AT(resources, open_files), 0, 16, 1 << 20},
+};
+
+struct timeouts {
+	int64_t idle, execution;
+};
+
+static const struct json_field timeout_fields[] = {
+	{"idle", JSON_DURATION, AT(timeouts, idle), 0, 0, DURATION_MAX_MS},
+	{"execution", JSON_DURATION, AT(timeouts, execution), 0, 0, DURATION_MAX_MS},
+};
+
+struct file_body {
+	const char *path, *content, *encoding, *mode;
+};
+
+static const struct json_field file_fields[] = {
+	{"path", JSON_STRING, AT(file_body, path), JSON_REQUIRED | JSON_NOT_EMPTY, 0, PATH_LEN_MAX},
+	{"content", JSON_STRING, AT(file_body, content), JSON_REQUIRED, 0, 32 << 20},
+	{"encoding", JSON_STRING, AT(file_body, encoding), 0, 0, 16},
+	{"mode", JSON_STRING, AT(file_body, mode), 0, 0, 5},
+};
+
+/* ---- memory ---- */
+
+struct scratch_block {
+	struct scratch_block *next;
+	max_align_t data[];
+};
+
+void *scratch_alloc(struct scratch *s, size_t size)
+{
+	struct scratch_block *block = calloc(1, sizeof *block + size);
+	if (!block)
+		abort();
+	block->next = s->blocks;
+	s->blocks = block;
+	return block->data;
+}
+
+void scratch_finish(struct scratch *s)
+{
+	while (s->blocks) {
+		struct scratch_block *block = s->blocks;
+		s->blocks = block->next;
+		free(block);
+	}
+}
+
+/* ---- single values ---- */
+
+int decode_encoding(const char *text, const char *field, bool *base64, struct error *e)
+{
+	*base64 = text && strcmp(text, "base64") == 0;
+	if (text && !*base64 && strcmp(text, "utf8") != 0)
+		return error_set_field(
+			e, ERROR_INVALID_FIELD, field, "\"%s\" must be \"utf8\" or \"base64\"", field);
+	return 0;
+}
+
+/* Bytes as they were meant; text is used as it is. */
+static int decode_bytes(const char *text, bool base64, const char *field, struct scratch *memory,
+	const char **bytes, size_t *len, struct error *e)
+{
+	*bytes = text;
+	*len = strlen(text);
+	if (!base64)
+		return 0;
+	unsigned char *decoded = scratch_alloc(memory, *len + 1);
+	const char *end = NULL;
+	if (sodium_base642bin(decoded, *len + 1, text, *len, "\r\n", len, &end,
+		    sodium_base64_VARIANT_ORIGINAL) != 0 ||
+		*end)
+		return error_set_field(
+			e, ERROR_INVALID_FIELD, field, "\"%s\" is not valid base64", field);
+	*bytes = (const char *)decoded;
+	return 0;
+}
+
+static bool has_parent_step(const char *path)
+{
+	for (const char *p = path; p; p = strchr(p, '/')) {
+		p += *p == '/';
+		if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+static int check_path(const char *path, const char *field, bool absolute, struct error *e)
+{
+	if (has_parent_step(path))
+		return error_set_field(
+			e, ERROR_INVALID_FIELD, field, "\"%s\" must not contain '..'", field);
+	if (absolute && path[0] != '/')
+		return error_set_field(
+			e, ERROR_INVALID_FIELD, field, "\"%s\" must be an absolute path", field);
+	return 0;
+}
+
+static int check_name(const char *name, struct error *e)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+	if (!name || !name[0])
+		return 0;
+	if (strspn(name, allowed) != strlen(name) || strchr("-_.", name[0]))
+		return error_set_field(e, ERROR_INVALID_FIELD, "name",
+			"\"name\" may have letters, digits, '-', '_' and '.', and must not begin with a sign");
+	return 0;
+}
+
+static int check_user(const char *user, struct error *e)
+{
+	if (!user || strcspn(user, ":/\n\r\t ") == strlen(user))
+		return 0;
+	return error_set_field(
+		e, ERROR_INVALID_FIELD, "user", "\"user\" must be the name or number of a user");
+}
+
+static int decode_mode(const char *text, const char *field, unsigned *mode, struct error *e)
+{
+	*mode = 0644;
+	if (!text)
+		return 0;
+	char *end;
+	unsigned long value = strtoul(text, &end, 8);
+	if (text[0] < '0' || text[0] > '7' || *end || value > 07777)
+		return error_set_field(e, ERROR_INVALID_FIELD, field,
+			"\"%s\" must be octal digits such as \"0644\"", field);
+	*mode = (unsigned)value;
+	return 0;
+}
+
+/* ---- lists ---- */
+
+static int check_env_name(const char *name, struct error *e)
+{
+	static const char rest[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+	bool digit_first = name[0] >= '0' && name[0] <= '9';
+	if (name[0] && !digit_first && strspn(name, rest) == strlen(name))
+		return 0;
+	return error_set_field(e, ERROR_INVALID_FIELD, "env",
+		"'%.64s' is not a valid name of an environment variable", name);
+}
+
+static int decode_env(
+	const cJSON *map, struct scratch *memory, const char *const **ret, struct error *e)
+{
+	size_t n = 0;
+	const cJSON *item;
+	if (!map)
+		return 0;
+	const char **env =
+		scratch_alloc(memory, ((size_t)cJSON_GetArraySize(map) + 1) * sizeof *env);
+	cJSON_ArrayForEach(item, map)
+	{
+		if (check_env_name(item->string, e) < 0)
+			return -1;
+		size_t size = strlen(item->string) + strlen(item->valuestring) + 2;
+		char *entry = scratch_alloc(memory, size);
+		snprintf(entry, size, "%s=%s", item->string, item->valuestring);
+		env[n++] = entry;
+	}
+	*ret = env;
+	return 0;
+}
+
+static int decode_file(
+	const cJSON *item, size_t index, struct scratch *memory, struct file_spec *ret, struct error *e)
+{
+	char prefix[32], field[64];
+	struct file_body body = {0};
+	bool base64;
+	snprintf(prefix, sizeof prefix, "files[%zu].", index);
+	if (!cJSON_IsObject(item))
+		return error_set_field(
+			e, ERROR_INVALID_FIELD, "files", "\"files\" must be a list of objects");
+	if (json_decode(item, file_fields, ARRAY_LEN(file_fields), prefix, &body, e) < 0)
+		return -1;
+	snprintf(field, sizeof field, "%spath", prefix);
+	if (check_path(body.path, field, false, e) < 0)
+		return -1;
+	snprintf(field, sizeof field, "%sencoding", prefix);
+	if (decode_encoding(body.encoding, field, &base64, e) < 0)
+		return -1;
+	snprintf(field, sizeof field, "%smode", prefix);
+	if (decode_mode(body.mode, field, &ret->mode, e) < 0)
+		return -1;
+	snprintf(field, sizeof field, "%scontent", prefix);
+	ret->path = body.path;
+	return decode_bytes(body.content, base64, field, memory, &ret->content, &ret->len, e);
+}
+
+static int decode_files(const cJSON *list, struct scratch *memory, struct file_spec **ret,
+	size_t *count, struct error *e)
+{
+	const cJSON *item;
+	*count = 0;
+	if (!list)
+		return 0;
+	*ret = scratch_alloc(memory, ((size_t)cJSON_GetArraySize(list) + 1) * sizeof **ret);
+	cJSON_ArrayForEach(item, list)
+	{
+		if (decode_file(item, *count, memory, &(*ret)[*count], e) < 0)
+			return -1;
+		(*count)++;
+	}
+	return 0;
+}
+
+static int decode_argv(const cJSON *list, const char **argv, struct error *e)
+{
+	const cJSON *item;
+	size_t n = 0;
+	cJSON_ArrayForEach(item, list)
+	{
+		if (!cJSON_IsString(item))
+			return error_set_field(e, ERROR_INVALID_FIELD, "command",
+				"\"command\" must hold strings only");
+		argv[n++] = item->valuestring;
+	}
+	if (argv[0][0] == '\0')
+		return error_set_field(e, ERROR_INVALID_FIELD, "command",
+			"the first element of \"command\" must name a program");
+	return 0;
+}
+
+/* A list is argv as it is; a string is a line for the shell. */
+static int decode_command(
+	const cJSON *command, struct scratch *memory, const char *const **ret, struct error *e)
+{
+	int size = cJSON_IsArray(command) ? cJSON_GetArraySize(command) : 3;
+	if (size == 0 || size > ARGUMENTS_MAX || (!cJSON_IsArray(command) && !cJSON_IsString(command)))
+		return error_set_field(e, ERROR_INVALID_FIELD, "command",
+			"\"command\" must be a list of 1 to %d strings, or one string for the shell",
+			ARGUMENTS_MAX);
+	const char **argv = scratch_alloc(memory, ((size_t)size + 1) * sizeof *argv);
+	*ret = argv;
+	if (cJSON_IsArray(command))
+		return decode_argv(command, argv, e);
+	argv[0] = "/bin/sh";
+	argv[1] = "-c";
+	argv[2] = command->valuestring;
+	return 0;
+}
+
+static int decode_timeout_text(const cJSON *value, int64_t *ms, struct error *e)
+{
+	if (!cJSON_IsString(value) || units_parse_duration_ms(value->valuestring, ms) < 0 ||
+		*ms > DURATION_MAX_MS)
+		return error_set_field(e, ERROR_INVALID_FIELD, "timeout",
+			"\"timeout\" must be a duration such as \"30s\" or \"1h30m\"");
+	return 0;
+}
+
+static int decode_timeouts(const cJSON *value, struct timeouts *ret, struct error *e)
+{
+	if (!value)
+		return 0;
+	if (!cJSON_IsObject(value))
+		return error_set_field(e, ERROR_INVALID_FIELD, "timeout",
+			"\"timeout\" must be an object such as {\"idle\": \"10m\", \"execution\": \"30s\"}");
+	return json_decode(value, timeout_fields, ARRAY_LEN(timeout_fields), "timeout.", ret, e);
+}
+
+/* ---- whole bodies ---- */
+
+static int decode_metadata(
+	const cJSON *metadata, struct scratch *memory, const char **ret, struct error *e)
+{
+	if (!metadata)
+		return 0;
+	autofree char *text = cJSON_PrintUnformatted(metadata);
+	size_t size = text ? strlen(text) + 1 : 0;
+	if (!text || size > METADATA_MAX)
+		return error_set_field(e, ERROR_INVALID_FIELD, "metadata",
+			"\"metadata\" is longer than %d bytes", METADATA_MAX);
+	char *copy = scratch_alloc(memory, size);
+	memcpy(copy, text, size);
+	*ret = copy;
+	return 0;
+}
+
+static int settle_create(const struct create_body *body, const struct timeouts *timeouts,
+	struct scratch *memory, struct sandbox_spec *ret, struct error *e)
+{
+	struct file_spec *files = NULL;
+	if (check_name(body->name, e) < 0 || check_user(body->user, e) < 0 ||
+		(body->workdir && check_path(body->workdir, "workdir", true, e) < 0) ||
+		(body->resources && json_decode(body->resources, resource_fields,
+					    ARRAY_LEN(resource_fields), "resources.",
+					    &ret->resources, e) < 0) ||
+		decode_env(body->env, memory, &ret->env, e) < 0 ||
+		decode_files(body->files, memory, &files, &ret->file_count, e) < 0 ||
+		decode_metadata(body->metadata, memory, &ret->metadata, e) < 0)
+		return -1;
+	ret->files = files;
+	ret->template_name = body->template_name;
+	ret->name = body->name;
+	ret->description = body->description;
+	ret->user = body->user;
+	ret->workdir = body->workdir;
+	ret->project = body->project;
+	ret->idle_ms = timeouts->idle;
+	ret->execution_ms = timeouts->execution;
+	return 0;
+}
+
+static int settle_exec(
+	const struct exec_body *body, struct scratch *memory, struct exec_options *ret, struct error *e)
+{
+	bool input_base64;
+	if (decode_command(body->command, memory, &ret->spec.argv, e) < 0 ||
+		decode_encoding(body->encoding, "encoding", &ret->base64, e) < 0 ||
+		decode_encoding(body->input_encoding, "stdinEncoding", &input_base64, e) < 0 ||
+		check_user(body->user, e) < 0 ||
+		(body->cwd && check_path(body->cwd, "cwd", true, e) < 0) ||
+		decode_env(body->env, memory, &ret->spec.env, e) < 0 ||
+		decode_files(body->files, memory, &ret->files, &ret->file_count, e) < 0)
+		return -1;
+	ret->spec.cwd = body->cwd;
+	ret->spec.user = body->user;
+	if (!body->input)
+		return 0;
+	return decode_bytes(body->input, input_base64, "stdin", memory, &ret->spec.input,
+		&ret->spec.input_len, e);
+}
+
+int decode_create(
+	const cJSON *body, struct scratch *memory, struct sandbox_spec *ret, struct error *e)
+{
+	struct create_body fields = {0};
+	struct timeouts timeouts = {0};
+	if (json_decode(body, create_fields, ARRAY_LEN(create_fields), "", &fields, e) < 0 ||
+		decode_timeouts(fields.timeout, &timeouts, e) < 0)
+		return -1;
+	return settle_create(&fields, &timeouts, memory, ret, e);
+}
+
+int decode_exec(
+	const cJSON *body, struct scratch *memory, struct exec_options *ret, struct error *e)
+{
+	struct exec_body fields = {0};
+	if (json_decode(body, exec_fields, ARRAY_LEN(exec_fields), "", &fields, e) < 0)
+		return -1;
+	if (fields.timeout && decode_timeout_text(fields.timeout, &ret->spec.timeout_ms, e) < 0)
+		return -1;
+	return settle_exec(&fields, memory, ret, e);
+}
+
+int decode_run(const cJSON *body, struct scratch *memory, struct sandbox_spec *create,
+	struct exec_options *exec, struct error *e)
+{
+	struct run_body fields = {0};
+	struct timeouts timeouts = {0};
+	if (json_decode(body, run_fields, ARRAY_LEN(run_fields), "", &fields, e) < 0)
+		return -1;
+	/* Both forms: "30s" as for exec, or the object as for create. */
+	if (cJSON_IsObject(fields.create.timeout)) {
+		if (decode_timeouts(fields.create.timeout, &timeouts, e) < 0)
+			return -1;
+	} else if (fields.create.timeout) {
+		if (decode_timeout_text(fields.create.timeout, &timeouts.execution, e) < 0)
+			return -1;
+	}
+	if (settle_create(&fields.create, &timeouts, memory, create, e) < 0)
+		return -1;
+	return settle_exec(&fields.exec, memory, exec, e);
+}

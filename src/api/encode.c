@@ -1,0 +1,125 @@
+#include "api/encode.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+
+static void put_duration(struct json_writer *w, const char *key, int64_t ms)
+{
+	char text[UNITS_TEXT_SIZE];
+	if (ms == 0)
+		return;
+	units_format_duration_ms(ms, text);
+	json_put_string(w, key, text);
+}
+
+/* Milliseconds with three digits of the microseconds behind. */
+static void put_milliseconds(struct json_writer *w, const char *key, int64_t us)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%lld.%03d", (long long)(us / 1000), (int)(us % 1000));
+	json_key(w, key);
+	json_raw(w, text);
+}
+
+static void put_resources(struct json_writer *w, const struct resources *r)
+{
+	char text[UNITS_TEXT_SIZE];
+	json_key(w, "resources");
+	json_begin_object(w);
+	units_format_size(r->memory, text);
+	json_put_string(w, "memory", text);
+	units_format_millicores(r->cpu, text);
+	json_put_string(w, "cpu", text);
+	json_put_int(w, "pids", r->pids);
+	json_put_int(w, "openFiles", r->open_files);
+	json_end_object(w);
+}
+
+static void put_timeout(struct json_writer *w, const struct sandbox_view *view)
+{
+	json_key(w, "timeout");
+	json_begin_object(w);
+	put_duration(w, "idle", view->idle_ms);
+	put_duration(w, "execution", view->execution_ms);
+	json_end_object(w);
+}
+
+static void put_env(struct json_writer *w, const struct sandbox_view *view)
+{
+	json_key(w, "env");
+	json_begin_object(w);
+	for (size_t at = 0; at < view->env_len; at += strlen(view->env + at) + 1) {
+		const char *entry = view->env + at;
+		char name[1024];
+		snprintf(name, sizeof name, "%.*s", (int)strcspn(entry, "="), entry);
+		json_put_string(w, name, strchr(entry, '=') + 1);
+	}
+	json_end_object(w);
+}
+
+void encode_sandbox(struct json_writer *w, const struct sandbox_view *view)
+{
+	json_begin_object(w);
+	json_put_string(w, "id", view->id);
+	json_put_string(w, "name", view->name);
+	json_put_string(w, "description", view->description);
+	json_put_string(w, "status", sandbox_status_name(view->status));
+	if (view->failure[0])
+		json_put_string(w, "statusReason", view->failure);
+	json_put_string(w, "template", view->template_name);
+	json_put_string(w, "user", view->user);
+	json_put_string(w, "workdir", view->workdir);
+	json_put_time(w, "createdAt", view->created_ms);
+	json_put_time(w, "lastActiveAt", view->last_active_ms);
+	if (view->expires_ms)
+		json_put_time(w, "expiresAt", view->expires_ms);
+	put_milliseconds(w, "startupMs", view->startup_us);
+	put_resources(w, &view->resources);
+	put_timeout(w, view);
+	put_env(w, view);
+	json_key(w, "metadata");
+	json_raw(w, view->metadata);
+	json_put_string(w, "project", view->project);
+	json_put_int(w, "executions", (int64_t)view->executions);
+	json_put_string(w, "isolation", "namespaces");
+	json_end_object(w);
+}
+
+static void put_signal(struct json_writer *w, int signal)
+{
+	char name[32];
+	const char *abbreviation = sigabbrev_np(signal);
+	if (abbreviation)
+		snprintf(name, sizeof name, "SIG%s", abbreviation);
+	else
+		snprintf(name, sizeof name, "SIGRT%d", signal);
+	json_put_string(w, "signal", name);
+}
+
+void encode_execution(struct json_writer *w, const struct execution_view *view)
+{
+	bool ended = view->status > EXECUTION_RUNNING;
+	json_put_string(w, "executionId", view->id);
+	json_put_string(w, "sandboxId", view->sandbox_id);
+	json_put_string(w, "status", execution_status_name(view->status));
+	if (ended)
+		json_put_int(w, "exitCode", view->exit_code);
+	if (ended && view->signal)
+		put_signal(w, view->signal);
+	json_put_bool(w, "timedOut", view->timed_out);
+	json_put_bool(w, "oomKilled", view->oom_killed);
+	json_put_bool(w, "outputTruncated", view->truncated);
+	json_put_time(w, "startedAt", view->started_ms);
+	put_milliseconds(w, "durationMs", view->duration_us);
+}
+
+void encode_output(struct json_writer *w, const char *key, const struct buf *bytes, bool base64)
+{
+	json_key(w, key);
+	if (base64)
+		json_base64(w, bytes->data, bytes->len);
+	else
+		json_string_n(w, bytes->data ? bytes->data : "", bytes->len);
+}

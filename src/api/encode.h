@@ -1,0 +1,10 @@
+/* The core's views as JSON. */
+#pragma once
+
+#include "box/box.h"
+#include "http/json.h"
+
+void encode_sandbox(struct json_writer *w, const struct sandbox_view *view);
+/* The fields of a result, without braces; output follows by encode_output. */
+void encode_execution(struct json_writer *w, const struct execution_view *view);
+void encode_output(struct json_writer *w, const char *key, const struct buf *bytes, bool base64);

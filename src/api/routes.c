@@ -1,0 +1,95 @@
+/* The one list of routes, who may use them, and what handlers share. */
+#include "api/routes.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+
+static const struct http_route routes[] = {
+	{HTTP_POST, "/v1/sandboxes", handle_create_sandbox, BODY_LIMIT},
+	{HTTP_GET, "/v1/sandboxes", handle_list_sandboxes, 0},
+	{HTTP_GET, "/v1/sandboxes/{id}", handle_get_sandbox, 0},
+	{HTTP_DELETE, "/v1/sandboxes/{id}", handle_delete_sandbox, 0},
+	{HTTP_POST, "/v1/sandboxes/{id}/exec", handle_exec, BODY_LIMIT},
+	{HTTP_POST, "/v1/run", handle_run, BODY_LIMIT},
+	{HTTP_GET, "/v1/executions/{id}", handle_get_execution, 0},
+	{HTTP_GET, "/v1/templates", handle_list_templates, 0},
+	{HTTP_GET, "/metrics", handle_metrics, 0},
+};
+
+static const struct http_route open_routes[] = {
+	{HTTP_GET, "/health", handle_health, 0},
+};
+
+const struct http_route *api_route_at(size_t index)
+{
+	static const struct http_route end = {.pattern = NULL};
+	if (index < ARRAY_LEN(routes))
+		return &routes[index];
+	index -= ARRAY_LEN(routes);
+	return index < ARRAY_LEN(open_routes) ? &open_routes[index] : &end;
+}
+
+static int admit(struct http_request *req, struct error *e)
+{
+	const struct api *api = http_ctx(req);
+	const char *key = http_header(req, "x-api-key");
+	const char *authorization = http_header(req, "authorization");
+	if (authorization && strncasecmp(authorization, "Bearer ", 7) == 0)
+		key = authorization + 7;
+	const char *tenant = auth_find(api->auth, key);
+	if (!tenant)
+		return error_set(e, ERROR_UNAUTHORIZED,
+			"a valid API key is needed, as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'");
+	http_set_principal(req, (void *)(uintptr_t)tenant);
+	return 0;
+}
+
+void api_mounts(struct api *api, struct http_mount out[API_MOUNTS])
+{
+	out[0] = (struct http_mount){routes, ARRAY_LEN(routes), admit, api};
+	out[1] = (struct http_mount){open_routes, ARRAY_LEN(open_routes), NULL, api};
+}
+
+struct sandbox *api_sandbox(struct http_request *req)
+{
+	struct sandbox *s = sandbox_find(api_box(req), api_tenant(req), http_param(req, "id"));
+	if (!s) {
+		struct error e;
+		error_set(&e, ERROR_NOT_FOUND, "there is no such sandbox");
+		http_respond_error(req, &e);
+	}
+	return s;
+}
+
+static bool is_json(const char *type)
+{
+	static const char json[] = "application/json";
+	size_t len = strlen(json);
+	return type && strncasecmp(type, json, len) == 0 &&
+	       (type[len] == '\0' || type[len] == ';' || type[len] == ' ');
+}
+
+cJSON *api_body(struct http_request *req)
+{
+	struct error e;
+	size_t len;
+	cJSON *tree = NULL;
+	const char *text = http_body(req, &len);
+	if (!is_json(http_header(req, "content-type")))
+		error_set(&e, ERROR_UNSUPPORTED_MEDIA_TYPE,
+			"the body must be JSON, with 'Content-Type: application/json'");
+	else if (json_parse(text, len, &tree, &e) == 0 && !cJSON_IsObject(tree)) {
+		cJSON_Delete(take_ptr(tree));
+		error_set(&e, ERROR_INVALID_JSON, "the body must be a JSON object");
+	}
+	if (!tree)
+		http_respond_error(req, &e);
+	return tree;
+}
+
+void api_respond_json(struct http_request *req, int status, struct buf *body)
+{
+	http_respond(req, status, "application/json", body);
+}

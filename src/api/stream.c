@@ -1,0 +1,144 @@
+#include "api/stream.h"
+
+#include <string.h>
+
+#include "api/encode.h"
+
+#define CHUNK_SIZE (64u * 1024)
+
+enum stream_format stream_format_of(const char *accept)
+{
+	if (accept && strstr(accept, "application/x-ndjson"))
+		return STREAM_NDJSON;
+	if (accept && strstr(accept, "text/event-stream"))
+		return STREAM_SSE;
+	return STREAM_NONE;
+}
+
+const char *stream_content_type(enum stream_format format)
+{
+	return format == STREAM_SSE ? "text/event-stream" : "application/x-ndjson";
+}
+
+/* ---- events ---- */
+
+static struct json_writer event_begin(const struct stream *s, const char *type, struct buf *out)
+{
+	struct json_writer w = {.out = out};
+	if (s->format == STREAM_SSE) {
+		buf_append_str(out, "event: ");
+		buf_append_str(out, type);
+		buf_append_str(out, "\ndata: ");
+	}
+	json_begin_object(&w);
+	json_put_string(&w, "type", type);
+	return w;
+}
+
+static void event_end(const struct stream *s, struct json_writer *w)
+{
+	json_end_object(w);
+	buf_append_str(w->out, s->format == STREAM_SSE ? "\n\n" : "\n");
+}
+
+static void announce(struct stream *s, const struct execution_view *view, struct buf *out)
+{
+	struct json_writer w = event_begin(s, "start", out);
+	json_put_string(&w, "executionId", view->id);
+	json_put_string(&w, "sandboxId", view->sandbox_id);
+	json_put_int(&w, "pid", view->pid);
+	event_end(s, &w);
+	s->announced = true;
+}
+
+static void put_data(struct stream *s, unsigned index, uint64_t offset, const struct buf *data,
+	struct buf *out)
+{
+	struct json_writer w = event_begin(s, index == 0 ? "stdout" : "stderr", out);
+	json_put_int(&w, "offset", (int64_t)offset);
+	encode_output(&w, "data", data, s->base64);
+	event_end(s, &w);
+}
+
+static void put_exit(struct stream *s, const struct execution_view *view, struct buf *out)
+{
+	struct json_writer w = event_begin(s, "exit", out);
+	encode_execution(&w, view);
+	event_end(s, &w);
+}
+
+/* ---- text that is cut in the middle of a character ---- */
+
+/* How many bytes at the end begin a UTF-8 sequence that goes on behind them. */
+static size_t incomplete_tail(const char *data, size_t len)
+{
+	for (size_t back = 1; back <= 3 && back <= len; back++) {
+		unsigned char c = (unsigned char)data[len - back];
+		if ((c & 0xc0) == 0x80)
+			continue;
+		size_t need = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+		return need > back ? back : 0;
+	}
+	return 0;
+}
+
+static void hold_back(struct stream *s, unsigned index, struct buf *data)
+{
+	size_t tail = incomplete_tail(data->data, data->len);
+	buf_append(&s->carry[index], data->data + data->len - tail, tail);
+	data->len -= tail;
+}
+
+/* What was read goes out, together with what was held back before. */
+static void collect_stream(struct stream *s, struct execution *x, struct execution_watcher *w,
+	unsigned index, bool at_end, struct buf *out)
+{
+	autobuf data = {0};
+	uint64_t before = w->position[index];
+	size_t carried = s->carry[index].len;
+	buf_append(&data, s->carry[index].data, carried);
+	if (!execution_read(x, w, index, CHUNK_SIZE, &data))
+		return;
+	if (data.len == carried && !at_end)
+		return;
+	uint64_t offset = w->position[index] - data.len;
+	if (before > w->position[index] - (data.len - carried))
+		offset = before - carried;
+	s->carry[index].len = 0;
+	if (!s->base64 && !at_end)
+		hold_back(s, index, &data);
+	if (data.len > 0)
+		put_data(s, index, offset, &data, out);
+}
+
+static bool is_all_read(const struct execution_view *view, const struct execution_watcher *w)
+{
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+		if (w->position[i] < view->length[i])
+			return false;
+	return true;
+}
+
+bool stream_collect(
+	struct stream *s, struct execution *x, struct execution_watcher *w, struct buf *out)
+{
+	struct execution_view view;
+	execution_view(x, &view);
+	if (!s->announced)
+		announce(s, &view, out);
+	bool ended = execution_has_ended(x);
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+		collect_stream(s, x, w, i, false, out);
+	if (!ended || !is_all_read(&view, w))
+		return false;
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+		collect_stream(s, x, w, i, true, out);
+	put_exit(s, &view, out);
+	return true;
+}
+
+void stream_finish(struct stream *s)
+{
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+		buf_finish(&s->carry[i]);
+}

@@ -1,0 +1,76 @@
+/* Templates, liveness and counters. */
+#include "api/routes.h"
+
+void handle_list_templates(struct http_request *req)
+{
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	json_begin_object(&w);
+	json_key(&w, "templates");
+	json_begin_array(&w);
+	for (size_t i = 0; template_at(i)->name; i++) {
+		const struct template_info *t = template_at(i);
+		json_begin_object(&w);
+		json_put_string(&w, "name", t->name);
+		json_put_string(&w, "description", t->description);
+		json_put_bool(&w, "default", t->is_default);
+		json_end_object(&w);
+	}
+	json_end_array(&w);
+	json_end_object(&w);
+	api_respond_json(req, 200, &body);
+}
+
+void handle_health(struct http_request *req)
+{
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	json_begin_object(&w);
+	json_put_string(&w, "status", "ok");
+	json_put_string(&w, "version", BUNKER_VERSION);
+	json_put_string(&w, "domain", ((struct api *)http_ctx(req))->domain);
+	json_end_object(&w);
+	api_respond_json(req, 200, &body);
+}
+
+static void put_metric(
+	struct buf *out, const char *name, const char *type, const char *help, uint64_t value)
+{
+	buf_printf(out, "# HELP bunker_%s %s\n# TYPE bunker_%s %s\nbunker_%s %llu\n", name, help,
+		name, type, name, (unsigned long long)value);
+}
+
+void handle_metrics(struct http_request *req)
+{
+	const struct api *api = http_ctx(req);
+	struct box_counters c;
+	struct http_counters h = {0};
+	struct buf out = {0};
+	box_counters(api->box, &c);
+	if (api->server)
+		http_server_counters(api->server, &h);
+	put_metric(&out, "sandboxes", "gauge", "Sandboxes that exist.", c.sandboxes);
+	put_metric(&out, "sandboxes_pooled", "gauge", "Booted sandboxes nobody has yet.", c.pooled);
+	put_metric(&out, "sandboxes_created_total", "counter", "Sandboxes created.", c.created_total);
+	put_metric(&out, "sandboxes_destroyed_total", "counter", "Sandboxes destroyed.",
+		c.destroyed_total);
+	put_metric(&out, "boot_failures_total", "counter", "Boots that failed.",
+		c.boot_failures_total);
+	put_metric(&out, "executions_running", "gauge", "Executions under way.",
+		c.executions_running);
+	put_metric(&out, "executions_total", "counter", "Executions started.", c.executions_total);
+	put_metric(&out, "execution_timeouts_total", "counter", "Executions that ran out of time.",
+		c.timeouts_total);
+	put_metric(&out, "oom_kills_total", "counter", "Executions ended by the memory limit.",
+		c.oom_kills_total);
+	put_metric(&out, "http_connections", "gauge", "Open connections.", h.connections_open);
+	put_metric(&out, "http_connections_total", "counter", "Connections accepted.",
+		h.connections_total);
+	put_metric(&out, "http_requests_total", "counter", "Requests read.", h.requests_total);
+	buf_append_str(&out, "# HELP bunker_http_responses_total Responses by class of status.\n"
+			     "# TYPE bunker_http_responses_total counter\n");
+	for (int i = 1; i < 6; i++)
+		buf_printf(&out, "bunker_http_responses_total{class=\"%dxx\"} %llu\n", i,
+			(unsigned long long)h.responses_by_class[i]);
+	http_respond(req, 200, "text/plain; version=0.0.4", &out);
+}

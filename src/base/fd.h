@@ -1,0 +1,19 @@
+/* Whole reads and writes on file descriptors, with EINTR handled. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct buf;
+
+/* 0, or -errno; -EPIPE on a short write to something that takes no more. */
+int fd_write_all(int fd, const void *data, size_t len);
+/* At most max bytes of what the file holds from its current offset; -EFBIG when there are more. */
+int fd_read_all(int fd, struct buf *out, size_t max);
+/* The whole of a small file, relative to dir_fd (or AT_FDCWD). */
+int fd_read_file_at(int dir_fd, const char *path, struct buf *out, size_t max);
+/* Writes to an existing file (procfs, cgroupfs, sysfs) in one write. */
+int fd_write_file_at(int dir_fd, const char *path, const char *text);
+/* A sealed memfd with the given content, close-on-exec. */
+int fd_seal_copy(const char *name, const void *data, size_t len);

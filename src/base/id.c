@@ -1,0 +1,27 @@
+#include "base/id.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+static const char id_alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+
+void id_generate(char out[ID_SIZE])
+{
+	/* 252 = 7 * 36: bytes above are thrown away, so that every character is equally likely. */
+	int n = 0;
+	while (n < ID_LEN) {
+		unsigned char random[32];
+		if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+			abort();
+		for (size_t i = 0; i < sizeof random && n < ID_LEN; i++)
+			if (random[i] < 252)
+				out[n++] = id_alphabet[random[i] % 36];
+	}
+	out[ID_LEN] = '\0';
+}
+
+bool id_is_valid(const char *s)
+{
+	return strnlen(s, ID_SIZE) == ID_LEN && strspn(s, id_alphabet) == ID_LEN;
+}

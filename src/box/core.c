@@ -1,0 +1,255 @@
+/*
+ * The core's start and end. At start three accounts are brought together: what the store says should
+ * exist, what the warden finds in the kernel and on disk, and which inits answer.
+ *
+ *     in the store, init answers        → goes on where it was
+ *     in the store, no init             → failed, files kept, can be deleted
+ *     not in the store                  → destroyed
+ */
+#include "box/core.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define RETENTION_CHECK_MS (10 * 60 * 1000)
+
+const struct box_config *box_config(const struct box *b)
+{
+	return &b->config;
+}
+
+uint32_t box_layers(const struct box *b)
+{
+	return b->layers;
+}
+
+void box_counters(const struct box *b, struct box_counters *out)
+{
+	*out = b->counters;
+	out->pooled = b->pool_count;
+}
+
+void box_on_warden_lost(struct box *b, void (*lost)(void *arg), void *arg)
+{
+	b->warden_lost = lost;
+	b->warden_lost_arg = arg;
+}
+
+static void warden_lost(void *arg)
+{
+	struct box *b = arg;
+	if (b->warden_lost)
+		b->warden_lost(b->warden_lost_arg);
+}
+
+/* ---- old executions ---- */
+
+static void execution_expired(void *arg, const char *id)
+{
+	struct box *b = arg;
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
+		char path[256];
+		output_path(b, id, i, path);
+		unlink(path);
+	}
+}
+
+static void retention_timer_fired(uv_timer_t *timer)
+{
+	struct box *b = timer->data;
+	store_expire_executions(
+		b->store, clock_wall_ms() - b->config.retention_ms, execution_expired, b);
+}
+
+/* ---- start ---- */
+
+static void check_ready(struct box *b)
+{
+	if (b->listing || b->reconnecting > 0 || !b->ready)
+		return;
+	void (*ready)(void *arg) = b->ready;
+	b->ready = NULL;
+	sandbox_check_idle(b);
+	pool_refill(b);
+	ready(b->ready_arg);
+}
+
+static void add_row(void *arg, const struct sandbox_row *row)
+{
+	if (id_is_valid(row->id))
+		sandbox_add(sandbox_from_row(arg, row));
+}
+
+static void reconnected(void *arg, struct sandbox *s, int error)
+{
+	struct box *b = arg;
+	b->reconnecting--;
+	if (error && s->failure[0])
+		s->status = SANDBOX_FAILED;
+	else if (error)
+		sandbox_fail(s, "it did not survive: its init is gone");
+	else
+		sandbox_set_status(s, s->running > 0 ? SANDBOX_RUNNING : SANDBOX_IDLE);
+	if (s->ephemeral && !s->live)
+		sandbox_destroy(s, NULL, NULL);
+	check_ready(b);
+}
+
+static void reconnect_all(struct box *b)
+{
+	struct sandbox *s, *next;
+	DL_FOREACH_SAFE (b->order, s, next) {
+		b->reconnecting++;
+		sandbox_connect(s, reconnected, b);
+		if (s->link)
+			init_link_flush(s->link);
+	}
+}
+
+static void orphan_destroyed(void *arg, const struct warden_reply *reply)
+{
+	(void)arg;
+	if (reply->error)
+		log_error("cannot destroy what is in no store", "sandbox", reply->id, "error",
+			strerror(reply->error));
+}
+
+static void list_answered(void *arg, const struct warden_reply *reply)
+{
+	struct box *b = arg;
+	struct sandbox *s = NULL;
+	if (reply->error || !reply->id[0]) {
+		b->listing = false;
+		check_ready(b);
+		return;
+	}
+	HASH_FIND(by_id, b->sandboxes, reply->id, ID_LEN, s);
+	warden_link_call(&b->warden, WARDEN_NEXT, reply->id, NULL, list_answered, b);
+	if (!s)
+		warden_link_call(&b->warden, WARDEN_DESTROY, reply->id, NULL, orphan_destroyed, b);
+}
+
+static void hello_answered(void *arg, const struct warden_reply *reply)
+{
+	struct box *b = arg;
+	b->layers = reply->flags;
+	reconnect_all(b);
+	warden_link_call(&b->warden, WARDEN_NEXT, "", NULL, list_answered, b);
+}
+
+static void start_timers(struct box *b)
+{
+	uv_timer_init(b->loop, &b->idle_timer);
+	uv_timer_init(b->loop, &b->retention_timer);
+	b->idle_timer.data = b->retention_timer.data = b;
+	uv_timer_start(&b->retention_timer, retention_timer_fired, 1000, RETENTION_CHECK_MS);
+}
+
+int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_fd,
+	const struct box_config *config, void (*ready)(void *arg), void *arg, struct error *e)
+{
+	struct box *b = calloc(1, sizeof *b);
+	if (!b)
+		return error_set(e, ERROR_INTERNAL, "out of memory");
+	b->loop = loop;
+	b->store = store;
+	b->config = *config;
+	b->ready = ready;
+	b->ready_arg = arg;
+	b->listing = true;
+	if (store_each_sandbox(store, add_row, b) < 0) {
+		free(b);
+		return error_set(e, ERROR_INTERNAL, "cannot read the sandboxes from the database");
+	}
+	int r = warden_link_open(&b->warden, loop, warden_fd, warden_lost, b);
+	if (r < 0) {
+		free(b);
+		return error_set(e, ERROR_INTERNAL, "cannot talk to the warden: %s", uv_strerror(r));
+	}
+	start_timers(b);
+	warden_link_call(&b->warden, WARDEN_HELLO, "", NULL, hello_answered, b);
+	*ret = b;
+	return 0;
+}
+
+/* ---- end ---- */
+
+static void handle_closed(uv_handle_t *handle)
+{
+	struct box *b = handle->data;
+	if (--b->handles_open > 0)
+		return;
+	void (*closed)(void *arg) = b->closed;
+	void *arg = b->closed_arg;
+	free(b);
+	closed(arg);
+}
+
+static void warden_poll_closed(uv_handle_t *handle)
+{
+	struct warden_link *w = handle->data;
+	handle->data = w->arg;
+	handle_closed(handle);
+}
+
+static void free_sandboxes(struct box *b)
+{
+	struct sandbox *s, *next;
+	DL_FOREACH_SAFE (b->order, s, next) {
+		/* They go on without us: nothing is sent, and nothing of theirs is ended. */
+		init_link_close(s->link);
+		s->link = NULL;
+		execution_abandon_all(s);
+		sandbox_free(s);
+	}
+}
+
+/* Creations and deletions are carried through, and results get into the store. */
+static bool has_unfinished_work(const struct box *b)
+{
+	const struct sandbox *s;
+	const struct execution *x;
+	DL_FOREACH (b->order, s)
+		if (b->draining || s->status == SANDBOX_CREATING || s->status == SANDBOX_STOPPING)
+			return true;
+	for (x = b->executions; x; x = x->by_id.next)
+		if (execution_has_ended(x) && !x->committed && !x->unstorable)
+			return true;
+	return b->warden.calls || b->pool_booting > 0;
+}
+
+void box_check_closed(struct box *b)
+{
+	if (!b->closing || b->handles_open > 0 || has_unfinished_work(b))
+		return;
+	free_sandboxes(b);
+	b->handles_open = 3;
+	uv_close((uv_handle_t *)&b->idle_timer, handle_closed);
+	uv_close((uv_handle_t *)&b->retention_timer, handle_closed);
+	warden_link_close(&b->warden, warden_poll_closed);
+}
+
+static void close_now(uv_timer_t *timer)
+{
+	box_check_closed(timer->data);
+}
+
+void box_close(struct box *b, bool drain, void (*closed)(void *arg), void *arg)
+{
+	struct sandbox *s, *next;
+	b->closing = true;
+	b->draining = drain;
+	b->closed = closed;
+	b->closed_arg = arg;
+	pool_drain(b);
+	if (drain)
+		DL_FOREACH_SAFE (b->order, s, next)
+			sandbox_destroy(s, NULL, NULL);
+	/* Never before the call has returned. */
+	uv_timer_start(&b->idle_timer, close_now, 0, 50);
+}

@@ -1,0 +1,198 @@
+/* What the files of this room share, and nobody outside sees. */
+#pragma once
+
+#include <uthash.h>
+#include <utlist.h>
+
+#include "box/box.h"
+#include "store/store.h"
+#include "wire/frame.h"
+
+/* ---- warden_link.c: requests to the warden, answered in order ---- */
+
+typedef void warden_reply_fn(void *arg, const struct warden_reply *reply);
+struct warden_call;
+
+struct warden_link {
+	int fd;
+	uv_poll_t poll;
+	uint32_t sequence;
+	struct warden_call *calls;  /* all that wait for an answer, oldest first */
+	struct warden_call *unsent; /* the first that the socket has not taken */
+	void (*lost)(void *arg);
+	void *arg;
+};
+
+int warden_link_open(struct warden_link *w, uv_loop_t *loop, int fd, void (*lost)(void *arg), void *arg);
+void warden_link_call(struct warden_link *w, enum warden_op op, const char *id,
+	const struct resources *limits, warden_reply_fn *reply, void *arg);
+/* Calls that are not answered are dropped. */
+void warden_link_close(struct warden_link *w, uv_close_cb closed);
+
+/* ---- init_link.c: the connection to one sandbox's init ---- */
+
+struct init_link;
+
+struct init_events {
+	void (*frame)(void *arg, const struct frame_header *h, const char *payload);
+	void (*ready)(void *arg); /* every RECORD has been given to frame */
+	void (*lost)(void *arg);  /* not after init_link_close */
+};
+
+int init_link_open(struct init_link **ret, uv_loop_t *loop, const char *path,
+	const struct init_events *events, void *arg);
+/* What is appended to the returned buffer is sent when the call that follows runs. */
+struct buf *init_link_buffer(struct init_link *l);
+void init_link_flush(struct init_link *l);
+/* Whom the events are for from now on. */
+void init_link_set_arg(struct init_link *l, void *arg);
+void init_link_close(struct init_link *l);
+
+/* ---- output.c: one stream of one execution ---- */
+
+#define OUTPUT_IN_MEMORY (32u * 1024)
+
+struct output {
+	struct buf memory; /* the first bytes, while they are few: init holds them, too */
+	int fd;		   /* afterwards: the spool file; -1 */
+	uint64_t stored;   /* bytes kept, from 0 */
+	uint64_t end;	   /* bytes seen */
+	struct buf tail;   /* [tail_start, end), beyond what is kept, for paced watchers */
+	uint64_t tail_start;
+	bool full; /* nothing more is kept */
+};
+
+void output_init(struct output *o);
+void output_finish(struct output *o);
+/* The path of a spool file. */
+void output_path(const struct box *b, const char *execution, unsigned stream, char out[256]);
+/* Continue with what an earlier front left on disk. */
+void output_restore(struct output *o, const char *path);
+/* Takes bytes [offset, offset+len); bytes that were seen are skipped. -EPROTO: there is a hole. */
+int output_append(struct output *o, const char *path, uint64_t limit, bool keep_tail,
+	uint64_t offset, const char *data, size_t len);
+/* How far init may forget, when the slowest paced watcher stands at `slowest`. */
+uint64_t output_release(struct output *o, uint64_t slowest);
+/* Up to max bytes from *position, which moves; -errno on failure. */
+int output_read(const struct output *o, uint64_t *position, size_t max, struct buf *out);
+
+/* ---- execution.c ---- */
+
+struct execution {
+	struct box *box;
+	struct sandbox *sandbox; /* NULL once the sandbox is gone */
+	char id[ID_SIZE];
+	char sandbox_id[ID_SIZE];
+	char *tenant;
+	uint64_t tag;
+	struct buf command;
+	struct output outputs[EXECUTION_STREAMS];
+	struct buf input;
+	uint64_t input_start, input_sent; /* input.data[0] is byte input_start of stdin */
+	enum execution_status status;
+	int32_t pid;
+	struct frame_exit exit;
+	bool oom_killed;
+	bool internal;	 /* file work of ours: not counted, not stored */
+	bool in_init;	 /* init remembers it, and must be told to forget */
+	bool committed;
+	bool unstorable; /* the store refused it; it stays in memory, and with init */
+	int64_t started_ms;
+	uint64_t acked[EXECUTION_STREAMS];
+	struct error refusal;
+	struct execution_watcher *watchers;
+	struct execution *prev, *next; /* of the sandbox */
+	UT_hash_handle by_id;
+};
+
+int execution_start_internal(struct sandbox *s, const struct execution_spec *spec, bool internal,
+	struct execution **ret, struct error *e);
+/* A process that init still has from an earlier front. */
+void execution_adopt(struct sandbox *s, uint64_t tag, const struct frame_record *record,
+	const char *command, size_t command_len);
+void execution_handle_frame(struct sandbox *s, const struct frame_header *h, const char *payload);
+/* The sandbox ends: so do its executions. */
+void execution_end_all(struct sandbox *s, enum execution_status status);
+/* We end, and they go on: only our memory of them goes. */
+void execution_abandon_all(struct sandbox *s);
+
+/* ---- sandbox.c ---- */
+
+struct sandbox_waiter;
+
+struct sandbox {
+	struct box *box;
+	char id[ID_SIZE];
+	char *tenant, *name, *description, *template_name, *user, *workdir, *project, *metadata;
+	struct buf env;
+	enum sandbox_status status;
+	char failure[160];
+	struct resources resources;
+	int64_t idle_ms, execution_ms;
+	int64_t created_ms, last_active_ms, startup_us;
+	uint64_t executions;
+	bool ephemeral;
+	bool listed; /* in the box's table */
+	int64_t oom_seen;
+	struct init_link *link;
+	void (*connected)(void *arg, struct sandbox *s, int error); /* while connecting */
+	void *connected_arg;
+	unsigned running; /* executions that have not ended, ours included */
+	struct execution *live;
+	struct sandbox_waiter *waiters; /* for the end */
+	struct sandbox *prev, *next;
+	UT_hash_handle by_id;
+};
+
+struct sandbox *sandbox_new(struct box *b, const char *id);
+struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_row *row);
+void sandbox_free(struct sandbox *s);
+void sandbox_add(struct sandbox *s);
+typedef void sandbox_connected_fn(void *arg, struct sandbox *s, int error);
+/* To its init; the callback comes when init has named every process it has. */
+void sandbox_connect(struct sandbox *s, sandbox_connected_fn *connected, void *arg);
+void sandbox_fail(struct sandbox *s, const char *reason);
+void sandbox_set_status(struct sandbox *s, enum sandbox_status status);
+void sandbox_execution_began(struct sandbox *s);
+void sandbox_execution_ended(struct sandbox *s);
+void sandbox_check_idle(struct box *b);
+
+/* ---- pool.c: booted sandboxes that nobody has yet ---- */
+
+/* Boot one; booted gets NULL and the reason when it fails. */
+void pool_boot(struct box *b, const char *id, const struct resources *r,
+	void (*booted)(void *arg, struct sandbox *s, const struct error *e), void *arg);
+struct sandbox *pool_take(struct box *b);
+void pool_refill(struct box *b);
+void pool_drain(struct box *b);
+
+/* ---- core.c ---- */
+
+struct box {
+	uv_loop_t *loop;
+	struct store *store;
+	struct box_config config;
+	struct warden_link warden;
+	uint32_t layers;
+	struct sandbox *sandboxes; /* by id */
+	struct sandbox *order;	   /* by creation */
+	struct execution *executions;
+	struct sandbox *pool;
+	unsigned pool_count, pool_booting;
+	uv_timer_t idle_timer;
+	uv_timer_t retention_timer;
+	struct box_counters counters;
+	void (*ready)(void *arg); /* until the first reconciliation is done */
+	void *ready_arg;
+	unsigned reconnecting;
+	bool listing;
+	bool closing, draining;
+	void (*closed)(void *arg);
+	void *closed_arg;
+	unsigned handles_open;
+	void (*warden_lost)(void *arg);
+	void *warden_lost_arg;
+};
+
+/* Something that a close may be waiting for has happened. */
+void box_check_closed(struct box *b);

@@ -1,0 +1,125 @@
+/*
+ * Sandboxes that are booted before anybody asks. Each has its final id already, so taking one is
+ * removing it from a list: it cannot be lent twice. One that we die with is in the kernel but not in the
+ * store, and the next start destroys it.
+ */
+#include "box/core.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+struct booting {
+	struct box *box;
+	struct sandbox *sandbox;
+	void (*booted)(void *arg, struct sandbox *s, const struct error *e);
+	void *arg;
+};
+
+static void boot_end(struct booting *boot, const struct error *e)
+{
+	struct sandbox *s = boot->sandbox;
+	if (e) {
+		boot->box->counters.boot_failures_total++;
+		sandbox_free(s);
+	}
+	boot->booted(boot->arg, e ? NULL : s, e);
+	box_check_closed(boot->box);
+	free(boot);
+}
+
+static void discarded(void *arg, const struct warden_reply *reply)
+{
+	(void)reply;
+	box_check_closed(arg);
+}
+
+static void boot_connected(void *arg, struct sandbox *s, int error)
+{
+	struct booting *boot = arg;
+	struct error e = {0};
+	if (error == 0) {
+		boot_end(boot, NULL);
+		return;
+	}
+	error_set(&e, ERROR_BOOT_FAILED, "the sandbox's init does not answer: %s", strerror(-error));
+	warden_link_call(&boot->box->warden, WARDEN_DESTROY, s->id, NULL, discarded, boot->box);
+	boot_end(boot, &e);
+}
+
+static void boot_answered(void *arg, const struct warden_reply *reply)
+{
+	struct booting *boot = arg;
+	struct error e = {0};
+	if (reply->error) {
+		error_set(&e, ERROR_BOOT_FAILED, "%s failed: %s",
+			warden_step_name((enum warden_step)reply->step), strerror(reply->error));
+		boot_end(boot, &e);
+		return;
+	}
+	sandbox_connect(boot->sandbox, boot_connected, boot);
+}
+
+void pool_boot(struct box *b, const char *id, const struct resources *r,
+	void (*booted)(void *arg, struct sandbox *s, const struct error *e), void *arg)
+{
+	struct booting *boot = calloc(1, sizeof *boot);
+	if (!boot)
+		abort();
+	boot->box = b;
+	boot->sandbox = sandbox_new(b, id);
+	boot->sandbox->resources = *r;
+	boot->booted = booted;
+	boot->arg = arg;
+	warden_link_call(&b->warden, WARDEN_BOOT, id, r, boot_answered, boot);
+}
+
+static void pool_booted(void *arg, struct sandbox *s, const struct error *e)
+{
+	struct box *b = arg;
+	b->pool_booting--;
+	if (!s) {
+		/* The next create tries again, and says why to somebody. */
+		log_warn("cannot boot a sandbox for the pool", "error", e->message);
+		return;
+	}
+	DL_APPEND(b->pool, s);
+	b->pool_count++;
+	if (b->closing)
+		pool_drain(b);
+	else
+		pool_refill(b);
+}
+
+void pool_refill(struct box *b)
+{
+	/* One at a time: whoever creates a sandbox now must not wait behind the pool. */
+	if (b->closing || b->pool_booting > 0 || b->pool_count >= b->config.pool_size)
+		return;
+	char id[ID_SIZE];
+	id_generate(id);
+	b->pool_booting++;
+	pool_boot(b, id, &b->config.defaults, pool_booted, b);
+}
+
+struct sandbox *pool_take(struct box *b)
+{
+	struct sandbox *s = b->pool;
+	if (s) {
+		DL_DELETE(b->pool, s);
+		b->pool_count--;
+		s->prev = s->next = NULL;
+	}
+	return s;
+}
+
+void pool_drain(struct box *b)
+{
+	struct sandbox *s;
+	while ((s = pool_take(b)) != NULL) {
+		warden_link_call(&b->warden, WARDEN_DESTROY, s->id, NULL, discarded, b);
+		sandbox_free(s);
+	}
+}

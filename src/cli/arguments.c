@@ -1,0 +1,169 @@
+#include "cli/arguments.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "cli/report.h"
+
+#define FILE_MAX ((size_t)64 << 20)
+
+#define AT(member) offsetof(struct arguments, member)
+
+const struct option cli_common_options[] = {
+	{0, "json", NULL, OPTION_FLAG, AT(json), "print JSON"},
+	{'h', "help", NULL, OPTION_FLAG, AT(help), "show this help"},
+	{0},
+};
+
+const struct option cli_connection_options[] = {
+	{0, "url", "URL", OPTION_STRING, AT(url),
+		"the server (BUNKER_URL; default " BUNKER_DEFAULT_URL ")"},
+	{0, "api-key", "KEY", OPTION_STRING, AT(api_key),
+		"its key (BUNKER_API_KEY; default: the local server's key file)"},
+	{0},
+};
+
+const struct option cli_sandbox_options[] = {
+	{'t', "template", "NAME", OPTION_STRING, AT(create.template_name),
+		"what its disk starts from; see: bunker templates"},
+	{'n', "name", "NAME", OPTION_STRING, AT(create.name), "a name that stands for its id"},
+	{0, "description", "TEXT", OPTION_STRING, AT(create.description), "a note for people"},
+	{0, "memory", "SIZE", OPTION_STRING, AT(create.memory), "memory limit, such as 512Mi"},
+	{0, "cpu", "CORES", OPTION_STRING, AT(create.cpu), "CPU limit, such as 500m or 2"},
+	{0, "pids", "N", OPTION_NUMBER, AT(create.pids), "limit of processes and threads"},
+	{0, "open-files", "N", OPTION_NUMBER, AT(create.open_files),
+		"limit of open files per process"},
+	{'e', "env", "K=V", OPTION_LIST, AT(env),
+		"environment variable; K alone takes yours; repeatable"},
+	{'f', "file", "LOCAL:PATH", OPTION_LIST, AT(files),
+		"put a local file at PATH, mode kept; repeatable"},
+	{0, "timeout", "TIME", OPTION_STRING, AT(create.execution_timeout),
+		"limit of each execution, such as 30s or 5m"},
+	{0, "idle-timeout", "TIME", OPTION_STRING, AT(create.idle_timeout),
+		"destroy it after so long without use"},
+	{'u', "user", "NAME", OPTION_STRING, AT(create.user), "run as this user of the sandbox"},
+	{'w', "workdir", "PATH", OPTION_STRING, AT(create.workdir), "where commands start"},
+	{'m', "metadata", "K=V", OPTION_LIST, AT(metadata), "a label to find it by; repeatable"},
+	{0, "project", "NAME", OPTION_STRING, AT(create.project), "the project it belongs to"},
+	{0},
+};
+
+const struct option cli_command_options[] = {
+	{'c', "shell", "LINE", OPTION_STRING, AT(exec.shell),
+		"run a line of shell instead of COMMAND"},
+	{'i', "stdin", NULL, OPTION_FLAG, AT(with_input),
+		"give the command what is piped into bunker"},
+	{0},
+};
+
+/* Splits "K=V" in argv itself. A bare K is refused, or looked up in our environment. */
+static int split_pair(char *item, bool is_env, struct bunker_pair *ret)
+{
+	char *equals = strchr(item, '=');
+	if (equals == item || !*item)
+		return cli_report("\"%s\" has no name in front of the =", item);
+	if (equals) {
+		*equals = '\0';
+		*ret = (struct bunker_pair){item, equals + 1};
+		return 0;
+	}
+	const char *value = is_env ? getenv(item) : NULL;
+	if (!value)
+		return is_env ? cli_report("%s is not set here; give it a value: -e %s=VALUE", item,
+					item)
+			      : cli_report("\"%s\" is not of the form KEY=VALUE", item);
+	*ret = (struct bunker_pair){item, value};
+	return 0;
+}
+
+static int resolve_pairs(const struct option_list *list, bool is_env, struct bunker_pair **ret)
+{
+	*ret = calloc(list->count + 1, sizeof **ret);
+	if (!*ret)
+		return cli_report("out of memory");
+	for (size_t i = 0; i < list->count; i++)
+		if (split_pair(list->items[i], is_env, &(*ret)[i]) < 0)
+			return -1;
+	return 0;
+}
+
+/* Splits "LOCAL:PATH" in argv itself: what is left in the list is LOCAL. */
+static int split_file(char *item, struct bunker_file *file)
+{
+	char *colon = strchr(item, ':');
+	if (!colon || colon == item || !colon[1])
+		return cli_report("\"%s\" is not of the form LOCAL:PATH", item);
+	*colon = '\0';
+	file->path = colon + 1;
+	return 0;
+}
+
+static int resolve_files(struct arguments *args)
+{
+	args->local_files = calloc(args->files.count + 1, sizeof *args->local_files);
+	if (!args->local_files)
+		return cli_report("out of memory");
+	for (size_t i = 0; i < args->files.count; i++)
+		if (split_file(args->files.items[i], &args->local_files[i]) < 0)
+			return -1;
+	return 0;
+}
+
+static int load_file(const char *local, struct bunker_file *file)
+{
+	autobuf content = {0};
+	struct stat st;
+	autoclose int fd = open(local, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return cli_report("cannot read %s: %s", local, strerror(errno));
+	int r = fd_read_all(fd, &content, FILE_MAX);
+	if (r == -EFBIG)
+		return cli_report("%s is larger than %zu MiB", local, FILE_MAX >> 20);
+	if (r < 0)
+		return cli_report("cannot read %s: %s", local, strerror(-r));
+	file->mode = st.st_mode & 07777;
+	file->size = content.len;
+	file->data = take_ptr(content.data);
+	return 0;
+}
+
+int cli_arguments_load_files(struct arguments *args)
+{
+	for (size_t i = 0; i < args->files.count; i++)
+		if (load_file(args->files.items[i], &args->local_files[i]) < 0)
+			return -1;
+	return 0;
+}
+
+int cli_arguments_resolve(struct arguments *args)
+{
+	if (resolve_pairs(&args->env, true, &args->env_pairs) < 0 ||
+		resolve_pairs(&args->metadata, false, &args->metadata_pairs) < 0 ||
+		resolve_files(args) < 0)
+		return -1;
+	args->create.env = args->env_pairs;
+	args->create.env_count = args->env.count;
+	args->create.metadata = args->list.metadata = args->metadata_pairs;
+	args->create.metadata_count = args->list.metadata_count = args->metadata.count;
+	args->create.files = args->local_files;
+	args->create.file_count = args->files.count;
+	return 0;
+}
+
+void cli_arguments_finish(struct arguments *args)
+{
+	for (size_t i = 0; args->local_files && i < args->files.count; i++)
+		free((void *)args->local_files[i].data);
+	free(args->local_files);
+	free(args->env_pairs);
+	free(args->metadata_pairs);
+	free(args->env.items);
+	free(args->metadata.items);
+	free(args->files.items);
+	buf_finish(&args->input);
+}

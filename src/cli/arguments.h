@@ -1,0 +1,49 @@
+/*
+ * What the command line said, for every command: the option tables that commands share fill this
+ * struct, most of them straight into the option structs of the client library.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "bunker.h"
+#include "cli/options.h"
+
+struct arguments {
+	bool help;
+	bool json;
+	bool all;        /* rm */
+	bool ids_only;   /* ls */
+	bool with_input; /* run, exec */
+	const char *url;
+	const char *api_key;
+	struct option_list env;
+	struct option_list metadata;
+	struct option_list files;
+	struct bunker_create_options create;
+	struct bunker_exec_options exec;
+	struct bunker_list_options list;
+
+	char **operands; /* closed by NULL */
+	int operand_count;
+
+	/* What the option structs borrow from. */
+	struct bunker_pair *env_pairs;
+	struct bunker_pair *metadata_pairs;
+	struct bunker_file *local_files;
+	struct buf input;
+};
+
+/* --json and --help, for every command. */
+extern const struct option cli_common_options[];
+/* --url and --api-key. */
+extern const struct option cli_connection_options[];
+/* The sandbox to make: run and create. */
+extern const struct option cli_sandbox_options[];
+/* The command line to run: run and exec. */
+extern const struct option cli_command_options[];
+
+/* The lists as the client library wants them. Says on stderr what is wrong; that is bad usage. */
+int cli_arguments_resolve(struct arguments *args);
+/* Reads the files of --file; says on stderr what cannot be read. */
+int cli_arguments_load_files(struct arguments *args);
+void cli_arguments_finish(struct arguments *args);

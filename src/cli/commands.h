@@ -1,0 +1,52 @@
+/*
+ * The commands: one file each, with one const entry. main.c holds the table of them.
+ *
+ * An entry's run gets the command line parsed and checked against the entry; it returns the exit
+ * status. serve and doctor parse their own.
+ */
+#pragma once
+
+#include "cli/arguments.h"
+#include "cli/report.h"
+
+#define OPERANDS_MANY 0x7fffffff
+
+struct command {
+	const char *name;
+	const char *summary;     /* one line, for the list of commands */
+	const char *usage;       /* what comes after "bunker NAME " */
+	const char *description; /* the paragraphs of the help */
+	const char *examples;
+	const struct option *const *options; /* closed by NULL */
+	int operands_before_command;         /* see options.h */
+	int min_operands;
+	int max_operands;
+	int (*run)(struct arguments *args);
+	int (*forward)(int argc, char **argv); /* instead of all the above but name and summary */
+};
+
+extern const struct command cmd_run;
+extern const struct command cmd_create;
+extern const struct command cmd_exec;
+extern const struct command cmd_ls;
+extern const struct command cmd_info;
+extern const struct command cmd_rm;
+extern const struct command cmd_templates;
+extern const struct command cmd_doctor;
+extern const struct command cmd_serve;
+extern const struct command cmd_version;
+extern const struct command cmd_help;
+
+/* In main.c; closed by NULL. */
+extern const struct command *const cli_commands[];
+const struct command *cli_command_find(const char *name);
+/* argv[0] is the command's name. Returns the exit status. */
+int cli_command_run(const struct command *command, int argc, char **argv);
+
+/* In help.c. */
+void cli_help_print_overview(void);
+void cli_help_print_command(const struct command *command);
+
+/* Implemented by src/server, which main.c is linked with. argv[0] is the command's name. */
+int serve_main(int argc, char **argv);
+int doctor_main(int argc, char **argv);

@@ -1,0 +1,37 @@
+/* The help texts, made from the commands' entries and their option tables. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+
+/* Where the explanation of an option starts. */
+#define HELP_COLUMN 28
+
+void cli_help_print_overview(void)
+{
+	puts("usage: bunker COMMAND [options] [arguments]\n\n"
+	     "Isolated Linux workspaces for AI agents, on your own machine.\n\ncommands:");
+	for (const struct command *const *c = cli_commands; *c; c++)
+		printf("  %-12s%s\n", (*c)->name, (*c)->summary);
+	puts("\nMore about one of them: bunker help COMMAND\n"
+	     "A first sandbox: sudo bunker run -- uname -a");
+}
+
+static void print_option(const struct option *o)
+{
+	char letter[] = "-x,", left[64];
+	letter[1] = o->letter;
+	snprintf(left, sizeof left, "%-3s --%s %s", o->letter ? letter : "", o->name,
+		o->value ? o->value : "");
+	printf("  %-*s  %s\n", HELP_COLUMN - 4, left, o->help);
+}
+
+void cli_help_print_command(const struct command *command)
+{
+	printf("usage: bunker %s %s\n\n%s\n\noptions:\n", command->name, command->usage,
+		command->description);
+	for (const struct option *const *table = command->options; *table; table++)
+		for (const struct option *o = *table; o->name; o++)
+			print_option(o);
+	printf("\nexamples:\n%s\n", command->examples);
+}

@@ -1,0 +1,48 @@
+/* bunker: one program, many commands. Nothing but their table and the way into it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/commands.h"
+
+const struct command *const cli_commands[] = {&cmd_run, &cmd_create, &cmd_exec, &cmd_ls, &cmd_info,
+	&cmd_rm, &cmd_templates, &cmd_serve, &cmd_doctor, &cmd_version, &cmd_help, NULL};
+
+/* What people try first on a program they do not know. */
+static const struct {
+	const char *option;
+	const struct command *command;
+} aliases[] = {
+	{"--help", &cmd_help},
+	{"-h", &cmd_help},
+	{"--version", &cmd_version},
+	{"-V", &cmd_version},
+};
+
+static const struct command *find(const char *word)
+{
+	for (size_t i = 0; i < ARRAY_LEN(aliases); i++)
+		if (strcmp(aliases[i].option, word) == 0)
+			return aliases[i].command;
+	return cli_command_find(word);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		cli_help_print_overview();
+		return STATUS_USAGE;
+	}
+	const struct command *command = find(argv[1]);
+	if (!command) {
+		cli_report("there is no command \"%s\"; see: bunker help", argv[1]);
+		return STATUS_USAGE;
+	}
+	int status = cli_command_run(command, argc - 1, argv + 1);
+	if (fflush(stdout) != 0 && errno != EPIPE) {
+		cli_report("cannot write the output: %s", strerror(errno));
+		return status ? status : STATUS_FAILED;
+	}
+	return status;
+}

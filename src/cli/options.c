@@ -1,0 +1,146 @@
+#include "cli/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct parser {
+	const struct options_input *input;
+	void *destination;
+	int next; /* index of the argument to look at */
+	char *message;
+	size_t message_size;
+};
+
+static int fail(struct parser *p, const char *what, const char *option, int option_len)
+{
+	snprintf(p->message, p->message_size, "%s %.*s", what, option_len, option);
+	return -1;
+}
+
+static int store_flag(void *to, char *value)
+{
+	*(bool *)to = true;
+	return 0;
+}
+
+static int store_string(void *to, char *value)
+{
+	*(const char **)to = value;
+	return 0;
+}
+
+static int store_number(void *to, char *value)
+{
+	char *end;
+	errno = 0;
+	long long number = strtoll(value, &end, 10);
+	if (errno || end == value || *end || number < 1)
+		return -1;
+	*(int64_t *)to = number;
+	return 0;
+}
+
+static int store_item(void *to, char *value)
+{
+	struct option_list *list = to;
+	char **items = reallocarray(list->items, list->count + 1, sizeof *items);
+	if (!items)
+		return -1;
+	items[list->count++] = value;
+	list->items = items;
+	return 0;
+}
+
+static int (*const store[])(void *to, char *value) = {
+	[OPTION_FLAG] = store_flag,
+	[OPTION_STRING] = store_string,
+	[OPTION_NUMBER] = store_number,
+	[OPTION_LIST] = store_item,
+};
+
+static const struct option *find_option(
+	const struct parser *p, char letter, const char *name, size_t name_len)
+{
+	for (const struct option *const *table = p->input->tables; *table; table++)
+		for (const struct option *o = *table; o->name; o++)
+			if (name ? strlen(o->name) == name_len &&
+						strncmp(o->name, name, name_len) == 0
+				 : o->letter == letter)
+				return o;
+	return NULL;
+}
+
+/* value: what was glued to the option, or NULL. `shown` is the option as it was written. */
+static int take_value(
+	struct parser *p, const struct option *o, char *value, const char *shown, int shown_len)
+{
+	if (o->kind == OPTION_FLAG && value)
+		return fail(p, "there is no value to give to", shown, shown_len);
+	if (o->kind != OPTION_FLAG && !value) {
+		if (p->next == p->input->argc)
+			return fail(p, "a value is missing after", shown, shown_len);
+		value = p->input->argv[p->next++];
+	}
+	if (store[o->kind]((char *)p->destination + o->offset, value) < 0)
+		return fail(p,
+			o->kind == OPTION_NUMBER ? "a positive number is needed after"
+						 : "out of memory at",
+			shown, shown_len);
+	return 0;
+}
+
+static int take_long(struct parser *p, char *arg)
+{
+	char *name = arg + 2;
+	size_t len = strcspn(name, "=");
+	const struct option *o = find_option(p, 0, name, len);
+	if (!o)
+		return fail(p, "unknown option", arg, (int)len + 2);
+	return take_value(p, o, name[len] ? name + len + 1 : NULL, arg, (int)len + 2);
+}
+
+static int take_letters(struct parser *p, char *arg)
+{
+	for (char *letter = arg + 1; *letter; letter++) {
+		const char shown[] = {'-', *letter, '\0'};
+		const struct option *o = find_option(p, *letter, NULL, 0);
+		if (!o)
+			return fail(p, "unknown option", shown, 2);
+		bool ends = o->kind != OPTION_FLAG;
+		int r = take_value(p, o, ends && letter[1] ? letter + 1 : NULL, shown, 2);
+		if (r < 0 || ends)
+			return r;
+	}
+	return 0;
+}
+
+static bool starts_command(const struct options_input *input, int operands)
+{
+	return input->operands_before_command != OPTIONS_ANYWHERE &&
+	       operands > input->operands_before_command;
+}
+
+int cli_options_parse(
+	const struct options_input *input, void *destination, char *message, size_t message_size)
+{
+	struct parser p = {input, destination, 0, message, message_size};
+	bool only_operands = false;
+	int operands = 0;
+	while (p.next < input->argc) {
+		char *arg = input->argv[p.next++];
+		int r = 0;
+		if (only_operands || arg[0] != '-' || !arg[1]) {
+			input->argv[operands++] = arg;
+			only_operands |= starts_command(input, operands);
+		} else if (strcmp(arg, "--") == 0) {
+			only_operands = true;
+		} else {
+			r = arg[1] == '-' ? take_long(&p, arg) : take_letters(&p, arg);
+		}
+		if (r < 0)
+			return r;
+	}
+	return operands;
+}

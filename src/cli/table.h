@@ -1,0 +1,15 @@
+/* Columns for people. NULL cells are empty; control bytes are not let through. */
+#pragma once
+
+#include <stddef.h>
+
+#define TABLE_COLUMNS_MAX 8
+
+/* Rows of cells, one after the other, at most TABLE_COLUMNS_MAX of them in each. */
+void cli_table_print(const char *const *cells, size_t rows, size_t columns);
+/* One line of a list of named values. */
+void cli_table_print_field(const char *title, const char *value);
+
+#define AGE_SIZE 24
+/* "42s", "5m", "3h", "12d" since an RFC 3339 time; "?" when it is not one. */
+void cli_table_format_age(const char *since, char out[AGE_SIZE]);

@@ -1,0 +1,61 @@
+#include "client/answer.h"
+
+#include <stdlib.h>
+
+static void decode_string(const cJSON *value, void *destination)
+{
+	*(const char **)destination = cJSON_IsString(value) ? value->valuestring : "";
+}
+
+static void decode_bool(const cJSON *value, void *destination)
+{
+	*(bool *)destination = cJSON_IsTrue(value);
+}
+
+static void decode_integer(const cJSON *value, void *destination)
+{
+	const double limit = 9007199254740992.0; /* 2^53: beyond, a double is not the number sent */
+	if (cJSON_IsNumber(value) && value->valuedouble >= -limit && value->valuedouble <= limit)
+		*(int64_t *)destination = (int64_t)value->valuedouble;
+}
+
+static void decode_number(const cJSON *value, void *destination)
+{
+	if (cJSON_IsNumber(value))
+		*(double *)destination = value->valuedouble;
+}
+
+static void (*const decoders[])(const cJSON *value, void *destination) = {
+	[ANSWER_STRING] = decode_string,
+	[ANSWER_BOOL] = decode_bool,
+	[ANSWER_INTEGER] = decode_integer,
+	[ANSWER_NUMBER] = decode_number,
+};
+
+void client_answer_decode(
+	const cJSON *object, const struct answer_field *fields, size_t count, void *destination)
+{
+	for (size_t i = 0; i < count; i++) {
+		const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, fields[i].name);
+		decoders[fields[i].kind](value, (char *)destination + fields[i].offset);
+	}
+}
+
+int client_answer_pairs(const cJSON *object, struct bunker_pair **ret, size_t *ret_count)
+{
+	size_t size = (size_t)cJSON_GetArraySize(object), count = 0;
+	struct bunker_pair *pairs = calloc(size + 1, sizeof *pairs);
+	if (!pairs)
+		return -1;
+	for (const cJSON *member = object ? object->child : NULL; member; member = member->next)
+		if (cJSON_IsString(member) && member->string)
+			pairs[count++] = (struct bunker_pair){member->string, member->valuestring};
+	*ret = pairs;
+	*ret_count = count;
+	return 0;
+}
+
+char *bunker_json_text(const struct bunker_json *json)
+{
+	return cJSON_PrintUnformatted(client_answer_from_json(json));
+}

@@ -1,0 +1,25 @@
+/*
+ * One call of the API: a request with a JSON body or none, an answer that is JSON, a stream of JSON
+ * lines, or an error. The server's {"error":{...}} becomes a struct bunker_error here and nowhere
+ * else.
+ */
+#pragma once
+
+#include <cjson/cJSON.h>
+
+#include "base/buf.h"
+#include "bunker.h"
+#include "client/lines.h"
+
+/* target: the path with its query. body: NULL for none. A 204 answers with an empty object. */
+int client_call_json(struct bunker *b, const char *method, struct buf *target,
+	const struct buf *body, cJSON **ret, struct bunker_error *e);
+/* A POST that is answered by lines, each fed to `lines` as it arrives. */
+int client_call_lines(struct bunker *b, struct buf *target, const struct buf *body,
+	struct lines *lines, struct bunker_error *e);
+
+/* Text as one segment of a path, or as a name or value of a query. */
+void client_call_append_escaped(struct buf *target, const char *text);
+
+/* From an object with code, message and field; for errors that come inside a stream as well. */
+int client_call_fail(struct bunker_error *e, int http_status, const cJSON *error);

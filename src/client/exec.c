@@ -1,0 +1,257 @@
+/*
+ * Running commands. Always as a stream of JSON lines with the output in base64, so that the bytes
+ * are exact and arrive when they are written; a caller without a callback has them collected.
+ *
+ * A stream is start, any number of stdout and stderr, then exit or error. Events of other types are
+ * from a newer server and pass.
+ */
+#include <signal.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "bunker.h"
+#include "client/answer.h"
+#include "client/call.h"
+#include "client/encode.h"
+#include "client/failure.h"
+
+struct execution {
+	const struct bunker_exec_options *options;
+	struct buf decoded;
+	struct buf collected[2]; /* by enum bunker_stream */
+	bool collected_all;
+	cJSON *exit; /* the exit event; NULL until it came */
+};
+
+static int take_stdout(struct execution *x, cJSON **event, struct bunker_error *e);
+static int take_stderr(struct execution *x, cJSON **event, struct bunker_error *e);
+static int take_exit(struct execution *x, cJSON **event, struct bunker_error *e);
+static int take_error(struct execution *x, cJSON **event, struct bunker_error *e);
+
+/* A handler that keeps the event takes it from its owner. */
+static const struct {
+	const char *type;
+	int (*take)(struct execution *x, cJSON **event, struct bunker_error *e);
+} events[] = {
+	{"stdout", take_stdout},
+	{"stderr", take_stderr},
+	{"exit", take_exit},
+	{"error", take_error},
+};
+
+static const struct answer_field result_fields[] = {
+	{"executionId", ANSWER_STRING, offsetof(struct bunker_result, execution_id)},
+	{"sandboxId", ANSWER_STRING, offsetof(struct bunker_result, sandbox_id)},
+	{"status", ANSWER_STRING, offsetof(struct bunker_result, status)},
+	{"timedOut", ANSWER_BOOL, offsetof(struct bunker_result, timed_out)},
+	{"oomKilled", ANSWER_BOOL, offsetof(struct bunker_result, oom_killed)},
+	{"outputTruncated", ANSWER_BOOL, offsetof(struct bunker_result, output_truncated)},
+	{"durationMs", ANSWER_NUMBER, offsetof(struct bunker_result, duration_ms)},
+};
+
+static int take_line(void *arg, const char *line, size_t len, struct bunker_error *e)
+{
+	autojson *event = NULL;
+	struct error why;
+	if (json_parse(line, len, &event, &why) < 0)
+		return client_fail(e, BUNKER_INVALID_RESPONSE,
+			"the server sent an event that is not usable: %s", why.message);
+	const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(event, "type"));
+	for (size_t i = 0; type && i < ARRAY_LEN(events); i++)
+		if (strcmp(type, events[i].type) == 0)
+			return events[i].take(arg, &event, e);
+	return 0;
+}
+
+static int decode_base64(struct buf *out, const char *text, struct bunker_error *e)
+{
+	size_t len = strlen(text);
+	out->len = 0;
+	if (!buf_reserve(out, len / 4 * 3 + 3))
+		return client_fail(e, BUNKER_OUT_OF_MEMORY, "out of memory");
+	if (sodium_base642bin((unsigned char *)out->data, out->cap, text, len, NULL, &out->len,
+		    NULL, sodium_base64_VARIANT_ORIGINAL) < 0)
+		return client_fail(
+			e, BUNKER_INVALID_RESPONSE, "the server sent output that is not base64");
+	return 0;
+}
+
+static void collect(struct execution *x, enum bunker_stream stream)
+{
+	struct buf *to = &x->collected[stream];
+	size_t room = BUNKER_COLLECT_MAX - to->len, len = x->decoded.len;
+	if (len > room) {
+		len = room;
+		x->collected_all = false;
+	}
+	buf_append(to, x->decoded.data, len);
+}
+
+static int take_output(
+	struct execution *x, enum bunker_stream stream, const cJSON *event, struct bunker_error *e)
+{
+	const char *data = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(event, "data"));
+	int r = decode_base64(&x->decoded, data ? data : "", e);
+	if (r < 0 || x->decoded.len == 0)
+		return r;
+	if (!x->options->output)
+		collect(x, stream);
+	else if (x->options->output(
+			 x->options->output_arg, stream, x->decoded.data, x->decoded.len) != 0)
+		return client_fail(e, BUNKER_STOPPED, "the output is not wanted any more");
+	return 0;
+}
+
+static int take_stdout(struct execution *x, cJSON **event, struct bunker_error *e)
+{
+	return take_output(x, BUNKER_STDOUT, *event, e);
+}
+
+static int take_stderr(struct execution *x, cJSON **event, struct bunker_error *e)
+{
+	return take_output(x, BUNKER_STDERR, *event, e);
+}
+
+static int take_exit(struct execution *x, cJSON **event, struct bunker_error *e)
+{
+	cJSON_Delete(x->exit);
+	x->exit = take_ptr(*event);
+	return 0;
+}
+
+static int take_error(struct execution *x, cJSON **event, struct bunker_error *e)
+{
+	return client_call_fail(e, 0, cJSON_GetObjectItemCaseSensitive(*event, "error"));
+}
+
+/* "SIGKILL", "KILL" or 9. */
+static int decode_signal(const cJSON *value)
+{
+	if (cJSON_IsNumber(value))
+		return value->valueint;
+	if (!cJSON_IsString(value))
+		return 0;
+	const char *name = value->valuestring;
+	if (strncmp(name, "SIG", 3) == 0)
+		name += 3;
+	for (int number = 1; number < NSIG; number++) {
+		const char *known = sigabbrev_np(number);
+		if (known && strcmp(known, name) == 0)
+			return number;
+	}
+	return 0;
+}
+
+/* The event becomes the result's JSON: what only the stream needed goes. */
+static void decode_result(cJSON *event, struct bunker_result *result)
+{
+	cJSON_DeleteItemFromObjectCaseSensitive(event, "type");
+	cJSON_DeleteItemFromObjectCaseSensitive(event, "encoding");
+	client_answer_decode(event, result_fields, ARRAY_LEN(result_fields), result);
+	const cJSON *exit_code = cJSON_GetObjectItemCaseSensitive(event, "exitCode");
+	result->exit_code = cJSON_IsNumber(exit_code) ? exit_code->valueint : -1;
+	result->signal = decode_signal(cJSON_GetObjectItemCaseSensitive(event, "signal"));
+	result->json = client_answer_to_json(event);
+}
+
+static int finish_result(struct execution *x, struct bunker_result *ret, struct bunker_error *e)
+{
+	if (!x->exit)
+		return client_fail(e, BUNKER_CONNECTION_LOST,
+			"the server ended the stream before the command had ended");
+	struct bunker_result result = {0};
+	decode_result(take_ptr(x->exit), &result);
+	result.output_truncated |= !x->collected_all;
+	result.out_size = x->collected[BUNKER_STDOUT].len;
+	result.err_size = x->collected[BUNKER_STDERR].len;
+	result.out = buf_take_str(&x->collected[BUNKER_STDOUT]);
+	result.err = buf_take_str(&x->collected[BUNKER_STDERR]);
+	if (!result.out || !result.err) {
+		bunker_result_finish(&result);
+		return client_fail(e, BUNKER_OUT_OF_MEMORY, "out of memory");
+	}
+	*ret = result;
+	return 0;
+}
+
+static int execute(struct bunker *b, struct buf *target, const struct buf *body,
+	const struct bunker_exec_options *options, struct bunker_result *ret,
+	struct bunker_error *e)
+{
+	struct execution x = {.options = options, .collected_all = true};
+	struct lines lines = {.take = take_line, .arg = &x};
+	int r = client_call_lines(b, target, body, &lines, e);
+	if (r == 0)
+		r = finish_result(&x, ret, e);
+	client_lines_finish(&lines);
+	buf_finish(&x.decoded);
+	buf_finish(&x.collected[BUNKER_STDOUT]);
+	buf_finish(&x.collected[BUNKER_STDERR]);
+	cJSON_Delete(x.exit);
+	return r;
+}
+
+static int check_command(const struct bunker_exec_options *options, struct bunker_error *e)
+{
+	if (options->shell || (options->argv && options->argv[0]))
+		return 0;
+	return client_fail(e, BUNKER_INVALID_ARGUMENT, "there is no command to run");
+}
+
+int bunker_exec(struct bunker *b, const char *sandbox_id, const struct bunker_exec_options *options,
+	struct bunker_result *ret, struct bunker_error *e)
+{
+	autobuf target = {0}, body = {0};
+	if (check_command(options, e) < 0)
+		return -1;
+	buf_append_str(&target, "/v1/sandboxes/");
+	client_call_append_escaped(&target, sandbox_id);
+	buf_append_str(&target, "/exec");
+	client_encode_exec(&(struct json_writer){.out = &body}, options);
+	return execute(b, &target, &body, options, ret, e);
+}
+
+int bunker_run(struct bunker *b, const struct bunker_create_options *sandbox,
+	const struct bunker_exec_options *options, struct bunker_result *ret,
+	struct bunker_error *e)
+{
+	static const struct bunker_create_options defaults = {0};
+	autobuf target = {0}, body = {0};
+	if (check_command(options, e) < 0)
+		return -1;
+	buf_append_str(&target, "/v1/run");
+	client_encode_run(
+		&(struct json_writer){.out = &body}, sandbox ? sandbox : &defaults, options);
+	return execute(b, &target, &body, options, ret, e);
+}
+
+void bunker_result_finish(struct bunker_result *result)
+{
+	free(result->out);
+	free(result->err);
+	cJSON_Delete(client_answer_from_json(result->json));
+	*result = (struct bunker_result){0};
+}
+
+char *bunker_result_json(const struct bunker_result *result)
+{
+	autobuf text = {0};
+	struct json_writer w = {.out = &text};
+	json_begin_object(&w);
+	const cJSON *member = client_answer_from_json(result->json)->child;
+	for (; member; member = member->next) {
+		autofree char *value = cJSON_PrintUnformatted(member);
+		if (!value)
+			return NULL;
+		json_key(&w, member->string);
+		json_raw(&w, value);
+	}
+	json_key(&w, "stdout");
+	json_string_n(&w, result->out, result->out_size);
+	json_key(&w, "stderr");
+	json_string_n(&w, result->err, result->err_size);
+	json_end_object(&w);
+	return buf_take_str(&text);
+}

@@ -1,0 +1,235 @@
+/* The life of sandboxes: create, get, list, destroy. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "bunker.h"
+#include "client/answer.h"
+#include "client/call.h"
+#include "client/encode.h"
+#include "client/failure.h"
+
+#define FIELD(json_name, kind, member)                                                             \
+	{                                                                                          \
+		json_name, kind, offsetof(struct bunker_sandbox, member)                           \
+	}
+
+static const struct answer_field sandbox_fields[] = {
+	FIELD("id", ANSWER_STRING, id),
+	FIELD("name", ANSWER_STRING, name),
+	FIELD("description", ANSWER_STRING, description),
+	FIELD("status", ANSWER_STRING, status),
+	FIELD("statusReason", ANSWER_STRING, status_reason),
+	FIELD("template", ANSWER_STRING, template_name),
+	FIELD("user", ANSWER_STRING, user),
+	FIELD("workdir", ANSWER_STRING, workdir),
+	FIELD("project", ANSWER_STRING, project),
+	FIELD("isolation", ANSWER_STRING, isolation),
+	FIELD("createdAt", ANSWER_STRING, created_at),
+	FIELD("lastActiveAt", ANSWER_STRING, last_active_at),
+	FIELD("expiresAt", ANSWER_STRING, expires_at),
+	FIELD("startupMs", ANSWER_NUMBER, startup_ms),
+	FIELD("executions", ANSWER_INTEGER, executions),
+};
+
+static const struct answer_field resource_fields[] = {
+	FIELD("memory", ANSWER_STRING, memory),
+	FIELD("cpu", ANSWER_STRING, cpu),
+	FIELD("pids", ANSWER_INTEGER, pids),
+	FIELD("openFiles", ANSWER_INTEGER, open_files),
+};
+
+static const struct answer_field timeout_fields[] = {
+	FIELD("idle", ANSWER_STRING, idle_timeout),
+	FIELD("execution", ANSWER_STRING, execution_timeout),
+};
+
+/* Takes the tree, also when it fails. */
+static int decode_sandbox(cJSON *tree, struct bunker_sandbox *ret, struct bunker_error *e)
+{
+	struct bunker_sandbox s = {.json = client_answer_to_json(tree)};
+	client_answer_decode(tree, sandbox_fields, ARRAY_LEN(sandbox_fields), &s);
+	client_answer_decode(cJSON_GetObjectItemCaseSensitive(tree, "resources"), resource_fields,
+		ARRAY_LEN(resource_fields), &s);
+	client_answer_decode(cJSON_GetObjectItemCaseSensitive(tree, "timeout"), timeout_fields,
+		ARRAY_LEN(timeout_fields), &s);
+	const cJSON *env = cJSON_GetObjectItemCaseSensitive(tree, "env");
+	const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(tree, "metadata");
+	int r = 0;
+	if (!*s.id)
+		r = client_fail(e, BUNKER_INVALID_RESPONSE, "the server's sandbox has no id");
+	else if (client_answer_pairs(env, &s.env, &s.env_count) < 0 ||
+		 client_answer_pairs(metadata, &s.metadata, &s.metadata_count) < 0)
+		r = client_fail(e, BUNKER_OUT_OF_MEMORY, "out of memory");
+	if (r < 0)
+		bunker_sandbox_finish(&s);
+	else
+		*ret = s;
+	return r;
+}
+
+void bunker_sandbox_finish(struct bunker_sandbox *sandbox)
+{
+	free(sandbox->env);
+	free(sandbox->metadata);
+	cJSON_Delete(client_answer_from_json(sandbox->json));
+	*sandbox = (struct bunker_sandbox){0};
+}
+
+static void append_sandbox_path(struct buf *target, const char *id)
+{
+	buf_append_str(target, "/v1/sandboxes/");
+	client_call_append_escaped(target, id);
+}
+
+int bunker_create(struct bunker *b, const struct bunker_create_options *options,
+	struct bunker_sandbox *ret, struct bunker_error *e)
+{
+	static const struct bunker_create_options defaults = {0};
+	autobuf target = {0}, body = {0};
+	cJSON *tree;
+	buf_append_str(&target, "/v1/sandboxes");
+	client_encode_create(&(struct json_writer){.out = &body}, options ? options : &defaults);
+	int r = client_call_json(b, "POST", &target, &body, &tree, e);
+	return r < 0 ? r : decode_sandbox(tree, ret, e);
+}
+
+int bunker_get(struct bunker *b, const char *id, struct bunker_sandbox *ret, struct bunker_error *e)
+{
+	autobuf target = {0};
+	cJSON *tree;
+	append_sandbox_path(&target, id);
+	int r = client_call_json(b, "GET", &target, NULL, &tree, e);
+	return r < 0 ? r : decode_sandbox(tree, ret, e);
+}
+
+int bunker_destroy(struct bunker *b, const char *id, struct bunker_error *e)
+{
+	autobuf target = {0};
+	autojson *tree = NULL;
+	append_sandbox_path(&target, id);
+	return client_call_json(b, "DELETE", &target, NULL, &tree, e);
+}
+
+static void append_query(
+	struct buf *target, const char *prefix, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	buf_append_char(target, memchr(target->data, '?', target->len) ? '&' : '?');
+	buf_append_str(target, prefix);
+	client_call_append_escaped(target, name);
+	buf_append_char(target, '=');
+	client_call_append_escaped(target, value);
+}
+
+/* Small enough a page that the answer stays within what json_parse takes. */
+#define LIST_PAGE "50"
+
+static void write_list_target(
+	struct buf *target, const struct bunker_list_options *o, const char *cursor)
+{
+	buf_append_str(target, "/v1/sandboxes");
+	append_query(target, "", "status", o->status);
+	append_query(target, "", "project", o->project);
+	append_query(target, "", "name", o->name);
+	for (size_t i = 0; i < o->metadata_count; i++)
+		append_query(target, "metadata.", o->metadata[i].name, o->metadata[i].value);
+	append_query(target, "", "limit", LIST_PAGE);
+	append_query(target, "", "cursor", cursor);
+}
+
+static int append_sandbox(struct bunker_sandbox_list *list, cJSON *tree, struct bunker_error *e)
+{
+	struct bunker_sandbox *items = reallocarray(list->items, list->count + 1, sizeof *items);
+	if (!items) {
+		cJSON_Delete(tree);
+		return client_fail(e, BUNKER_OUT_OF_MEMORY, "out of memory");
+	}
+	list->items = items;
+	int r = decode_sandbox(tree, &items[list->count], e);
+	if (r == 0)
+		list->count++;
+	return r;
+}
+
+/* Each sandbox leaves the page with its own part of the tree. */
+static int append_page(
+	struct bunker_sandbox_list *list, const cJSON *page, size_t limit, struct bunker_error *e)
+{
+	cJSON *sandboxes = cJSON_GetObjectItemCaseSensitive(page, "sandboxes");
+	if (!cJSON_IsArray(sandboxes))
+		return client_fail(e, BUNKER_INVALID_RESPONSE, "the server's answer has no list");
+	while (sandboxes->child && (limit == 0 || list->count < limit)) {
+		cJSON *item = cJSON_DetachItemViaPointer(sandboxes, sandboxes->child);
+		int r = append_sandbox(list, item, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* *cursor is where the page starts (NULL: the first one), and then where the next one does. */
+static int list_page(struct bunker *b, const struct bunker_list_options *options, char **cursor,
+	struct bunker_sandbox_list *list, struct bunker_error *e)
+{
+	autobuf target = {0};
+	autojson *page = NULL;
+	write_list_target(&target, options, *cursor);
+	int r = client_call_json(b, "GET", &target, NULL, &page, e);
+	if (r == 0)
+		r = append_page(list, page, options->limit, e);
+	if (r < 0)
+		return r;
+	const cJSON *next = cJSON_GetObjectItemCaseSensitive(page, "nextCursor");
+	free(*cursor);
+	*cursor = NULL;
+	if (!cJSON_IsString(next) || !*next->valuestring)
+		return 0;
+	*cursor = strdup(next->valuestring);
+	return *cursor ? 0 : client_fail(e, BUNKER_OUT_OF_MEMORY, "out of memory");
+}
+
+int bunker_list(struct bunker *b, const struct bunker_list_options *options,
+	struct bunker_sandbox_list *ret, struct bunker_error *e)
+{
+	static const struct bunker_list_options everything = {0};
+	struct bunker_sandbox_list list = {0};
+	autofree char *cursor = NULL;
+	if (!options)
+		options = &everything;
+	int r;
+	do
+		r = list_page(b, options, &cursor, &list, e);
+	while (r == 0 && cursor && (options->limit == 0 || list.count < options->limit));
+	if (r < 0)
+		bunker_sandbox_list_finish(&list);
+	else
+		*ret = list;
+	return r;
+}
+
+void bunker_sandbox_list_finish(struct bunker_sandbox_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		bunker_sandbox_finish(&list->items[i]);
+	free(list->items);
+	*list = (struct bunker_sandbox_list){0};
+}
+
+char *bunker_sandbox_list_json(const struct bunker_sandbox_list *list)
+{
+	autobuf text = {0};
+	struct json_writer w = {.out = &text};
+	json_begin_object(&w);
+	json_key(&w, "sandboxes");
+	json_begin_array(&w);
+	for (size_t i = 0; i < list->count; i++) {
+		autofree char *item = bunker_json_text(list->items[i].json);
+		if (!item)
+			return NULL;
+		json_raw(&w, item);
+	}
+	json_end_array(&w);
+	json_end_object(&w);
+	return buf_take_str(&text);
+}

@@ -1,0 +1,144 @@
+/*
+ * What the files of this room share about one connection and the request it carries. Users of the
+ * server see only http.h.
+ *
+ * A connection carries one request at a time, so the request is part of it. The phases, in order:
+ *
+ *   HEAD ──▶ BODY ──▶ HANDLING ──▶ FLUSHING ──▶ HEAD, or LINGERING ──▶ CLOSED
+ *                        └──▶ STREAMING ──┘
+ *
+ * and from each of them straight to CLOSED when the client goes away or a deadline passes. After
+ * CLOSED the memory stays until libuv has given back both handles, so that code which is on the
+ * stack when a connection ends may still look at its phase.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "http/http.h"
+#include "http/parser.h"
+#include "http/router.h"
+#include "http/target.h"
+
+enum http_phase {
+	HTTP_PHASE_HEAD, /* waiting for a head, or in the middle of one */
+	HTTP_PHASE_BODY,
+	HTTP_PHASE_HANDLING,  /* the handler owes an answer */
+	HTTP_PHASE_STREAMING, /* the generator owes more of it, or its end */
+	HTTP_PHASE_FLUSHING,  /* the answer is complete, but the client has not taken it all */
+	HTTP_PHASE_LINGERING, /* we have sent our FIN and throw away what still comes */
+	HTTP_PHASE_CLOSED
+};
+
+struct http_block; /* of request memory, beyond the part that is always there */
+
+struct http_request {
+	struct http_connection *connection;
+	char id[ID_SIZE + 21]; /* the connection's id, "-", the request's number on it */
+	int64_t started_us;    /* when its head was complete, or refused; 0 before */
+	struct http_head head;
+	struct http_target target;
+	const struct http_mount *mount;
+	const struct http_route *route;
+	unsigned allowed; /* the methods that the path has, as bits */
+	void *principal;
+	struct buf body;
+
+	void (*aborted)(void *arg);
+	void *aborted_arg;
+	struct http_generator generator;
+
+	int status;
+	struct buf fields; /* what http_add_header has put together */
+
+	struct http_block *blocks;
+	size_t arena_used;
+	_Alignas(max_align_t) char arena[2048];
+};
+
+struct http_connection {
+	struct http_server *server;
+	struct http_connection *prev, *next; /* in the server's list */
+	/* In the server's list of those to wake, if `woken`. */
+	struct http_connection *wake_prev, *wake_next;
+	uv_tcp_t tcp;
+	uv_timer_t timer;
+	unsigned handles_open;
+	enum http_phase phase;
+	char id[ID_SIZE];
+	uint64_t request_count;
+	struct http_request request;
+
+	bool processing; /* input is being taken; what comes next is done by that loop */
+	bool woken;
+	bool lost; /* the client is gone, but whoever works for it has not been told */
+	bool eof;  /* the client has closed its side; what is being sent goes out nevertheless */
+
+	uint64_t deadline;  /* in the loop's time */
+	uint64_t timer_due; /* while the timer is active: never later than the deadline */
+
+	bool reading;
+	struct buf in; /* received and not taken yet; empty, or from the start of a head on */
+	struct http_head_scan scan;
+	struct http_chunks chunks;
+	uint64_t body_left;   /* without chunks: how much of Content-Length is to come */
+	uint64_t linger_left; /* how much more is thrown away */
+
+	uv_write_t write;
+	bool writing;      /* `write` is in flight; it borrows the buffers below */
+	size_t write_left; /* when the deadline was set */
+	struct buf out_head;
+	struct buf out_body;
+	char chunk_line[24];
+
+	/* while streaming: */
+	bool asked;        /* proceed was called and no write has answered it yet */
+	bool head_unsent;  /* out_head waits for company */
+	bool chunk_unsent; /* out_body waits for its turn */
+	bool stream_ended; /* the generator has said its last */
+};
+
+/* ---- connection.c ---- */
+
+/* Takes the fd. NULL: there is no connection. */
+struct http_connection *http_connection_open(struct http_server *server, int fd);
+/* Answers what has been received so far, or the connection as such, with an error; then closes. */
+void http_connection_refuse(struct http_connection *c, const struct error *e);
+/* The answer has been sent in full: goes on to the next request, or to the end. */
+void http_connection_answered(struct http_connection *c);
+/* The client is gone, or treated as such: whoever works for it is told. Only from the loop. */
+void http_connection_lose(struct http_connection *c);
+void http_connection_close(struct http_connection *c);
+/* Closes in a way that the client cannot take for an end. */
+void http_connection_reset(struct http_connection *c);
+/* The turn of the loop that http_server_wake asked for. */
+void http_connection_resume(struct http_connection *c);
+
+enum http_sent {
+	HTTP_SENT,   /* the kernel has it all */
+	HTTP_QUEUED, /* the rest goes out as the client takes it; the buffers stay borrowed */
+	HTTP_BROKEN
+};
+enum http_sent http_connection_send(struct http_connection *c, uv_buf_t *bufs, unsigned count);
+
+/* ---- request.c ---- */
+
+void http_request_begin(struct http_connection *c);
+/* Negative: *e is the answer, and where the request ends is not known. */
+int http_request_parse(struct http_request *req, const char *head, size_t len, struct error *e);
+/* Finds the route and asks for admission. Negative: *e is the answer. */
+int http_request_route(struct http_request *req, struct error *e);
+void http_request_end(struct http_request *req);
+
+/* ---- response.c ---- */
+
+/* A streaming connection can take more. */
+void http_stream_proceed(struct http_connection *c);
+/* The socket has taken a write that was queued. */
+void http_stream_written(struct http_connection *c);

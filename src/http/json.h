@@ -1,0 +1,92 @@
+/*
+ * JSON in and out.
+ *
+ * In: json_parse refuses what agents' clients never mean and parsers disagree about: text that is
+ * not UTF-8, NUL in a string, nesting deeper than JSON_MAX_DEPTH, duplicate keys, trailing text,
+ * numbers that are not finite. json_decode fills a struct from an object by a table of fields, so
+ * that bad input is refused in one place with the field's name.
+ *
+ * Out: a writer that appends to a buffer. It places commas by itself and escapes everything; bytes
+ * that are not UTF-8 become U+FFFD.
+ */
+#pragma once
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+#define JSON_MAX_DEPTH 64
+#define JSON_MAX_KEYS  10000 /* of all objects together */
+#define JSON_MAX_VALUES                                                                            \
+	100000 /* each costs a hundred bytes of memory for as few as two of text                   \
+		*/
+
+/* On success *ret is owned by the caller (cJSON_Delete). */
+int json_parse(const char *text, size_t len, cJSON **ret, struct error *e);
+
+enum json_kind {
+	JSON_STRING,   /* const char *, borrowed from the tree; "" allowed unless JSON_NOT_EMPTY */
+	JSON_BOOL,     /* bool */
+	JSON_INTEGER,  /* int64_t within [min, max] */
+	JSON_DURATION, /* int64_t milliseconds, from "30s" */
+	JSON_SIZE,     /* int64_t bytes, from "256Mi" or a plain number */
+	JSON_CPU,      /* int64_t millicores, from "500m", "0.5" or a plain number of cores */
+	JSON_OBJECT,   /* const cJSON * */
+	JSON_ARRAY,    /* const cJSON * */
+	JSON_STRING_MAP, /* const cJSON *: an object whose values are all strings */
+	JSON_ANY         /* const cJSON * */
+};
+
+enum json_flags {
+	JSON_REQUIRED = 1,
+	JSON_NOT_EMPTY = 2 /* for strings, arrays, objects and maps */
+};
+
+struct json_field {
+	const char *name;
+	enum json_kind kind;
+	size_t offset; /* of the destination, in the struct that json_decode fills */
+	unsigned flags;
+	/*
+	 * For the numeric kinds, unless both are 0. For strings, arrays and maps max is the length
+	 * in bytes or entries (0: 65,536), and min is not looked at.
+	 */
+	int64_t min, max;
+};
+
+/*
+ * Absent and null fields leave the destination alone. A field that no table names is refused.
+ * `path` goes in front of the field's name in errors ("resources."), "" at the top.
+ */
+int json_decode(const cJSON *object, const struct json_field *fields, size_t count,
+	const char *path, void *destination, struct error *e);
+
+struct json_writer {
+	struct buf *out;
+	bool need_comma;
+};
+
+void json_begin_object(struct json_writer *w);
+void json_end_object(struct json_writer *w);
+void json_begin_array(struct json_writer *w);
+void json_end_array(struct json_writer *w);
+void json_key(struct json_writer *w, const char *key);
+/* NULL is written as null. */
+void json_string(struct json_writer *w, const char *value);
+void json_string_n(struct json_writer *w, const char *value, size_t len);
+void json_base64(struct json_writer *w, const void *data, size_t len);
+void json_int(struct json_writer *w, int64_t value);
+void json_bool(struct json_writer *w, bool value);
+void json_null(struct json_writer *w);
+/* A value that is JSON text already, such as metadata kept as it came. */
+void json_raw(struct json_writer *w, const char *json);
+
+/* key and value at once */
+void json_put_string(struct json_writer *w, const char *key, const char *value);
+void json_put_int(struct json_writer *w, const char *key, int64_t value);
+void json_put_bool(struct json_writer *w, const char *key, bool value);
+void json_put_time(struct json_writer *w, const char *key, int64_t wall_ms);

@@ -1,0 +1,234 @@
+/*
+ * The request: from a head's text to a route, what handlers may ask about it, and the memory that
+ * goes with it. The head is copied into that memory and cut into strings there, so that everything
+ * a handler gets lives until the request has been answered, whatever happens to the receive buffer.
+ *
+ * The id is the connection's random id with the request's number: unique, cheap, and in the log one
+ * sees which requests shared a connection.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "http/connection.h"
+#include "http/server.h"
+
+/* Buffers that have grown beyond this are not kept for the next request. */
+#define KEEP_MAX 16384
+
+struct http_block {
+	struct http_block *next;
+	_Alignas(max_align_t) char data[];
+};
+
+static void answer_options(struct http_request *req);
+static void add_allow(struct http_request *req);
+static void log_access(const struct http_request *req);
+static void empty_buffer(struct buf *b);
+
+/* What answers OPTIONS wherever a path is known; it asks nobody for admission and takes no body. */
+static const struct http_route options_route = {HTTP_OPTIONS, "/", answer_options, 0};
+static const struct http_mount options_mount = {&options_route, 1, NULL, NULL};
+
+void http_request_begin(struct http_connection *c)
+{
+	struct http_request *req = &c->request;
+	snprintf(req->id, sizeof req->id, "%s-%llu", c->id, (unsigned long long)++c->request_count);
+	req->started_us = 0;
+	req->head.method = HTTP_GET;
+	req->head.method_known = false;
+	req->head.http10 = false;
+	req->head.target = "";
+	req->head.field_count = 0;
+	req->target.segment_count = 0;
+	req->target.pair_count = 0;
+	req->mount = NULL;
+	req->route = NULL;
+	req->principal = NULL;
+	req->aborted = NULL;
+	req->status = 0;
+	req->arena_used = 0;
+	c->asked = c->head_unsent = c->chunk_unsent = c->stream_ended = false;
+}
+
+int http_request_parse(struct http_request *req, const char *head, size_t len, struct error *e)
+{
+	char *text = http_alloc(req, len);
+	if (!text)
+		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
+	memcpy(text, head, len);
+	req->started_us = clock_monotonic_us();
+	return http_parse_head(text, len, &req->head, e);
+}
+
+int http_request_route(struct http_request *req, struct error *e)
+{
+	const struct http_head *head = &req->head;
+	size_t size = strlen(head->target) + 1;
+	char *text = http_alloc(req, size);
+	if (!text)
+		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
+	memcpy(text, head->target, size);
+	int r = http_split_target(text, &req->target, e);
+	if (r < 0)
+		return r;
+	struct http_match match = http_router_find(
+		req->connection->server->router, &req->target, head->method_known, head->method);
+	req->allowed = match.allowed;
+	if (match.allowed && !match.route && head->method_known && head->method == HTTP_OPTIONS)
+		match = (struct http_match){&options_mount, &options_route, match.allowed};
+	if (!match.allowed)
+		return error_set(e, ERROR_ROUTE_NOT_FOUND, "there is nothing at this path");
+	if (!match.route) {
+		add_allow(req);
+		return error_set(e, ERROR_METHOD_NOT_ALLOWED, "this path has other methods");
+	}
+	req->mount = match.mount;
+	req->route = match.route;
+	return req->mount->admit ? req->mount->admit(req, e) : 0;
+}
+
+static void answer_options(struct http_request *req)
+{
+	add_allow(req);
+	http_respond(req, 204, NULL, NULL);
+}
+
+static void add_allow(struct http_request *req)
+{
+	char allow[HTTP_ALLOW_SIZE];
+	http_format_allow(req->allowed, allow);
+	http_add_header(req, "Allow", allow);
+}
+
+void http_request_end(struct http_request *req)
+{
+	if (req->started_us)
+		log_access(req);
+	req->started_us = 0;
+	while (req->blocks) {
+		struct http_block *block = req->blocks;
+		req->blocks = block->next;
+		free(block);
+	}
+	empty_buffer(&req->body);
+	empty_buffer(&req->fields);
+	empty_buffer(&req->connection->out_head);
+	buf_finish(&req->connection->out_body);
+}
+
+static void log_access(const struct http_request *req)
+{
+	const char *method =
+		req->head.method_known ? http_method_name(req->head.method) : "unknown";
+	log_debug("request", "id", req->id, "method", method, "target", req->head.target, "status",
+		log_num(req->status), "us", log_num(clock_monotonic_us() - req->started_us));
+}
+
+static void empty_buffer(struct buf *b)
+{
+	if (b->cap > KEEP_MAX || b->failed)
+		buf_finish(b);
+	b->len = 0;
+}
+
+void *http_alloc(struct http_request *req, size_t size)
+{
+	const size_t align = _Alignof(max_align_t);
+	if (size <= sizeof req->arena - req->arena_used) {
+		char *p = req->arena + req->arena_used;
+		size_t padded = (size + align - 1) / align * align;
+		req->arena_used += padded;
+		return memset(p, 0, size);
+	}
+	if (size > SIZE_MAX - sizeof(struct http_block))
+		return NULL;
+	struct http_block *block = calloc(1, sizeof *block + size);
+	if (!block)
+		return NULL;
+	block->next = req->blocks;
+	req->blocks = block;
+	return block->data;
+}
+
+/* ---- what handlers ask ---- */
+
+void *http_ctx(const struct http_request *req)
+{
+	return req->mount->ctx;
+}
+
+enum http_method http_method(const struct http_request *req)
+{
+	return req->head.method;
+}
+
+const char *http_request_id(const struct http_request *req)
+{
+	return req->id;
+}
+
+const char *http_target(const struct http_request *req)
+{
+	return req->head.target;
+}
+
+const char *http_param(const struct http_request *req, const char *name)
+{
+	int index = http_pattern_index(req->route->pattern, name);
+	return index < 0 ? NULL : req->target.segments[index];
+}
+
+const char *http_query(const struct http_request *req, const char *name)
+{
+	const char *key, *value;
+	for (size_t i = 0; http_query_at(req, i, &key, &value); i++)
+		if (strcmp(key, name) == 0)
+			return value;
+	return NULL;
+}
+
+bool http_query_at(
+	const struct http_request *req, size_t index, const char **name, const char **value)
+{
+	if (index >= req->target.pair_count)
+		return false;
+	*name = req->target.pairs[index].name;
+	*value = req->target.pairs[index].value;
+	return true;
+}
+
+const char *http_header(const struct http_request *req, const char *name)
+{
+	for (size_t i = 0; i < req->head.field_count; i++)
+		if (strcasecmp(req->head.fields[i].name, name) == 0)
+			return req->head.fields[i].value;
+	return NULL;
+}
+
+const char *http_body(const struct http_request *req, size_t *len)
+{
+	*len = req->body.len;
+	return req->body.len ? req->body.data : "";
+}
+
+void http_set_principal(struct http_request *req, void *principal)
+{
+	req->principal = principal;
+}
+
+void *http_principal(const struct http_request *req)
+{
+	return req->principal;
+}
+
+void http_on_abort(struct http_request *req, void (*aborted)(void *arg), void *arg)
+{
+	req->aborted = aborted;
+	req->aborted_arg = arg;
+	if (req->connection->lost)
+		http_server_wake(req->connection);
+}

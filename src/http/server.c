@@ -1,0 +1,210 @@
+/*
+ * The server: accepts connections up to a limit, keeps the list of them, and closes in order.
+ *
+ * We accept by ourselves instead of through uv_listen, for two reasons: the listening socket stays
+ * the caller's, and when accept fails for want of descriptors or memory we wait a moment, where
+ * libuv would try again at once.
+ *
+ * The process must ignore SIGPIPE; libuv writes with write(2).
+ */
+#include "http/server.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <utlist.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+#define ACCEPT_PAUSE_MS 100
+/* At one turn of the loop, so that a flood of connections cannot starve the requests. */
+#define ACCEPT_BATCH 32
+/* Above the limit, so that those turned away can be told; beyond these we just close. */
+#define REFUSED_MAX 64
+
+static void on_acceptable(uv_poll_t *poll, int status, int events);
+static void on_pause_over(uv_timer_t *timer);
+static void on_wake(uv_idle_t *idle);
+static void on_grace_over(uv_timer_t *timer);
+static void on_closed(uv_handle_t *handle);
+static void admit(struct http_server *s, int fd);
+static void pause_accepting(struct http_server *s, int error);
+static void close_if_empty(struct http_server *s);
+
+int http_server_open(struct http_server **ret, uv_loop_t *loop, int listen_fd,
+	const struct http_limits *limits, const struct http_mount *mounts, size_t mount_count)
+{
+	autofree struct http_server *s = calloc(1, sizeof *s);
+	if (!s)
+		return -ENOMEM;
+	int r = http_router_create(&s->router, mounts, mount_count);
+	if (r < 0)
+		return r;
+	r = uv_poll_init(loop, &s->accept_poll, listen_fd);
+	if (r < 0) {
+		http_router_destroy(s->router);
+		return r;
+	}
+	uv_timer_init(loop, &s->accept_pause);
+	uv_timer_init(loop, &s->grace);
+	uv_idle_init(loop, &s->waker);
+	s->accept_poll.data = s->accept_pause.data = s->grace.data = s->waker.data = s;
+	s->handles_open = 4;
+	s->loop = loop;
+	s->listen_fd = listen_fd;
+	s->limits = *limits;
+	uv_poll_start(&s->accept_poll, UV_READABLE, on_acceptable);
+	*ret = take_ptr(s);
+	return 0;
+}
+
+/* ---- accepting ---- */
+
+static void on_acceptable(uv_poll_t *poll, int status, int events)
+{
+	(void)status;
+	(void)events;
+	struct http_server *s = poll->data;
+	for (int i = 0; i < ACCEPT_BATCH && !s->closing; i++) {
+		int fd = accept4(s->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0) {
+			s->starved = false;
+			admit(s, fd);
+		} else if (errno == EAGAIN) {
+			return;
+		} else if (errno != EINTR && errno != ECONNABORTED) {
+			pause_accepting(s, errno);
+			return;
+		}
+	}
+}
+
+static void admit(struct http_server *s, int fd)
+{
+	uint64_t open = s->counters.connections_open;
+	if (open >= (uint64_t)s->limits.connections + REFUSED_MAX) {
+		close(fd);
+		return;
+	}
+	struct http_connection *c = http_connection_open(s, fd);
+	if (!c)
+		return;
+	if (open >= s->limits.connections) {
+		struct error e;
+		error_set(&e, ERROR_UNAVAILABLE, "there are too many connections");
+		http_connection_refuse(c, &e);
+	}
+}
+
+static void pause_accepting(struct http_server *s, int error)
+{
+	if (!s->starved)
+		log_warn("cannot accept connections", "error", strerror(error));
+	s->starved = true;
+	uv_poll_stop(&s->accept_poll);
+	uv_timer_start(&s->accept_pause, on_pause_over, ACCEPT_PAUSE_MS, 0);
+}
+
+static void on_pause_over(uv_timer_t *timer)
+{
+	struct http_server *s = timer->data;
+	uv_poll_start(&s->accept_poll, UV_READABLE, on_acceptable);
+}
+
+/* ---- waking ---- */
+
+void http_server_wake(struct http_connection *c)
+{
+	struct http_server *s = c->server;
+	if (c->woken || c->phase == HTTP_PHASE_CLOSED)
+		return;
+	c->woken = true;
+	DL_APPEND2(s->woken, c, wake_prev, wake_next);
+	s->woken_count++;
+	uv_idle_start(&s->waker, on_wake);
+}
+
+void http_server_let_sleep(struct http_connection *c)
+{
+	struct http_server *s = c->server;
+	if (!c->woken)
+		return;
+	c->woken = false;
+	DL_DELETE2(s->woken, c, wake_prev, wake_next);
+	s->woken_count--;
+	if (s->woken_count == 0)
+		uv_idle_stop(&s->waker);
+}
+
+static void on_wake(uv_idle_t *idle)
+{
+	struct http_server *s = idle->data;
+	/* Those that are woken meanwhile wait for the next turn: the sockets come first. */
+	for (unsigned n = s->woken_count; n > 0 && s->woken; n--) {
+		struct http_connection *c = s->woken;
+		http_server_let_sleep(c);
+		http_connection_resume(c);
+	}
+}
+
+/* ---- closing ---- */
+
+void http_server_close(
+	struct http_server *s, uint64_t grace_ms, void (*closed)(void *arg), void *arg)
+{
+	struct http_connection *c, *next;
+	s->closing = true;
+	s->closed = closed;
+	s->closed_arg = arg;
+	uv_close((uv_handle_t *)&s->accept_poll, on_closed);
+	uv_close((uv_handle_t *)&s->accept_pause, on_closed);
+	uv_timer_start(&s->grace, on_grace_over, grace_ms, 0);
+	DL_FOREACH_SAFE (s->connections, c, next) {
+		if (c->phase == HTTP_PHASE_HEAD)
+			http_connection_close(c);
+	}
+	close_if_empty(s);
+}
+
+static void on_grace_over(uv_timer_t *timer)
+{
+	struct http_server *s = timer->data;
+	struct http_connection *c, *next;
+	DL_FOREACH_SAFE (s->connections, c, next) {
+		http_connection_lose(c);
+	}
+}
+
+void http_server_forget(struct http_connection *c)
+{
+	struct http_server *s = c->server;
+	DL_DELETE(s->connections, c);
+	s->counters.connections_open--;
+	close_if_empty(s);
+}
+
+static void close_if_empty(struct http_server *s)
+{
+	if (!s->closing || s->connections || uv_is_closing((uv_handle_t *)&s->grace))
+		return;
+	uv_close((uv_handle_t *)&s->grace, on_closed);
+	uv_close((uv_handle_t *)&s->waker, on_closed);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct http_server *s = handle->data;
+	if (--s->handles_open > 0)
+		return;
+	http_router_destroy(s->router);
+	if (s->closed)
+		s->closed(s->closed_arg);
+	free(s);
+}
+
+void http_server_counters(const struct http_server *s, struct http_counters *out)
+{
+	*out = s->counters;
+}

@@ -1,0 +1,20 @@
+#include "http/utf8.h"
+
+size_t utf8_char_len(const char *s, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	if (p[0] < 0x80)
+		return 1;
+	if (p[0] < 0xc2 || p[0] > 0xf4)
+		return 0;
+	size_t n = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+	/* The second byte's range rules out overlong forms, surrogates and the far end. */
+	unsigned char min = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80;
+	unsigned char max = p[0] == 0xed ? 0x9f : p[0] == 0xf4 ? 0x8f : 0xbf;
+	if (len < n || p[1] < min || p[1] > max)
+		return 0;
+	for (size_t i = 2; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}

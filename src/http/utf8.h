@@ -1,0 +1,7 @@
+/* Strict UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. */
+#pragma once
+
+#include <stddef.h>
+
+/* The length of the character that s starts with, or 0 when that is not UTF-8. len is not 0. */
+size_t utf8_char_len(const char *s, size_t len);

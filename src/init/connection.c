@@ -1,0 +1,167 @@
+/*
+ * The one connection to the front. Only the front's uid can reach the socket; a second connection is a
+ * newer front and replaces the first. Output is copied into the send buffer only while that is short,
+ * so memory stays bounded and a slow front slows the processes.
+ */
+#include "init/init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SEND_TARGET (128u * 1024)
+
+static struct source listener;
+static struct source front = {.fd = -1};
+static struct buf received;
+static struct buf sending;
+
+static void connection_drop(void)
+{
+	loop_close(&front);
+	buf_finish(&received);
+	buf_finish(&sending);
+}
+
+static int handle_start(const struct frame_header *h, const char *payload)
+{
+	struct start_request request;
+	int r = frame_decode_start(payload, h->size, &request);
+	if (r < 0)
+		return r;
+	process_start(h->tag, &request);
+	start_request_finish(&request);
+	return 0;
+}
+
+static int handle_frame(const struct frame_header *h, const char *payload)
+{
+	switch (h->type) {
+	case FRAME_START:
+		return handle_start(h, payload);
+	case FRAME_STDIN:
+		return process_input(h->tag, h->offset, payload, h->size);
+	case FRAME_STDIN_END:
+		process_input_end(h->tag);
+		return 0;
+	case FRAME_ACK:
+		return process_ack(h->tag, h->stream, h->offset);
+	case FRAME_SIGNAL:
+		process_signal(h->tag, (int)h->offset);
+		return 0;
+	case FRAME_KILL:
+		process_kill(h->tag);
+		return 0;
+	case FRAME_FORGET:
+		process_forget(h->tag);
+		return 0;
+	default:
+		return -EPROTO;
+	}
+}
+
+/* Handle every complete frame; negative when the peer speaks nonsense. */
+static int handle_received(void)
+{
+	size_t used = 0;
+	while (used < received.len) {
+		struct frame_header h;
+		int64_t size = frame_decode(received.data + used, received.len - used, &h);
+		if (size < 0)
+			return -EPROTO;
+		if (size == 0)
+			break;
+		if (handle_frame(&h, received.data + used + FRAME_HEADER_SIZE) < 0)
+			return -EPROTO;
+		used += (size_t)size;
+	}
+	buf_consume(&received, used);
+	if (received.len == 0 && received.cap > FRAME_MAX_DATA * 2)
+		buf_finish(&received); /* one large START must not stay resident */
+	return 0;
+}
+
+static void front_ready(struct source *s, uint32_t events)
+{
+	(void)events;
+	if (!buf_reserve(&received, 16 * 1024)) {
+		connection_drop();
+		return;
+	}
+	ssize_t n = recv(s->fd, received.data + received.len, received.cap - received.len,
+		MSG_DONTWAIT);
+	if (n > 0) {
+		received.len += (size_t)n;
+		if (handle_received() < 0)
+			connection_drop();
+	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		connection_drop();
+	}
+}
+
+static void listener_ready(struct source *s, uint32_t events)
+{
+	(void)events;
+	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0)
+		return;
+	connection_drop();
+	front = (struct source){.fd = fd, .ready = front_ready};
+	if (loop_watch(&front, EPOLLIN) < 0) {
+		connection_drop();
+		return;
+	}
+	struct frame_hello hello = {.version = FRAME_VERSION};
+	frame_append(&sending, FRAME_HELLO, 0, 0, 0, &hello, sizeof hello);
+	process_announce_all(&sending);
+	frame_append(&sending, FRAME_READY, 0, 0, 0, NULL, 0);
+}
+
+void connection_open(void)
+{
+	listener = (struct source){.fd = INIT_LISTEN_FD, .ready = listener_ready};
+	fcntl(INIT_LISTEN_FD, F_SETFD, FD_CLOEXEC);
+	fcntl(INIT_CGROUP_FD, F_SETFD, FD_CLOEXEC);
+	if (loop_watch(&listener, EPOLLIN) < 0)
+		abort();
+}
+
+void connection_send(enum frame_type type, uint64_t tag, uint64_t offset, const void *payload,
+	size_t size)
+{
+	if (front.fd >= 0)
+		frame_append(&sending, type, 0, tag, offset, payload, size);
+}
+
+/* True while the socket takes more. */
+static bool send_some(void)
+{
+	ssize_t n = send(front.fd, sending.data, sending.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n >= 0) {
+		buf_consume(&sending, (size_t)n);
+		return sending.len == 0;
+	}
+	if (errno != EAGAIN && errno != EINTR)
+		connection_drop();
+	return false;
+}
+
+void connection_flush(void)
+{
+	bool open = true;
+	while (front.fd >= 0 && open) {
+		if (sending.len < SEND_TARGET)
+			process_collect(&sending, SEND_TARGET);
+		if (sending.failed)
+			connection_drop();
+		if (front.fd < 0 || sending.len == 0)
+			break;
+		open = send_some();
+	}
+	if (front.fd >= 0)
+		loop_watch(&front, sending.len ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}

@@ -1,0 +1,144 @@
+/*
+ * Init: PID 1 of a sandbox. It starts processes, owns their pipes, does file work on the inside, and
+ * keeps what the front has not yet read. One thread, one epoll loop, no libraries.
+ *
+ * What it holds, from the warden: descriptor 3, a listening socket that only the front can reach, and
+ * descriptor 4, the sandbox's own cgroup (v2), in which every process gets a child cgroup, so that "the
+ * process and everything it started" is something the kernel knows.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "wire/frame.h"
+
+#define INIT_LISTEN_FD	   3
+#define INIT_CGROUP_FD	   4
+#define INIT_MAX_PROCESSES 1024
+
+/* ---- loop.c: descriptors that call back ---- */
+
+struct source {
+	int fd;
+	uint32_t events;
+	void (*ready)(struct source *s, uint32_t events);
+};
+
+void loop_open(void);
+/* Wait for events until deadline (monotonic µs, 0: none) and run their callbacks. */
+void loop_run_once(int64_t deadline_us);
+int loop_watch(struct source *s, uint32_t events);
+/* Takes the source out of the loop and closes its descriptor; pending events are dropped. */
+void loop_close(struct source *s);
+
+/* ---- process.c: the table of processes ---- */
+
+struct process;
+
+struct stream {
+	struct source source;
+	struct process *process;
+	char *ring;	/* FRAME_RING bytes, mapped with the first byte of output */
+	uint64_t acked; /* the ring holds [acked, end) */
+	uint64_t sent;	/* of which [acked, sent) is with the front */
+	uint64_t end;
+	bool done;	    /* no byte of the main process is left to read */
+	uint64_t left;	    /* once the main process is gone: bytes it left in the pipe */
+};
+
+struct process {
+	struct process *next;
+	uint64_t tag;
+	char execution[FRAME_EXECUTION_LEN];
+	uint32_t start_flags;
+	struct buf command; /* the arguments, each with its NUL, at most FRAME_MAX_COMMAND bytes */
+	pid_t pid;
+	unsigned cgroup;
+	int64_t started_us;
+	int64_t started_wall_ms;
+	int64_t deadline_us; /* 0: none */
+	struct stream streams[FRAME_STREAMS];
+	struct source input;
+	struct buf input_buf;
+	uint64_t input_received;
+	uint64_t input_taken;
+	bool input_ended;
+	bool exited;
+	bool exit_sent;
+	bool forgotten;
+	struct frame_exit exit;
+};
+
+void process_start(uint64_t tag, const struct start_request *request);
+/* Negative: the frame made no sense, and the connection should end. */
+int process_input(uint64_t tag, uint64_t offset, const char *data, size_t len);
+void process_input_end(uint64_t tag);
+int process_ack(uint64_t tag, unsigned stream, uint64_t offset);
+void process_signal(uint64_t tag, int signal);
+void process_kill(uint64_t tag);
+void process_forget(uint64_t tag);
+
+/* Everything that ended: fill in results, reap orphans. */
+void process_reap(void);
+/* Kill what has outlived its deadline; returns the next deadline, 0 for none. */
+int64_t process_check_deadlines(void);
+/* Free what was forgotten; called when no callback is on the stack. */
+void process_sweep(void);
+
+/* A new front: describe every process, then start sending again from what was acknowledged. */
+void process_announce_all(struct buf *out);
+/* Append output and exits until out holds about limit bytes. */
+void process_collect(struct buf *out, size_t limit);
+
+/* ---- spawn.c: one new process ---- */
+
+struct spawn_result {
+	pid_t pid;
+	enum frame_stage stage;
+	int error;
+	int stdin_fd; /* our ends; -1 when there is none */
+	int output_fd[FRAME_STREAMS];
+	unsigned cgroup;
+};
+
+int spawn_process(const struct start_request *request, struct spawn_result *ret);
+/* Make the next process's cgroup while nobody waits. */
+void spawn_prepare(void);
+void spawn_kill_cgroup(unsigned cgroup);
+/* Remove a process's cgroup, now or when its last process has gone. */
+void spawn_release_cgroup(unsigned cgroup);
+void spawn_retry_releases(void);
+
+/* ---- user.c: who runs it ---- */
+
+#define USER_MAX_GROUPS 32
+
+struct user {
+	uid_t uid;
+	gid_t gid;
+	char name[64];
+	char home[256];
+	char shell[128];
+	gid_t groups[USER_MAX_GROUPS];
+	int group_count;
+};
+
+/* By name or number, from the sandbox's own /etc/passwd and /etc/group; -ENOENT when there is none. */
+int user_lookup(const char *name, struct user *ret);
+
+/* ---- builtin.c: file work, in a process of its own with the user's rights ---- */
+
+/* Does what argv says with stdin and stdout; the exit status is an errno. */
+int builtin_run(const char *const *argv);
+bool builtin_is_known(const char *name);
+
+/* ---- connection.c: the front ---- */
+
+void connection_open(void);
+/* Send what there is to send, as far as the socket takes it. */
+void connection_flush(void);
+void connection_send(enum frame_type type, uint64_t tag, uint64_t offset, const void *payload,
+	size_t size);

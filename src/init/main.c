@@ -1,0 +1,77 @@
+/*
+ * Sets up PID 1 and runs its loop. Init holds every capability of its own user namespace, because it
+ * changes users and cgroups for its children; what a child can ever get back is bounded here, once.
+ */
+#include "init/init.h"
+
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* What `apt-get install`, `sudo` and a server on port 80 need. Nothing here reaches the host. */
+static const int kept_capabilities[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID,
+	CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_NET_BIND_SERVICE};
+
+static bool is_kept(int capability)
+{
+	for (size_t i = 0; i < ARRAY_LEN(kept_capabilities); i++)
+		if (kept_capabilities[i] == capability)
+			return true;
+	return false;
+}
+
+static void bound_capabilities(void)
+{
+	for (int c = 0; prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
+		if (!is_kept(c) && prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
+			abort();
+}
+
+static void signals_ready(struct source *s, uint32_t events)
+{
+	struct signalfd_siginfo info[16];
+	(void)events;
+	while (read(s->fd, info, sizeof info) > 0)
+		;
+	process_reap();
+}
+
+static void watch_children(struct source *s)
+{
+	sigset_t mask;
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	s->fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->ready = signals_ready;
+	if (s->fd < 0 || loop_watch(s, EPOLLIN) < 0)
+		abort();
+}
+
+int main(void)
+{
+	static struct source signals;
+	/* Not even the sandbox's root may read our memory or descriptors through /proc. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	bound_capabilities();
+	umask(022);
+	loop_open();
+	watch_children(&signals);
+	connection_open();
+	spawn_prepare();
+	for (;;) {
+		int64_t deadline = process_check_deadlines();
+		process_sweep();
+		connection_flush();
+		spawn_prepare();
+		loop_run_once(deadline);
+	}
+}

@@ -1,0 +1,411 @@
+/*
+ * Starts one process. A command is started the way vfork would (init's memory is shared until the
+ * exec, so nothing is copied); a builtin is a plain fork, because it goes on running our code.
+ *
+ * Every process is born in a cgroup of its own, by CLONE_INTO_CGROUP: writing cgroup.procs afterwards
+ * costs an RCU grace period of milliseconds. That needs clone3, whose flags a filter cannot see, so the
+ * sandbox's filter allows clone3 and each child loads one small filter more, that answers ENOSYS to it
+ * (libc then falls back to clone, whose flags the sandbox's filter checks).
+ */
+#include "init/init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+
+#define CHILD_STACK_SIZE (64u * 1024)
+#define DEFAULT_PATH	 "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+/* What the child needs, and where it leaves its reason when it fails before the exec. */
+struct child {
+	const struct start_request *request;
+	struct user user;
+	const char **envp;
+	int stdio[3];
+	enum frame_stage stage;
+	int error;
+};
+
+/* ---- cgroups ---- */
+
+static unsigned cgroup_counter;
+static unsigned cgroup_spare; /* made, not used; 0: none */
+static unsigned lingering[INIT_MAX_PROCESSES];
+static size_t lingering_count;
+
+static void cgroup_name(unsigned number, const char *file, char out[64])
+{
+	snprintf(out, 64, "e%u%s%s", number, file[0] ? "/" : "", file);
+}
+
+void spawn_prepare(void)
+{
+	char name[64];
+	if (cgroup_spare)
+		return;
+	cgroup_name(++cgroup_counter, "", name);
+	if (mkdirat(INIT_CGROUP_FD, name, 0755) == 0)
+		cgroup_spare = cgroup_counter;
+}
+
+void spawn_kill_cgroup(unsigned cgroup)
+{
+	char name[64];
+	cgroup_name(cgroup, "cgroup.kill", name);
+	fd_write_file_at(INIT_CGROUP_FD, name, "1");
+}
+
+static bool remove_cgroup(unsigned cgroup)
+{
+	char name[64];
+	cgroup_name(cgroup, "", name);
+	return unlinkat(INIT_CGROUP_FD, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+}
+
+void spawn_release_cgroup(unsigned cgroup)
+{
+	if (!remove_cgroup(cgroup) && lingering_count < ARRAY_LEN(lingering))
+		lingering[lingering_count++] = cgroup;
+}
+
+void spawn_retry_releases(void)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < lingering_count; i++)
+		if (!remove_cgroup(lingering[i]))
+			lingering[kept++] = lingering[i];
+	lingering_count = kept;
+}
+
+/* ---- in the child ---- */
+
+static int deny_clone3(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = ARRAY_LEN(code), .filter = code};
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+}
+
+static int child_limits(const struct start_request *request)
+{
+	struct rlimit none = {0, 0}, files = {request->fixed.open_files, request->fixed.open_files};
+	if (setrlimit(RLIMIT_CORE, &none) < 0)
+		return -1;
+	return request->fixed.open_files ? setrlimit(RLIMIT_NOFILE, &files) : 0;
+}
+
+/* Raw calls: libc's wrappers would tell "all threads", which we are not. */
+static int child_identity(const struct user *u)
+{
+	if (syscall(SYS_setgroups, (long)u->group_count, u->groups) < 0 ||
+		syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0)
+		return -1;
+	return (int)syscall(SYS_setresuid, u->uid, u->uid, u->uid);
+}
+
+static int child_descriptors(const struct child *c)
+{
+	for (int i = 0; i < 3; i++)
+		if (dup2(c->stdio[i], i) < 0)
+			return -1;
+	return (int)syscall(SYS_close_range, 3u, ~0u, 0u);
+}
+
+static void child_fail(struct child *c, enum frame_stage stage)
+{
+	c->stage = stage;
+	c->error = errno;
+	_exit(127);
+}
+
+/* Everything that is the same for commands and builtins, in the order that the privileges need. */
+static void child_become(struct child *c)
+{
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setsid();
+	if (child_descriptors(c) < 0 || child_limits(c->request) < 0 || deny_clone3() < 0)
+		child_fail(c, FRAME_STAGE_RESOURCES);
+	if (child_identity(&c->user) < 0)
+		child_fail(c, FRAME_STAGE_USER);
+	const char *cwd = c->request->cwd;
+	if (chdir(cwd[0] ? cwd : c->user.home) < 0) {
+		/* A home that is missing is no reason not to run; a directory that was asked for is. */
+		if (cwd[0] || chdir("/") < 0)
+			child_fail(c, FRAME_STAGE_CWD);
+	}
+}
+
+static const char *child_path_variable(const char *const *envp)
+{
+	for (; *envp; envp++)
+		if (strncmp(*envp, "PATH=", 5) == 0)
+			return *envp + 5;
+	return DEFAULT_PATH;
+}
+
+/* execvp with the PATH that the process will have, not ours. Returns only on failure. */
+static void child_exec(const struct child *c)
+{
+	char *const *argv = (char *const *)c->request->argv;
+	char *const *envp = (char *const *)c->envp;
+	const char *file = argv[0];
+	int error = ENOENT;
+	if (file[0] == '\0' || strchr(file, '/')) {
+		execve(file, argv, envp);
+		return;
+	}
+	const char *p = child_path_variable(c->envp);
+	for (;;) {
+		char full[PATH_MAX];
+		size_t len = strcspn(p, ":");
+		int n = snprintf(full, sizeof full, "%.*s/%s", (int)len, len ? p : ".", file);
+		if (n > 0 && (size_t)n < sizeof full) {
+			execve(full, argv, envp);
+			if (errno != ENOENT && errno != ENOTDIR)
+				error = errno;
+		}
+		if (p[len] == '\0')
+			break;
+		p += len + 1;
+	}
+	errno = error;
+}
+
+static int child_main(void *arg)
+{
+	struct child *c = arg;
+	child_become(c);
+	child_exec(c);
+	child_fail(c, FRAME_STAGE_EXEC);
+	return 127;
+}
+
+/* ---- in init ---- */
+
+/*
+ * clone3 with a stack of the child's own, where it calls run(arg). It shares our memory and we wait for
+ * its exec or exit, so the stack can be reused at once.
+ */
+static long clone_on_stack(struct clone_args *args, int (*run)(void *), void *arg)
+{
+	long r;
+#if defined(__x86_64__)
+	register long nr asm("rax") = SYS_clone3;
+	register void *a asm("rdi") = args;
+	register size_t size asm("rsi") = sizeof *args;
+	register int (*fn)(void *) asm("r12") = run;
+	register void *fn_arg asm("r13") = arg;
+	asm volatile("syscall\n\t"
+		     "test %%rax, %%rax\n\t"
+		     "jnz 1f\n\t"
+		     "xor %%ebp, %%ebp\n\t"
+		     "mov %%r13, %%rdi\n\t"
+		     "call *%%r12\n\t"
+		     "hlt\n"
+		     "1:"
+		     : "+r"(nr)
+		     : "r"(a), "r"(size), "r"(fn), "r"(fn_arg)
+		     : "rcx", "r11", "memory");
+	r = nr;
+#elif defined(__aarch64__)
+	register long nr asm("x8") = SYS_clone3;
+	register void *a asm("x0") = args;
+	register size_t size asm("x1") = sizeof *args;
+	register int (*fn)(void *) asm("x19") = run;
+	register void *fn_arg asm("x20") = arg;
+	asm volatile("svc #0\n\t"
+		     "cbnz x0, 1f\n\t"
+		     "mov x29, #0\n\t"
+		     "mov x0, x20\n\t"
+		     "blr x19\n\t"
+		     "brk #0\n"
+		     "1:"
+		     : "+r"(a)
+		     : "r"(nr), "r"(size), "r"(fn), "r"(fn_arg)
+		     : "memory", "x30");
+	r = (long)a;
+#else
+#error "clone_on_stack is written for x86-64 and aarch64"
+#endif
+	return r;
+}
+
+static char *child_stack(void)
+{
+	static char *stack;
+	if (!stack) {
+		void *p = mmap(NULL, CHILD_STACK_SIZE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+		stack = p == MAP_FAILED ? NULL : p;
+	}
+	return stack;
+}
+
+static pid_t clone_child(struct child *c, int cgroup_fd)
+{
+	struct clone_args args = {
+		.flags = CLONE_INTO_CGROUP | CLONE_CLEAR_SIGHAND,
+		.exit_signal = SIGCHLD,
+		.cgroup = (uint64_t)cgroup_fd,
+	};
+	long pid;
+	if (c->request->fixed.flags & FRAME_START_BUILTIN) {
+		pid = syscall(SYS_clone3, &args, sizeof args);
+		if (pid == 0) {
+			child_become(c);
+			_exit(builtin_run(c->request->argv));
+		}
+		return pid < 0 ? -errno : (pid_t)pid;
+	}
+	char *stack = child_stack();
+	if (!stack)
+		return -ENOMEM;
+	args.flags |= CLONE_VM | CLONE_VFORK;
+	args.stack = (uint64_t)(uintptr_t)stack;
+	args.stack_size = CHILD_STACK_SIZE;
+	pid = clone_on_stack(&args, child_main, c);
+	/* The child's change of user reset this, for the memory is shared. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return (pid_t)pid;
+}
+
+static bool env_has(const char *const *envp, const char *name)
+{
+	size_t len = strlen(name);
+	for (; *envp; envp++)
+		if (strncmp(*envp, name, len) == 0 && (*envp)[len] == '=')
+			return true;
+	return false;
+}
+
+/* The caller's variables, and what every login has when the caller did not say otherwise. */
+static const char **complete_env(const struct start_request *request, const struct user *u)
+{
+	static char defaults[5][320];
+	const struct {
+		const char *name, *value;
+	} wanted[] = {{"PATH", DEFAULT_PATH}, {"HOME", u->home}, {"USER", u->name},
+		{"LOGNAME", u->name}, {"SHELL", u->shell}};
+	const char **envp = calloc(request->fixed.envc + ARRAY_LEN(wanted) + 1, sizeof *envp);
+	if (!envp)
+		return NULL;
+	size_t n = request->fixed.envc;
+	memcpy(envp, request->envp, n * sizeof *envp);
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+		if (env_has(request->envp, wanted[i].name))
+			continue;
+		snprintf(defaults[i], sizeof defaults[i], "%s=%s", wanted[i].name, wanted[i].value);
+		envp[n++] = defaults[i];
+	}
+	return envp;
+}
+
+static int open_stdio(const struct start_request *request, int ours[3], int theirs[3])
+{
+	for (int i = 0; i < 3; i++) {
+		int p[2];
+		if (i == 0 && !(request->fixed.flags & FRAME_START_STDIN)) {
+			theirs[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+			if (theirs[0] < 0)
+				return -errno;
+			continue;
+		}
+		if (pipe2(p, O_CLOEXEC) < 0)
+			return -errno;
+		ours[i] = p[i == 0];
+		theirs[i] = p[i != 0];
+		fcntl(ours[i], F_SETFL, O_NONBLOCK);
+	}
+	return 0;
+}
+
+static void close_three(int fds[3])
+{
+	for (int i = 0; i < 3; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+static int open_cgroup(unsigned *number)
+{
+	char name[64];
+	spawn_prepare();
+	if (!cgroup_spare)
+		return -EAGAIN;
+	*number = cgroup_spare;
+	cgroup_spare = 0;
+	cgroup_name(*number, "", name);
+	int fd = openat(INIT_CGROUP_FD, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int spawn_failed(struct spawn_result *ret, enum frame_stage stage, int error)
+{
+	ret->stage = stage;
+	ret->error = abs(error);
+	return -1;
+}
+
+/* Descriptors and cgroup are there: clone, and learn whether the exec worked. */
+static int spawn_child(struct child *c, int cgroup_fd, struct spawn_result *ret)
+{
+	pid_t pid = clone_child(c, cgroup_fd);
+	if (pid < 0)
+		return spawn_failed(ret, FRAME_STAGE_RESOURCES, pid);
+	if (c->stage != FRAME_STAGE_NONE)
+		return spawn_failed(ret, c->stage, c->error); /* process_reap collects it */
+	ret->pid = pid;
+	return 0;
+}
+
+int spawn_process(const struct start_request *request, struct spawn_result *ret)
+{
+	struct child c = {.request = request, .stdio = {-1, -1, -1}};
+	int ours[3] = {-1, -1, -1};
+	autofree const char **envp = NULL;
+	*ret = (struct spawn_result){0};
+	int r = user_lookup(request->user, &c.user);
+	if (r < 0)
+		return spawn_failed(ret, FRAME_STAGE_USER, r);
+	c.envp = envp = complete_env(request, &c.user);
+	autoclose int cgroup_fd = envp ? open_cgroup(&ret->cgroup) : -ENOMEM;
+	if (cgroup_fd < 0)
+		return spawn_failed(ret, FRAME_STAGE_RESOURCES, cgroup_fd);
+	r = open_stdio(request, ours, c.stdio);
+	r = r < 0 ? spawn_failed(ret, FRAME_STAGE_RESOURCES, r) : spawn_child(&c, cgroup_fd, ret);
+	close_three(c.stdio);
+	if (r < 0) {
+		close_three(ours);
+		spawn_release_cgroup(ret->cgroup);
+		return r;
+	}
+	ret->stdin_fd = ours[0];
+	ret->output_fd[FRAME_STDOUT] = ours[1];
+	ret->output_fd[FRAME_STDERR] = ours[2];
+	return 0;
+}

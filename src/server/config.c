@@ -1,0 +1,269 @@
+#include "server/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/units.h"
+
+enum option_kind {
+	OPTION_TEXT,
+	OPTION_FLAG,
+	OPTION_KEYS,
+	OPTION_SIZE,
+	OPTION_CPU,
+	OPTION_DURATION,
+	OPTION_NUMBER
+};
+
+struct config_option {
+	const char *name;
+	enum option_kind kind;
+	size_t offset;
+	const char *argument;
+	const char *initial; /* as a user would write it */
+	int64_t min, max;
+	const char *help;
+};
+
+#define AT(member) offsetof(struct config, member)
+
+static const struct config_option options[] = {
+	{"listen", OPTION_TEXT, AT(listen), "HOST:PORT", "127.0.0.1:2468", 0, 0, "where to listen"},
+	{"data", OPTION_TEXT, AT(data), "DIR", "/var/lib/bunker", 0, 0,
+		"database, disks of the sandboxes, local API key"},
+	{"api-key", OPTION_KEYS, 0, "[TENANT=]KEY", NULL, 0, 0,
+		"accept this key besides the stored ones; may be repeated"},
+	{"no-auth", OPTION_FLAG, AT(no_auth), NULL, NULL, 0, 0,
+		"ask for no key; only when listening on loopback"},
+	{"domain", OPTION_TEXT, AT(domain), "D", "localhost", 0, 0,
+		"the domain under which sandboxes are named, as /health tells clients"},
+	{"config", OPTION_TEXT, AT(file), "FILE", NULL, 0, 0,
+		"read options from FILE (default: " CONFIG_FILE ", if it exists)"},
+	{"drain", OPTION_FLAG, AT(drain), NULL, NULL, 0, 0,
+		"destroy all sandboxes when told to stop, instead of leaving them running"},
+	{"memory", OPTION_SIZE, AT(defaults.memory), "SIZE", "1Gi", 16 << 20, INT64_C(1) << 46,
+		"memory of a sandbox that does not ask for another amount"},
+	{"cpu", OPTION_CPU, AT(defaults.cpu), "CPU", "1000m", 10, 1024000, "the same for CPU"},
+	{"pids", OPTION_NUMBER, AT(defaults.pids), "N", "512", 2, 1 << 22,
+		"the same for processes and threads"},
+	{"open-files", OPTION_NUMBER, AT(defaults.open_files), "N", "4096", 16, 1 << 20,
+		"the same for open files of a process"},
+	{"max-memory", OPTION_SIZE, AT(maxima.memory), "SIZE", "64Gi", 16 << 20, INT64_C(1) << 46,
+		"the most memory a sandbox may ask for"},
+	{"max-cpu", OPTION_CPU, AT(maxima.cpu), "CPU", "64", 10, 1024000, "the same for CPU"},
+	{"max-pids", OPTION_NUMBER, AT(maxima.pids), "N", "32768", 2, 1 << 22,
+		"the same for processes and threads"},
+	{"max-open-files", OPTION_NUMBER, AT(maxima.open_files), "N", "16384", 16, 1 << 20,
+		"the same for open files of a process"},
+	{"max-sandboxes", OPTION_NUMBER, AT(max_sandboxes), "N", "1000", 1, 4000,
+		"sandboxes of one tenant"},
+	{"max-executions", OPTION_NUMBER, AT(max_executions), "N", "256", 1, 1000,
+		"commands at once in one sandbox"},
+	{"max-connections", OPTION_NUMBER, AT(max_connections), "N", "4096", 1, 100000,
+		"open HTTP connections"},
+	{"output-limit", OPTION_SIZE, AT(output_limit), "SIZE", "8Mi", 1024, INT64_C(1) << 40,
+		"bytes kept of each output stream of a command"},
+	{"retention", OPTION_DURATION, AT(retention_ms), "TIME", "24h", 1000,
+		INT64_C(10) * 365 * 24 * 3600 * 1000, "how long results can be asked for"},
+	{"pool", OPTION_NUMBER, AT(pool), "N", "8", 0, 256, "sandboxes kept booted in advance"},
+	{"log-level", OPTION_TEXT, AT(log_level), "LEVEL", "info", 0, 0, "error, warn, info or debug"},
+};
+
+void config_print_help(void)
+{
+	printf("usage: bunker serve [options]\n\n"
+	       "Runs the server in the foreground. It needs root: it makes namespaces, mounts and\n"
+	       "cgroups. The part that talks to the network gives its privileges up first.\n\n"
+	       "Each option can also be set in the environment (--listen as BUNKER_LISTEN) or in a\n"
+	       "file of `name = value` lines. Options win over the environment, that over the file.\n\n");
+	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+		char left[64];
+		const char *argument = options[i].argument ? options[i].argument : "";
+		snprintf(left, sizeof left, "--%s %s", options[i].name, argument);
+		printf("  %-28s %s", left, options[i].help);
+		if (options[i].initial)
+			printf(" [%s]", options[i].initial);
+		printf("\n");
+	}
+	printf("  %-28s %s\n", "--help", "show this");
+}
+
+/* ---- one value ---- */
+
+static int parse_number(const char *text, int64_t *ret)
+{
+	char *end;
+	errno = 0;
+	*ret = strtoll(text, &end, 10);
+	return text[0] < '0' || text[0] > '9' || *end || errno ? -EINVAL : 0;
+}
+
+static int parse_flag(const char *text, bool *ret)
+{
+	*ret = strcmp(text, "true") == 0 || strcmp(text, "1") == 0 || strcmp(text, "yes") == 0;
+	return *ret || strcmp(text, "false") == 0 || strcmp(text, "0") == 0 || strcmp(text, "no") == 0
+		       ? 0
+		       : -EINVAL;
+}
+
+static int set_amount(const struct config_option *o, const char *text, int64_t *ret)
+{
+	int r = o->kind == OPTION_SIZE	     ? units_parse_size(text, ret)
+		: o->kind == OPTION_CPU	     ? units_parse_millicores(text, ret)
+		: o->kind == OPTION_DURATION ? units_parse_duration_ms(text, ret)
+					     : parse_number(text, ret);
+	return r < 0 || *ret < o->min || *ret > o->max ? -EINVAL : 0;
+}
+
+/* `text` is borrowed for as long as the program runs. */
+static int set_option(struct config *c, const struct config_option *o, const char *text,
+	const char *origin, struct error *e)
+{
+	void *at = (char *)c + o->offset;
+	int r = 0;
+	switch (o->kind) {
+	case OPTION_TEXT:
+		*(const char **)at = text;
+		break;
+	case OPTION_FLAG:
+		r = parse_flag(text, at);
+		break;
+	case OPTION_KEYS:
+		if (c->key_count == CONFIG_KEYS_MAX)
+			return error_set(e, ERROR_INVALID_REQUEST, "more than %d keys", CONFIG_KEYS_MAX);
+		c->keys[c->key_count++] = text;
+		break;
+	default:
+		r = set_amount(o, text, at);
+	}
+	if (r < 0)
+		return error_set(e, ERROR_INVALID_REQUEST, "%s: '%s' is not a valid value for %s",
+			origin, text, o->name);
+	return 0;
+}
+
+static const struct config_option *find_option(const char *name, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		if (strlen(options[i].name) == len && strncmp(options[i].name, name, len) == 0)
+			return &options[i];
+	return NULL;
+}
+
+/* ---- the sources, weakest first ---- */
+
+static int load_initial(struct config *c, struct error *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		if (options[i].initial &&
+			set_option(c, &options[i], options[i].initial, "built in", e) < 0)
+			return -1;
+	return 0;
+}
+
+static char *trim(char *s)
+{
+	while (isspace((unsigned char)*s))
+		s++;
+	for (char *end = s + strlen(s); end > s && isspace((unsigned char)end[-1]);)
+		*--end = '\0';
+	return s;
+}
+
+static int load_line(struct config *c, char *line, const char *path, struct error *e)
+{
+	line = trim(line);
+	if (*line == '\0' || *line == '#')
+		return 0;
+	char *equals = strchr(line, '=');
+	if (!equals)
+		return error_set(e, ERROR_INVALID_REQUEST, "%s: '%s' is no `name = value`", path, line);
+	*equals = '\0';
+	char *name = trim(line);
+	const struct config_option *o = find_option(name, strlen(name));
+	if (!o || o->offset == AT(file))
+		return error_set(e, ERROR_INVALID_REQUEST, "%s: there is no option '%s'", path, name);
+	return set_option(c, o, trim(equals + 1), path, e);
+}
+
+static int load_file(struct config *c, const char *path, bool must_exist, struct error *e)
+{
+	struct buf text = {0};
+	int r = fd_read_file_at(AT_FDCWD, path, &text, 1 << 20);
+	if (r == -ENOENT && !must_exist)
+		return 0;
+	if (r < 0)
+		return error_set_errno(e, r, "cannot read %s", path);
+	char *lines = buf_take_str(&text); /* the values stay in it, so it stays, too */
+	char *save = NULL;
+	for (char *line = strtok_r(lines, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		if (load_line(c, line, path, e) < 0)
+			return -1;
+	return 0;
+}
+
+static void environment_name(const char *option, char out[64])
+{
+	int n = snprintf(out, 64, "BUNKER_%s", option);
+	for (int i = 0; i < n; i++)
+		out[i] = out[i] == '-' ? '_' : (char)toupper((unsigned char)out[i]);
+}
+
+static int load_environment(struct config *c, struct error *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+		char name[64];
+		environment_name(options[i].name, name);
+		const char *value = getenv(name);
+		if (value && set_option(c, &options[i], value, name, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int load_arguments(struct config *c, int argc, char **argv, struct error *e)
+{
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+			c->help = true;
+			continue;
+		}
+		if (strncmp(argv[i], "--", 2) != 0)
+			return error_set(e, ERROR_INVALID_REQUEST, "what is '%s'?", argv[i]);
+		size_t len = strcspn(argv[i] + 2, "=");
+		const struct config_option *o = find_option(argv[i] + 2, len);
+		const char *value = argv[i][2 + len] ? argv[i] + 3 + len : NULL;
+		if (!o)
+			return error_set(e, ERROR_INVALID_REQUEST,
+				"there is no option '%s'; see bunker serve --help", argv[i]);
+		if (!value)
+			value = o->kind == OPTION_FLAG ? "true" : argv[++i];
+		if (!value)
+			return error_set(e, ERROR_INVALID_REQUEST, "--%s needs a value", o->name);
+		if (set_option(c, o, value, "command line", e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int config_load(struct config *c, int argc, char **argv, struct error *e)
+{
+	*c = (struct config){0};
+	struct config early = {0};
+	/* Where the file is can only be known from the stronger sources. */
+	if (load_environment(&early, e) < 0 || load_arguments(&early, argc, argv, e) < 0)
+		return -1;
+	if (load_initial(c, e) < 0 ||
+		load_file(c, early.file ? early.file : CONFIG_FILE, early.file != NULL, e) < 0 ||
+		load_environment(c, e) < 0)
+		return -1;
+	return load_arguments(c, argc, argv, e);
+}

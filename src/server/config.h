@@ -1,0 +1,32 @@
+/*
+ * How the server is told what to do: by options, by the environment (BUNKER_LISTEN for --listen and so
+ * on), by a file of `name = value` lines. The earlier in that list wins. One table names them all.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "box/box.h"
+
+#define CONFIG_FILE	"/etc/bunker/bunker.conf"
+#define CONFIG_KEYS_MAX 64
+
+struct config {
+	const char *listen;
+	const char *data;
+	const char *domain;
+	const char *file;
+	const char *log_level;
+	const char *keys[CONFIG_KEYS_MAX]; /* "KEY" or "TENANT=KEY" */
+	size_t key_count;
+	bool no_auth, drain, help;
+	struct resources defaults, maxima;
+	int64_t output_limit, retention_ms;
+	int64_t pool, max_sandboxes, max_executions, max_connections;
+};
+
+int config_load(struct config *c, int argc, char **argv, struct error *e);
+void config_print_help(void);

@@ -1,0 +1,98 @@
+#include "server/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/landlock.h>
+#include <seccomp.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* A server of requests has no business with any of these. */
+static const char *const forbidden_calls[] = {"execve", "execveat", "mount", "umount2", "pivot_root",
+	"fsopen", "fsmount", "move_mount", "open_tree", "mount_setattr", "unshare", "setns", "bpf",
+	"perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register",
+	"keyctl", "add_key", "request_key", "process_vm_readv", "process_vm_writev", "kexec_load",
+	"init_module", "finit_module", "delete_module", "open_by_handle_at", "chroot", "setuid",
+	"setresuid", "setgid", "setresgid", "setgroups", "personality", "swapon", "reboot",
+#ifndef __SANITIZE_ADDRESS__
+	"ptrace", /* the leak checker of the sanitized build needs it */
+#endif
+};
+
+#define LANDLOCK_ALL_V1 ((1ULL << 13) - 1)
+#define LANDLOCK_REFER	(1ULL << 13)
+#define LANDLOCK_TRUNC	(1ULL << 14)
+
+int confine_landlock_version(void)
+{
+	long v = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	return v < 0 ? 0 : (int)v;
+}
+
+static int allow_below(int ruleset, const char *path, __u64 access)
+{
+	autoclose int fd = open(path, O_PATH | O_CLOEXEC);
+	struct landlock_path_beneath_attr rule = {.allowed_access = access, .parent_fd = fd};
+	if (fd < 0)
+		return -errno;
+	return syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0
+		       ? -errno
+		       : 0;
+}
+
+static int restrict_files(const char *const *writable)
+{
+	int version = confine_landlock_version();
+	if (version == 0)
+		return 0;
+	__u64 all = LANDLOCK_ALL_V1;
+	if (version >= 2)
+		all |= LANDLOCK_REFER;
+	if (version >= 3)
+		all |= LANDLOCK_TRUNC;
+	struct landlock_ruleset_attr attr = {.handled_access_fs = all};
+	autoclose int ruleset =
+		(int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr.handled_access_fs, 0);
+	if (ruleset < 0)
+		return -errno;
+	__u64 access = all & ~(__u64)LANDLOCK_ACCESS_FS_EXECUTE;
+	for (; *writable; writable++) {
+		int r = allow_below(ruleset, *writable, access);
+		if (r < 0)
+			return r;
+	}
+	return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -errno : 0;
+}
+
+static int restrict_calls(void)
+{
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
+	int r = ctx ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(forbidden_calls); i++) {
+		int nr = seccomp_syscall_resolve_name(forbidden_calls[i]);
+		if (nr != __NR_SCMP_ERROR)
+			r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), nr, 0);
+	}
+	if (r == 0)
+		r = seccomp_load(ctx);
+	seccomp_release(ctx);
+	return r;
+}
+
+int confine_front(uid_t uid, const char *const *writable, struct error *e)
+{
+	if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
+		return error_set_errno(e, errno, "cannot give up root");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return error_set_errno(e, errno, "cannot set no_new_privs");
+	int r = restrict_files(writable);
+	if (r < 0)
+		return error_set_errno(e, r, "cannot confine the front with Landlock");
+	r = restrict_calls();
+	return r < 0 ? error_set_errno(e, r, "cannot confine the front with seccomp") : 0;
+}

@@ -1,0 +1,209 @@
+/*
+ * `bunker doctor`: what this host gives, found out by trying. The last line boots a sandbox in a
+ * directory of its own and takes it down again, through the same code that the server uses.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "http/json.h"
+#include "server/config.h"
+#include "server/confine.h"
+#include "server/embedded.h"
+#include "server/server.h"
+#include "warden/warden.h"
+
+#define CHECKS_MAX 16
+
+struct check {
+	const char *name;
+	bool ok;
+	bool optional;
+	char detail[400];
+	const char *advice;
+};
+
+struct report {
+	struct check checks[CHECKS_MAX];
+	size_t count;
+};
+
+static struct check *add(struct report *r, const char *name, bool ok, const char *advice)
+{
+	struct check *c = &r->checks[r->count++];
+	*c = (struct check){.name = name, .ok = ok, .advice = advice};
+	return c;
+}
+
+/* ---- the checks ---- */
+
+static void check_root(struct report *r)
+{
+	struct check *c = add(r, "root", geteuid() == 0, "start it as root: sudo bunker doctor");
+	snprintf(c->detail, sizeof c->detail, "uid %d", (int)geteuid());
+}
+
+static void check_kernel(struct report *r)
+{
+	struct utsname u;
+	int major = 0, minor = 0;
+	uname(&u);
+	sscanf(u.release, "%d.%d", &major, &minor);
+	struct check *c = add(r, "kernel", major > 5 || (major == 5 && minor >= 19),
+		"Linux 5.19 or newer is needed, for idmapped layers below overlayfs");
+	snprintf(c->detail, sizeof c->detail, "%s", u.release);
+}
+
+static void check_landlock(struct report *r)
+{
+	int version = confine_landlock_version();
+	struct check *c = add(r, "landlock", version > 0,
+		"the front is confined by its uid and seccomp only; a kernel with Landlock adds a layer");
+	c->optional = true;
+	snprintf(c->detail, sizeof c->detail, version ? "version %d" : "not in this kernel", version);
+}
+
+static void check_seccomp(struct report *r)
+{
+	struct check *c = add(r, "seccomp", prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0,
+		"the kernel needs CONFIG_SECCOMP_FILTER");
+	snprintf(c->detail, sizeof c->detail, "filter mode");
+}
+
+static const char *cgroup_mode_name(enum cgroup_mode mode)
+{
+	return mode == CGROUP_V2       ? "v2"
+	       : mode == CGROUP_HYBRID ? "hybrid: limits on v1, kill and freeze on v2"
+				       : "v1, with a v2 mount of our own for kill and freeze";
+}
+
+static void check_boot(struct report *r, struct warden *w)
+{
+	struct boot b = {.limits = {256 << 20, 1000, 64}};
+	id_generate(b.id);
+	int64_t began = clock_monotonic_us();
+	int ok = boot_sandbox(w, &b) == 0;
+	int64_t took = clock_monotonic_us() - began;
+	struct check *c = add(r, "sandbox", ok, "the step that failed says what is missing");
+	if (ok)
+		snprintf(c->detail, sizeof c->detail,
+			"user, mount, pid, net, ipc, uts and cgroup namespaces, idmapped overlay root and "
+			"/usr, masked /proc, seccomp: booted in %.1f ms",
+			(double)took / 1000);
+	else
+		snprintf(c->detail, sizeof c->detail, "%s: %s", warden_step_name(b.step),
+			strerror(b.error));
+	boot_destroy(w, b.id);
+}
+
+/* Everything the server does at its start, in a directory beside its data. */
+static void check_warden(struct report *r, const char *data)
+{
+	static struct warden w;
+	struct error e = {0};
+	char directory[WARDEN_PATH_MAX];
+	snprintf(directory, sizeof directory, "%s.doctor-XXXXXX", data);
+	if (!mkdtemp(directory)) {
+		struct check *c = add(r, "data directory", false, "choose another one with --data");
+		snprintf(c->detail, sizeof c->detail, "%s: %s", directory, strerror(errno));
+		return;
+	}
+	struct warden_config config = {directory, embedded_init, embedded_init_size};
+	bool ok = warden_open(&w, &config, &e) == 0;
+	struct check *c = add(r, "cgroups", ok, "the message says what is missing");
+	snprintf(c->detail, sizeof c->detail, "%s", ok ? cgroup_mode_name(w.cgroup_mode) : e.message);
+	if (ok) {
+		check_boot(r, &w);
+		warden_close(&w);
+	}
+	warden_discard_data(&w, directory);
+}
+
+/* ---- the report ---- */
+
+static void print_json(const struct report *r)
+{
+	autobuf out = {0};
+	struct json_writer w = {.out = &out};
+	json_begin_object(&w);
+	json_key(&w, "checks");
+	json_begin_array(&w);
+	for (size_t i = 0; i < r->count; i++) {
+		const struct check *c = &r->checks[i];
+		json_begin_object(&w);
+		json_put_string(&w, "name", c->name);
+		json_put_bool(&w, "ok", c->ok);
+		json_put_bool(&w, "required", !c->optional);
+		json_put_string(&w, "detail", c->detail);
+		if (!c->ok)
+			json_put_string(&w, "advice", c->advice);
+		json_end_object(&w);
+	}
+	json_end_array(&w);
+	json_end_object(&w);
+	printf("%.*s\n", (int)out.len, out.data);
+}
+
+static void print_text(const struct report *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		const struct check *c = &r->checks[i];
+		printf("%-8s %-15s %s\n", c->ok ? "ok" : c->optional ? "absent" : "MISSING", c->name,
+			c->detail);
+		if (!c->ok)
+			printf("%-8s %-15s -> %s\n", "", "", c->advice);
+	}
+}
+
+static bool all_well(const struct report *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (!r->checks[i].ok && !r->checks[i].optional)
+			return false;
+	return true;
+}
+
+static void print_help(void)
+{
+	printf("usage: bunker doctor [--json] [--data DIR]\n\n"
+	       "Tries what the server needs of this host, boots a sandbox in a directory beside DIR\n"
+	       "[/var/lib/bunker], and says which layers of isolation are active, what is missing and\n"
+	       "what to do. Exits with 1 when something required is missing.\n");
+}
+
+int doctor_main(int argc, char **argv)
+{
+	struct report r = {0};
+	const char *data = getenv("BUNKER_DATA") ? getenv("BUNKER_DATA") : "/var/lib/bunker";
+	bool json = false;
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--json") == 0) {
+			json = true;
+		} else if (strcmp(argv[i], "--data") == 0 && argv[i + 1]) {
+			data = argv[++i];
+		} else {
+			print_help();
+			return strcmp(argv[i], "--help") == 0 ? 0 : 2;
+		}
+	}
+	log_set_level(LOG_ERROR);
+	check_root(&r);
+	check_kernel(&r);
+	check_seccomp(&r);
+	check_landlock(&r);
+	if (r.checks[0].ok)
+		check_warden(&r, data);
+	if (json)
+		print_json(&r);
+	else
+		print_text(&r);
+	return all_well(&r) ? 0 : 1;
+}

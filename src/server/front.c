@@ -1,0 +1,226 @@
+/*
+ * Puts the rooms together: store, core, API, HTTP. Nothing here has privilege: the first thing it does
+ * is to give it up, the last is to open the port.
+ */
+#include "server/front.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "base/cleanup.h"
+#include "server/confine.h"
+#include "store/store.h"
+
+#define CLOSE_GRACE_MS 2000
+
+struct front {
+	const struct front_config *f;
+	uv_loop_t loop;
+	uv_signal_t signals[2];
+	struct store *store;
+	struct box *box;
+	struct auth *auth;
+	struct http_server *server;
+	struct api api;
+	struct http_mount mounts[API_MOUNTS];
+	char run_dir[128], spool_dir[128], database[128];
+	bool stopping;
+	int status;
+};
+
+/* ---- keys ---- */
+
+static void add_stored_key(void *arg, const char *tenant, const uint8_t hash[STORE_HASH_SIZE])
+{
+	auth_add(arg, tenant, hash);
+}
+
+/* "KEY", of the tenant `default`, or "TENANT=KEY". */
+static int add_configured_key(struct front *fr, const char *text, struct error *e)
+{
+	uint8_t hash[AUTH_HASH_SIZE];
+	char tenant[64] = "default";
+	const char *equals = strchr(text, '=');
+	if (equals)
+		snprintf(tenant, sizeof tenant, "%.*s", (int)(equals - text), text);
+	if (!auth_hash_key(equals ? equals + 1 : text, hash))
+		return error_set(e, ERROR_INVALID_REQUEST,
+			"an API key must have 16 to 128 letters, digits, '-' or '_' (after bnk_ or e2b_)");
+	auth_add(fr->auth, tenant, hash);
+	return 0;
+}
+
+static int load_keys(struct front *fr, struct error *e)
+{
+	const struct config *c = fr->f->config;
+	uint8_t hash[AUTH_HASH_SIZE];
+	fr->auth = auth_new();
+	if (c->no_auth)
+		auth_disable(fr->auth);
+	if (fr->f->new_key && auth_hash_key(fr->f->new_key, hash) &&
+		store_add_key(fr->store, "default", hash, e) < 0)
+		return -1;
+	if (store_each_key(fr->store, add_stored_key, fr->auth) < 0)
+		return error_set(e, ERROR_INTERNAL, "cannot read the API keys from the database");
+	for (size_t i = 0; i < c->key_count; i++)
+		if (add_configured_key(fr, c->keys[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- stopping ---- */
+
+static void box_closed(void *arg)
+{
+	struct front *fr = arg;
+	store_close(fr->store);
+	for (size_t i = 0; i < ARRAY_LEN(fr->signals); i++)
+		uv_close((uv_handle_t *)&fr->signals[i], NULL);
+}
+
+static void http_closed(void *arg)
+{
+	struct front *fr = arg;
+	fr->server = NULL;
+	box_close(fr->box, fr->f->config->drain, box_closed, fr);
+}
+
+static void stop(struct front *fr)
+{
+	if (fr->stopping)
+		return;
+	fr->stopping = true;
+	fr->api.stopping = true;
+	if (fr->server)
+		http_server_close(fr->server, CLOSE_GRACE_MS, http_closed, fr);
+	else
+		http_closed(fr);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+	log_info("stopping", "signal", number == SIGINT ? "SIGINT" : "SIGTERM");
+	stop(handle->data);
+}
+
+/* Sandboxes go on; whoever supervises us starts both anew. */
+static void on_warden_lost(void *arg)
+{
+	(void)arg;
+	log_error("the warden is gone; stopping");
+	_exit(1);
+}
+
+/* ---- starting ---- */
+
+static void serve(void *arg)
+{
+	struct front *fr = arg;
+	const struct http_limits limits = {
+		.connections = (unsigned)fr->f->config->max_connections,
+		.head_timeout_ms = 10000,
+		.body_timeout_ms = 60000,
+		.idle_timeout_ms = 120000,
+	};
+	if (fr->stopping)
+		return;
+	api_mounts(&fr->api, fr->mounts);
+	int r = http_server_open(&fr->server, &fr->loop, fr->f->listen_fd, &limits, fr->mounts,
+		API_MOUNTS);
+	if (r < 0) {
+		log_error("cannot serve", "error", uv_strerror(r));
+		_exit(1);
+	}
+	fr->api.server = fr->server;
+	if (!*fr->f->announced) {
+		fprintf(stderr, "bunker: listening on http://%s\n", fr->f->address);
+		*fr->f->announced = 1;
+	}
+}
+
+static int open_core(struct front *fr, struct error *e)
+{
+	const struct config *c = fr->f->config;
+	snprintf(fr->run_dir, sizeof fr->run_dir, "%s/run", fr->f->data);
+	snprintf(fr->spool_dir, sizeof fr->spool_dir, "%s/front/spool", fr->f->data);
+	snprintf(fr->database, sizeof fr->database, "%s/front/bunker.db", fr->f->data);
+	const struct box_config config = {
+		.defaults = c->defaults,
+		.maxima = c->maxima,
+		.output_limit = c->output_limit,
+		.retention_ms = c->retention_ms,
+		.pool_size = (unsigned)c->pool,
+		.sandboxes_per_tenant = (unsigned)c->max_sandboxes,
+		.executions_per_sandbox = (unsigned)c->max_executions,
+		.run_dir = fr->run_dir,
+		.spool_dir = fr->spool_dir,
+	};
+	if (store_open(&fr->store, &fr->loop, fr->database, e) < 0 || load_keys(fr, e) < 0)
+		return -1;
+	if (box_open(&fr->box, &fr->loop, fr->store, fr->f->warden_fd, &config, serve, fr, e) < 0)
+		return -1;
+	box_on_warden_lost(fr->box, on_warden_lost, fr);
+	fr->api = (struct api){
+		.box = fr->box, .auth = fr->auth, .loop = &fr->loop, .domain = c->domain};
+	return 0;
+}
+
+static void watch_signals(struct front *fr)
+{
+	static const int numbers[] = {SIGTERM, SIGINT};
+	for (size_t i = 0; i < ARRAY_LEN(fr->signals); i++) {
+		uv_signal_init(&fr->loop, &fr->signals[i]);
+		fr->signals[i].data = fr;
+		uv_signal_start(&fr->signals[i], on_signal, numbers[i]);
+	}
+}
+
+/* As many descriptors as we may have: one per sandbox and one per connection. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int confine(const struct front_config *f, struct error *e)
+{
+	char own[128], run[128];
+	snprintf(own, sizeof own, "%s/front", f->data);
+	snprintf(run, sizeof run, "%s/run", f->data);
+	const char *const writable[] = {own, run, NULL};
+	raise_descriptor_limit();
+	umask(077);
+	return confine_front(f->uid, writable, e);
+}
+
+int front_main(const struct front_config *f)
+{
+	struct error e = {0};
+	struct front *fr = calloc(1, sizeof *fr);
+	if (!fr)
+		return 1;
+	log_set_process("front");
+	prctl(PR_SET_NAME, "bunker-front", 0, 0, 0);
+	signal(SIGPIPE, SIG_IGN);
+	fr->f = f;
+	if (confine(f, &e) < 0 || uv_loop_init(&fr->loop) < 0 || open_core(fr, &e) < 0) {
+		log_error("cannot start", "error", e.message);
+		return 2;
+	}
+	watch_signals(fr);
+	uv_run(&fr->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&fr->loop);
+	auth_free(fr->auth);
+	free(fr);
+	return 0;
+}

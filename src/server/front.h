@@ -1,0 +1,18 @@
+/* The process that talks to the network. */
+#pragma once
+
+#include "server/config.h"
+
+struct front_config {
+	const struct config *config;
+	const char *data;
+	const char *new_key; /* made now, to be stored; NULL: none */
+	const char *address; /* for the ready line */
+	int listen_fd;
+	int warden_fd;
+	uid_t uid;
+	int *announced; /* shared with the parent: the ready line was printed */
+};
+
+/* Runs until it is told to stop. The exit status of the process. */
+int front_main(const struct front_config *f);

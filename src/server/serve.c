@@ -1,0 +1,250 @@
+/*
+ * `bunker serve`: the process the user starts becomes the warden; the front is its child. When the
+ * front dies the warden starts another: the port stays open meanwhile, sandboxes do not notice. When the
+ * warden dies the front ends, too, and the next `bunker serve` finds every sandbox again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api/auth.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "server/config.h"
+#include "server/embedded.h"
+#include "server/front.h"
+#include "server/listen.h"
+#include "server/server.h"
+#include "warden/warden.h"
+
+#define RESTARTS_MAX	 5 /* in a row, each within RESTART_WINDOW */
+#define RESTART_WINDOW_US (10 * 1000000)
+
+static volatile bool stop_requested;
+
+static void request_stop(int number)
+{
+	(void)number;
+	stop_requested = true;
+}
+
+/* Blocked but while the warden waits, so that none gets lost between a check and a wait. */
+static void catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = request_stop};
+	sigset_t mask;
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static void restore_signals(void)
+{
+	sigset_t none;
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* ---- what only root can prepare for the front ---- */
+
+static int make_front_directory(const struct warden *w, const char *name, struct error *e)
+{
+	char path[WARDEN_PATH_MAX];
+	snprintf(path, sizeof path, "%s/%s", w->data, name);
+	if ((mkdir(path, 0700) < 0 && errno != EEXIST) || chmod(path, 0700) < 0 ||
+		lchown(path, w->front_uid, w->front_uid) < 0)
+		return error_set_errno(e, errno, "cannot make %s", path);
+	return 0;
+}
+
+static int write_local_key(const struct warden *w, const char *key, struct error *e)
+{
+	autoclose int fd = openat(
+		w->data_fd, "api-key", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || fd_write_all(fd, key, strlen(key)) < 0 || fd_write_all(fd, "\n", 1) < 0)
+		return error_set_errno(e, errno, "cannot write %s/api-key", w->data);
+	return 0;
+}
+
+/* The file is for the CLI on this machine; the server itself keeps only a hash. */
+static int prepare_key(
+	const struct warden *w, const struct config *c, char new_key[AUTH_KEY_SIZE], struct error *e)
+{
+	new_key[0] = '\0';
+	if (faccessat(w->data_fd, "front/bunker.db", F_OK, 0) < 0) {
+		auth_generate_key(new_key);
+		if (write_local_key(w, new_key, e) < 0)
+			return -1;
+		if (!c->no_auth && c->key_count == 0)
+			fprintf(stderr,
+				"bunker: made the first API key; it is shown this once:\n\n    %s\n\n"
+				"bunker: the CLI on this machine finds it in %s/api-key\n",
+				new_key, w->data);
+	}
+	if (c->key_count > 0) {
+		const char *equals = strchr(c->keys[0], '=');
+		return write_local_key(w, equals ? equals + 1 : c->keys[0], e);
+	}
+	return 0;
+}
+
+/* ---- the two processes ---- */
+
+static pid_t start_front(const struct warden *w, struct front_config *f, int *warden_side)
+{
+	int pair[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	pid_t pid = fork();
+	if (pid < 0) {
+		close(pair[0]);
+		close(pair[1]);
+		return -errno;
+	}
+	if (pid == 0) {
+		restore_signals();
+		/* Of all the warden's descriptors it keeps two. */
+		f->warden_fd = dup2(pair[1], 100);
+		f->listen_fd = dup2(f->listen_fd, 101);
+		fcntl(f->warden_fd, F_SETFD, FD_CLOEXEC);
+		fcntl(f->listen_fd, F_SETFD, FD_CLOEXEC);
+		syscall(SYS_close_range, 3u, 99u, 0u);
+		syscall(SYS_close_range, 102u, ~0u, 0u);
+		exit(front_main(f));
+	}
+	(void)w;
+	close(pair[1]);
+	*warden_side = pair[0];
+	return pid;
+}
+
+static int wait_for_front(pid_t pid)
+{
+	int status = 0;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
+static int run(struct warden *w, struct front_config *f)
+{
+	int restarts = 0;
+	for (;;) {
+		int fd, status;
+		int64_t started = clock_monotonic_us();
+		pid_t pid = start_front(w, f, &fd);
+		if (pid < 0) {
+			log_error("cannot start the front", "error", strerror(-pid));
+			return 1;
+		}
+		warden_serve(w, fd, pid, &stop_requested);
+		close(fd);
+		status = wait_for_front(pid);
+		if (stop_requested || (WIFEXITED(status) && WEXITSTATUS(status) != 1))
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+		bool quick = clock_monotonic_us() - started < RESTART_WINDOW_US;
+		restarts = quick ? restarts + 1 : 0;
+		log_error("the front died; starting it again", "status", log_num(status));
+		if (restarts > RESTARTS_MAX)
+			return 1;
+		f->new_key = NULL;
+	}
+}
+
+static int say(const struct error *e)
+{
+	fprintf(stderr, "bunker: %s\n", e->message);
+	return 1;
+}
+
+static int set_log_level(const char *name, struct error *e)
+{
+	static const char *const names[] = {"error", "warn", "info", "debug"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (strcmp(names[i], name) == 0) {
+			log_set_level((enum log_level)i);
+			return 0;
+		}
+	}
+	return error_set(e, ERROR_INVALID_REQUEST, "there is no log level '%s'", name);
+}
+
+static int check(const struct config *c, bool is_loopback, struct error *e)
+{
+	if (c->no_auth && !is_loopback)
+		return error_set(e, ERROR_INVALID_REQUEST,
+			"--no-auth is only allowed on a loopback address, and %s is none", c->listen);
+	return 0;
+}
+
+static int serve(const struct config *c, struct error *e)
+{
+	static struct warden w;
+	static char key[AUTH_KEY_SIZE];
+	char address[LISTEN_NAME_SIZE];
+	bool is_loopback = false;
+	struct warden_config wc = {c->data, embedded_init, embedded_init_size};
+	int *announced = mmap(NULL, sizeof *announced, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int listen_fd = listen_open(c->listen, address, &is_loopback, e);
+	if (listen_fd < 0 || announced == MAP_FAILED || check(c, is_loopback, e) < 0)
+		return say(e);
+	if (warden_open(&w, &wc, e) < 0 || make_front_directory(&w, "front", e) < 0 ||
+		make_front_directory(&w, "front/spool", e) < 0 || prepare_key(&w, c, key, e) < 0)
+		return say(e);
+	struct front_config f = {
+		.config = c,
+		.data = w.data,
+		.new_key = key[0] ? key : NULL,
+		.address = address,
+		.listen_fd = listen_fd,
+		.uid = w.front_uid,
+		.announced = announced,
+	};
+	int status = run(&w, &f);
+	warden_close(&w);
+	return status;
+}
+
+int server_check_root(struct error *e)
+{
+	if (geteuid() == 0)
+		return 0;
+	return error_set(e, ERROR_PERMISSION_DENIED,
+		"it must be started by root (sudo bunker serve): it makes namespaces, mounts, cgroups and "
+		"uid blocks for the sandboxes. Running without root is not supported yet");
+}
+
+int serve_main(int argc, char **argv)
+{
+	struct error e = {0};
+	struct config c;
+	if (config_load(&c, argc, argv, &e) < 0 || set_log_level(c.log_level, &e) < 0)
+		return say(&e) + 1;
+	if (c.help) {
+		config_print_help();
+		return 0;
+	}
+	if (server_check_root(&e) < 0)
+		return say(&e);
+	log_set_process("warden");
+	catch_signals();
+	return serve(&c, &e);
+}

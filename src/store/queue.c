@@ -1,0 +1,281 @@
+#include "store/queue.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+#define STATEMENTS_MAX 16
+
+struct row {
+	struct row *next;
+	size_t count;
+	struct value columns[QUEUE_VALUES];
+};
+
+struct queue {
+	sqlite3 *db;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	uv_async_t async;
+	struct operation *waiting, **waiting_end;
+	struct operation *finished, **finished_end;
+	bool closing;
+	struct {
+		const char *sql;
+		sqlite3_stmt *statement;
+	} prepared[STATEMENTS_MAX];
+};
+
+/* ---- operations ---- */
+
+struct operation *operation_new(const char *sql)
+{
+	struct operation *op = calloc(1, sizeof *op);
+	if (!op)
+		abort(); /* acknowledged means kept: without memory we cannot go on */
+	op->sql = sql;
+	op->rows_end = &op->rows;
+	return op;
+}
+
+static struct value *operation_value(struct operation *op)
+{
+	if (op->value_count == QUEUE_VALUES)
+		abort();
+	return &op->values[op->value_count++];
+}
+
+static void value_set_bytes(struct value *v, const void *data, size_t len)
+{
+	v->bytes = malloc(len + 1);
+	if (!v->bytes)
+		abort();
+	if (len)
+		memcpy(v->bytes, data, len);
+	v->bytes[len] = '\0';
+	v->len = len;
+}
+
+void operation_add_int(struct operation *op, int64_t number)
+{
+	*operation_value(op) = (struct value){.kind = VALUE_INT, .number = number};
+}
+
+void operation_add_text(struct operation *op, const char *text)
+{
+	struct value *v = operation_value(op);
+	v->kind = VALUE_TEXT;
+	value_set_bytes(v, text ? text : "", text ? strlen(text) : 0);
+}
+
+void operation_add_blob(struct operation *op, const void *data, size_t len)
+{
+	struct value *v = operation_value(op);
+	v->kind = VALUE_BLOB;
+	value_set_bytes(v, data, len);
+}
+
+static void values_finish(struct value *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(values[i].bytes);
+}
+
+static void operation_free(struct operation *op)
+{
+	while (op->rows) {
+		struct row *row = op->rows;
+		op->rows = row->next;
+		values_finish(row->columns, row->count);
+		free(row);
+	}
+	values_finish(op->values, op->value_count);
+	free(op);
+}
+
+/* ---- on the database's thread ---- */
+
+static sqlite3_stmt *queue_prepare(struct queue *q, const char *sql)
+{
+	size_t i = 0;
+	for (; i < STATEMENTS_MAX && q->prepared[i].sql; i++)
+		if (q->prepared[i].sql == sql)
+			return q->prepared[i].statement;
+	sqlite3_stmt *statement = NULL;
+	if (i == STATEMENTS_MAX ||
+		sqlite3_prepare_v3(q->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL) !=
+			SQLITE_OK)
+		return NULL;
+	q->prepared[i].sql = sql;
+	q->prepared[i].statement = statement;
+	return statement;
+}
+
+static void bind_values(sqlite3_stmt *st, const struct operation *op)
+{
+	for (size_t i = 0; i < op->value_count; i++) {
+		const struct value *v = &op->values[i];
+		int at = (int)i + 1;
+		if (v->kind == VALUE_INT)
+			sqlite3_bind_int64(st, at, v->number);
+		else if (v->kind == VALUE_TEXT)
+			sqlite3_bind_text(st, at, v->bytes, (int)v->len, SQLITE_STATIC);
+		else
+			sqlite3_bind_blob(st, at, v->bytes, (int)v->len, SQLITE_STATIC);
+	}
+}
+
+static void keep_row(struct operation *op, sqlite3_stmt *st)
+{
+	struct row *row = calloc(1, sizeof *row);
+	if (!row)
+		abort();
+	row->count = (size_t)sqlite3_column_count(st);
+	for (size_t i = 0; i < row->count; i++) {
+		int at = (int)i;
+		row->columns[i].number = sqlite3_column_int64(st, at);
+		if (sqlite3_column_type(st, at) != SQLITE_INTEGER) {
+			const void *bytes = sqlite3_column_blob(st, at);
+			value_set_bytes(&row->columns[i], bytes, (size_t)sqlite3_column_bytes(st, at));
+		}
+	}
+	*op->rows_end = row;
+	op->rows_end = &row->next;
+}
+
+static int run_operation(struct queue *q, struct operation *op)
+{
+	sqlite3_stmt *st = queue_prepare(q, op->sql);
+	if (!st)
+		return -1;
+	bind_values(st, op);
+	int r;
+	while ((r = sqlite3_step(st)) == SQLITE_ROW)
+		keep_row(op, st);
+	sqlite3_reset(st);
+	sqlite3_clear_bindings(st);
+	return r == SQLITE_DONE ? 0 : -1;
+}
+
+static int run_simple(struct queue *q, const char *sql)
+{
+	return sqlite3_exec(q->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
+}
+
+/* One transaction for the whole batch: it is kept or refused together. */
+static void run_batch(struct queue *q, struct operation *batch)
+{
+	int error = run_simple(q, "BEGIN IMMEDIATE");
+	for (struct operation *op = batch; op && error == 0; op = op->next)
+		error = run_operation(q, op);
+	if (error == 0)
+		error = run_simple(q, "COMMIT");
+	if (error == 0)
+		return;
+	log_error("the database refused a transaction", "error", sqlite3_errmsg(q->db));
+	run_simple(q, "ROLLBACK");
+	for (struct operation *op = batch; op; op = op->next)
+		op->error = error;
+}
+
+static void *queue_main(void *arg)
+{
+	struct queue *q = arg;
+	pthread_mutex_lock(&q->lock);
+	for (;;) {
+		while (!q->waiting && !q->closing)
+			pthread_cond_wait(&q->wake, &q->lock);
+		if (!q->waiting)
+			break;
+		struct operation *batch = take_ptr(q->waiting), **end = q->waiting_end;
+		q->waiting_end = &q->waiting;
+		pthread_mutex_unlock(&q->lock);
+		run_batch(q, batch);
+		pthread_mutex_lock(&q->lock);
+		*q->finished_end = batch;
+		q->finished_end = end;
+		uv_async_send(&q->async);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return NULL;
+}
+
+/* ---- on the loop ---- */
+
+static void deliver(struct operation *op)
+{
+	for (struct row *row = op->rows; row && op->row; row = row->next)
+		op->row(op, row->columns, row->count);
+	if (op->row)
+		op->row(op, NULL, 0);
+	if (op->done)
+		op->done(op->arg, op->error);
+}
+
+static void queue_deliver(struct queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	struct operation *list = take_ptr(q->finished);
+	q->finished_end = &q->finished;
+	pthread_mutex_unlock(&q->lock);
+	while (list) {
+		struct operation *op = list;
+		list = op->next;
+		deliver(op);
+		operation_free(op);
+	}
+}
+
+static void async_ready(uv_async_t *async)
+{
+	queue_deliver(async->data);
+}
+
+void queue_submit(struct queue *q, struct operation *op)
+{
+	pthread_mutex_lock(&q->lock);
+	*q->waiting_end = op;
+	q->waiting_end = &op->next;
+	pthread_cond_signal(&q->wake);
+	pthread_mutex_unlock(&q->lock);
+}
+
+int queue_open(struct queue **ret, uv_loop_t *loop, sqlite3 *db)
+{
+	struct queue *q = calloc(1, sizeof *q);
+	if (!q)
+		return -1;
+	q->db = db;
+	q->waiting_end = &q->waiting;
+	q->finished_end = &q->finished;
+	pthread_mutex_init(&q->lock, NULL);
+	pthread_cond_init(&q->wake, NULL);
+	uv_async_init(loop, &q->async, async_ready);
+	q->async.data = q;
+	if (pthread_create(&q->thread, NULL, queue_main, q) != 0)
+		abort();
+	*ret = q;
+	return 0;
+}
+
+static void queue_free(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+void queue_close(struct queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->closing = true;
+	pthread_cond_signal(&q->wake);
+	pthread_mutex_unlock(&q->lock);
+	pthread_join(q->thread, NULL);
+	queue_deliver(q);
+	for (size_t i = 0; i < STATEMENTS_MAX; i++)
+		sqlite3_finalize(q->prepared[i].statement);
+	uv_close((uv_handle_t *)&q->async, queue_free);
+}

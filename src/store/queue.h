@@ -1,0 +1,55 @@
+/*
+ * The database's own thread. An operation is a statement with its values, copied; it is run in order
+ * with whatever else waits, in one transaction, and comes back to the loop after the commit.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sqlite3.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/error.h"
+#include "store/store.h"
+
+#define QUEUE_VALUES 24
+
+struct value {
+	enum {
+		VALUE_INT,
+		VALUE_TEXT,
+		VALUE_BLOB
+	} kind;
+	int64_t number;
+	char *bytes;
+	size_t len;
+};
+
+struct operation {
+	struct operation *next;
+	const char *sql; /* a literal: its address is the key of the prepared statement */
+	struct value values[QUEUE_VALUES];
+	size_t value_count;
+	/* Called on the loop for each result row, then once with NULL columns. */
+	void (*row)(struct operation *op, const struct value *columns, size_t count);
+	struct row *rows;
+	struct row **rows_end;
+	int error;
+	/* Of the public call: */
+	store_done_fn *done;
+	void (*found)(void *arg, const struct execution_row *row);
+	void (*each)(void *arg, const char *id);
+	void *arg;
+};
+
+struct operation *operation_new(const char *sql);
+void operation_add_int(struct operation *op, int64_t number);
+void operation_add_text(struct operation *op, const char *text);
+void operation_add_blob(struct operation *op, const void *data, size_t len);
+
+struct queue;
+int queue_open(struct queue **ret, uv_loop_t *loop, sqlite3 *db);
+void queue_submit(struct queue *q, struct operation *op);
+/* Runs what is queued, delivers it, ends the thread. The database stays the caller's. */
+void queue_close(struct queue *q);

@@ -1,0 +1,76 @@
+/*
+ * One entry per version, never changed once released: a database of version N runs the entries after
+ * N, each in a transaction with the new number. A database from a newer program is refused.
+ */
+#include "store/schema.h"
+
+#include <stdio.h>
+
+#include "base/cleanup.h"
+
+static const char *const migrations[] = {
+	"CREATE TABLE sandboxes ("
+	" id TEXT PRIMARY KEY, tenant TEXT NOT NULL, name TEXT, description TEXT NOT NULL,"
+	" template TEXT NOT NULL, user TEXT NOT NULL, workdir TEXT NOT NULL, project TEXT NOT NULL,"
+	" metadata TEXT NOT NULL,"
+	" memory INTEGER NOT NULL, cpu INTEGER NOT NULL, pids INTEGER NOT NULL, open_files INTEGER NOT NULL,"
+	" idle_ms INTEGER NOT NULL, execution_ms INTEGER NOT NULL,"
+	" created_ms INTEGER NOT NULL, startup_us INTEGER NOT NULL, executions INTEGER NOT NULL,"
+	" ephemeral INTEGER NOT NULL, failure TEXT NOT NULL, env BLOB NOT NULL"
+	") STRICT;"
+	"CREATE UNIQUE INDEX sandbox_names ON sandboxes (tenant, name) WHERE name <> '';"
+	"CREATE TABLE executions ("
+	" id TEXT PRIMARY KEY, sandbox TEXT NOT NULL, tenant TEXT NOT NULL, command BLOB NOT NULL,"
+	" status TEXT NOT NULL, exit_code INTEGER NOT NULL, signal INTEGER NOT NULL,"
+	" timed_out INTEGER NOT NULL, oom_killed INTEGER NOT NULL,"
+	" started_ms INTEGER NOT NULL, duration_us INTEGER NOT NULL,"
+	" out_length INTEGER NOT NULL, err_length INTEGER NOT NULL,"
+	" out_stored INTEGER NOT NULL, err_stored INTEGER NOT NULL,"
+	" out_spooled INTEGER NOT NULL, err_spooled INTEGER NOT NULL,"
+	" out_data BLOB NOT NULL, err_data BLOB NOT NULL"
+	") STRICT;"
+	"CREATE INDEX execution_ages ON executions (started_ms);"
+	"CREATE TABLE keys (hash BLOB PRIMARY KEY, tenant TEXT NOT NULL, created_ms INTEGER NOT NULL) STRICT;",
+};
+
+static int read_version(sqlite3 *db, int *ret)
+{
+	sqlite3_stmt *st;
+	if (sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &st, NULL) != SQLITE_OK)
+		return -1;
+	int r = sqlite3_step(st) == SQLITE_ROW ? 0 : -1;
+	*ret = sqlite3_column_int(st, 0);
+	sqlite3_finalize(st);
+	return r;
+}
+
+static int run_migration(sqlite3 *db, int version)
+{
+	char set_version[64];
+	snprintf(set_version, sizeof set_version, "PRAGMA user_version = %d", version + 1);
+	if (sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+		return -1;
+	if (sqlite3_exec(db, migrations[version], NULL, NULL, NULL) == SQLITE_OK &&
+		sqlite3_exec(db, set_version, NULL, NULL, NULL) == SQLITE_OK &&
+		sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK)
+		return 0;
+	sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	return -1;
+}
+
+int schema_migrate(sqlite3 *db, struct error *e)
+{
+	int version;
+	if (read_version(db, &version) < 0)
+		return error_set(e, ERROR_INTERNAL, "cannot read the database's version: %s",
+			sqlite3_errmsg(db));
+	if (version > (int)ARRAY_LEN(migrations))
+		return error_set(e, ERROR_INTERNAL,
+			"the database is of version %d, made by a newer bunker; this one knows up to %d",
+			version, (int)ARRAY_LEN(migrations));
+	for (; version < (int)ARRAY_LEN(migrations); version++)
+		if (run_migration(db, version) < 0)
+			return error_set(e, ERROR_INTERNAL, "cannot bring the database to version %d: %s",
+				version + 1, sqlite3_errmsg(db));
+	return 0;
+}

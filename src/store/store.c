@@ -1,0 +1,268 @@
+/*
+ * The calls of store.h as SQL. WAL with synchronous=NORMAL: a commit survives the death of any of our
+ * processes at once, and a power cut once the next checkpoint was written.
+ */
+#include "store/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "store/queue.h"
+#include "store/schema.h"
+
+#define SANDBOX_COLUMNS                                                                            \
+	"id, tenant, name, description, template, user, workdir, project, metadata, failure, "     \
+	"memory, cpu, pids, open_files, idle_ms, execution_ms, created_ms, startup_us, "           \
+	"executions, ephemeral, env"
+
+#define EXECUTION_COLUMNS                                                                          \
+	"id, sandbox, tenant, status, exit_code, signal, timed_out, oom_killed, started_ms, "      \
+	"duration_us, out_length, err_length, out_stored, err_stored, out_spooled, err_spooled, "  \
+	"out_data, err_data, command"
+
+static const char sql_put_sandbox[] =
+	"INSERT OR REPLACE INTO sandboxes (" SANDBOX_COLUMNS
+	") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+static const char sql_delete_sandbox[] = "DELETE FROM sandboxes WHERE id = ?";
+static const char sql_all_sandboxes[] =
+	"SELECT " SANDBOX_COLUMNS " FROM sandboxes ORDER BY created_ms, id";
+/* An execution that was committed, but not yet forgotten by its init, comes a second time after a crash. */
+static const char sql_put_execution[] =
+	"INSERT OR IGNORE INTO executions (" EXECUTION_COLUMNS
+	") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+static const char sql_count_execution[] =
+	"UPDATE sandboxes SET executions = executions + 1 WHERE id = ? AND changes() > 0";
+static const char sql_get_execution[] =
+	"SELECT " EXECUTION_COLUMNS " FROM executions WHERE id = ? AND tenant = ?";
+static const char sql_expire_executions[] =
+	"DELETE FROM executions WHERE started_ms < ? RETURNING id";
+static const char sql_all_keys[] = "SELECT tenant, hash FROM keys";
+static const char sql_add_key[] = "INSERT INTO keys (tenant, hash, created_ms) VALUES (?,?,?)";
+
+struct store {
+	sqlite3 *db;
+	struct queue *queue;
+};
+
+int store_open(struct store **ret, uv_loop_t *loop, const char *path, struct error *e)
+{
+	struct store *s = calloc(1, sizeof *s);
+	if (!s)
+		return error_set(e, ERROR_INTERNAL, "out of memory");
+	if (sqlite3_open(path, &s->db) != SQLITE_OK ||
+		sqlite3_exec(s->db,
+			"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=5000;"
+			"PRAGMA cache_size=-1024",
+			NULL, NULL, NULL) != SQLITE_OK) {
+		error_set(e, ERROR_INTERNAL, "cannot open the database %s: %s", path,
+			sqlite3_errmsg(s->db));
+	} else if (schema_migrate(s->db, e) == 0 && queue_open(&s->queue, loop, s->db) == 0) {
+		*ret = s;
+		return 0;
+	}
+	sqlite3_close(s->db);
+	free(s);
+	return -1;
+}
+
+void store_close(struct store *s)
+{
+	queue_close(s->queue);
+	sqlite3_close(s->db);
+	free(s);
+}
+
+static void submit(struct store *s, struct operation *op, store_done_fn *done, void *arg)
+{
+	op->done = done;
+	op->arg = arg;
+	queue_submit(s->queue, op);
+}
+
+/* ---- sandboxes ---- */
+
+void store_put_sandbox(
+	struct store *s, const struct sandbox_row *row, store_done_fn *done, void *arg)
+{
+	const char *const texts[] = {row->id, row->tenant, row->name, row->description,
+		row->template_name, row->user, row->workdir, row->project, row->metadata,
+		row->failure};
+	const int64_t numbers[] = {row->memory, row->cpu, row->pids, row->open_files, row->idle_ms,
+		row->execution_ms, row->created_ms, row->startup_us, row->executions,
+		row->ephemeral};
+	struct operation *op = operation_new(sql_put_sandbox);
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		operation_add_text(op, texts[i]);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		operation_add_int(op, numbers[i]);
+	operation_add_blob(op, row->env, row->env_len);
+	submit(s, op, done, arg);
+}
+
+void store_delete_sandbox(struct store *s, const char *id, store_done_fn *done, void *arg)
+{
+	struct operation *op = operation_new(sql_delete_sandbox);
+	operation_add_text(op, id);
+	submit(s, op, done, arg);
+}
+
+static const char *text_at(sqlite3_stmt *st, int column)
+{
+	const unsigned char *text = sqlite3_column_text(st, column);
+	return text ? (const char *)text : "";
+}
+
+static void read_sandbox(sqlite3_stmt *st, struct sandbox_row *row)
+{
+	const char **const texts[] = {&row->id, &row->tenant, &row->name, &row->description,
+		&row->template_name, &row->user, &row->workdir, &row->project, &row->metadata,
+		&row->failure};
+	int64_t *const numbers[] = {&row->memory, &row->cpu, &row->pids, &row->open_files,
+		&row->idle_ms, &row->execution_ms, &row->created_ms, &row->startup_us,
+		&row->executions};
+	int column = 0;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		*texts[i] = text_at(st, column++);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		*numbers[i] = sqlite3_column_int64(st, column++);
+	row->ephemeral = sqlite3_column_int(st, column++);
+	row->env = sqlite3_column_blob(st, column);
+	row->env_len = (size_t)sqlite3_column_bytes(st, column);
+}
+
+int store_each_sandbox(
+	struct store *s, void (*each)(void *arg, const struct sandbox_row *row), void *arg)
+{
+	sqlite3_stmt *st;
+	int r;
+	if (sqlite3_prepare_v2(s->db, sql_all_sandboxes, -1, &st, NULL) != SQLITE_OK)
+		return -1;
+	while ((r = sqlite3_step(st)) == SQLITE_ROW) {
+		struct sandbox_row row;
+		read_sandbox(st, &row);
+		each(arg, &row);
+	}
+	sqlite3_finalize(st);
+	return r == SQLITE_DONE ? 0 : -1;
+}
+
+/* ---- executions ---- */
+
+void store_put_execution(
+	struct store *s, const struct execution_row *row, store_done_fn *done, void *arg)
+{
+	const char *const texts[] = {row->id, row->sandbox, row->tenant, row->status};
+	const int64_t numbers[] = {row->exit_code, row->signal, row->timed_out, row->oom_killed,
+		row->started_ms, row->duration_us, row->length[0], row->length[1], row->stored[0],
+		row->stored[1], row->spooled[0], row->spooled[1]};
+	struct operation *op = operation_new(sql_put_execution);
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		operation_add_text(op, texts[i]);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		operation_add_int(op, numbers[i]);
+	for (int i = 0; i < 2; i++)
+		operation_add_blob(op, row->data[i], row->spooled[i] ? 0 : (size_t)row->stored[i]);
+	operation_add_blob(op, row->command, row->command_len);
+	submit(s, op, NULL, NULL);
+	op = operation_new(sql_count_execution);
+	operation_add_text(op, row->sandbox);
+	submit(s, op, done, arg);
+}
+
+static void execution_of(const struct value *c, struct execution_row *row)
+{
+	*row = (struct execution_row){
+		.id = c[0].bytes,
+		.sandbox = c[1].bytes,
+		.tenant = c[2].bytes,
+		.status = c[3].bytes,
+		.exit_code = c[4].number,
+		.signal = c[5].number,
+		.timed_out = c[6].number != 0,
+		.oom_killed = c[7].number != 0,
+		.started_ms = c[8].number,
+		.duration_us = c[9].number,
+		.length = {c[10].number, c[11].number},
+		.stored = {c[12].number, c[13].number},
+		.spooled = {c[14].number != 0, c[15].number != 0},
+		.data = {c[16].bytes, c[17].bytes},
+		.command = c[18].bytes,
+		.command_len = c[18].len,
+	};
+}
+
+/* One row, or the closing NULL when there was none. */
+static void execution_found(struct operation *op, const struct value *columns, size_t count)
+{
+	struct execution_row row;
+	(void)count;
+	if (!op->found)
+		return;
+	if (columns)
+		execution_of(columns, &row);
+	op->found(op->arg, columns ? &row : NULL);
+	op->found = NULL;
+}
+
+void store_get_execution(struct store *s, const char *id, const char *tenant,
+	void (*found)(void *arg, const struct execution_row *row), void *arg)
+{
+	struct operation *op = operation_new(sql_get_execution);
+	operation_add_text(op, id);
+	operation_add_text(op, tenant);
+	op->row = execution_found;
+	op->found = found;
+	submit(s, op, NULL, arg);
+}
+
+static void execution_expired(struct operation *op, const struct value *columns, size_t count)
+{
+	(void)count;
+	if (columns)
+		op->each(op->arg, columns[0].bytes);
+}
+
+void store_expire_executions(struct store *s, int64_t before_ms,
+	void (*each)(void *arg, const char *id), void *arg)
+{
+	struct operation *op = operation_new(sql_expire_executions);
+	operation_add_int(op, before_ms);
+	op->row = execution_expired;
+	op->each = each;
+	submit(s, op, NULL, arg);
+}
+
+/* ---- keys ---- */
+
+int store_each_key(struct store *s,
+	void (*each)(void *arg, const char *tenant, const uint8_t hash[STORE_HASH_SIZE]), void *arg)
+{
+	sqlite3_stmt *st;
+	int r;
+	if (sqlite3_prepare_v2(s->db, sql_all_keys, -1, &st, NULL) != SQLITE_OK)
+		return -1;
+	while ((r = sqlite3_step(st)) == SQLITE_ROW)
+		if (sqlite3_column_bytes(st, 1) == STORE_HASH_SIZE)
+			each(arg, text_at(st, 0), sqlite3_column_blob(st, 1));
+	sqlite3_finalize(st);
+	return r == SQLITE_DONE ? 0 : -1;
+}
+
+int store_add_key(struct store *s, const char *tenant, const uint8_t hash[STORE_HASH_SIZE],
+	struct error *e)
+{
+	sqlite3_stmt *st = NULL;
+	int r = sqlite3_prepare_v2(s->db, sql_add_key, -1, &st, NULL);
+	if (r == SQLITE_OK) {
+		sqlite3_bind_text(st, 1, tenant, -1, SQLITE_STATIC);
+		sqlite3_bind_blob(st, 2, hash, STORE_HASH_SIZE, SQLITE_STATIC);
+		sqlite3_bind_int64(st, 3, clock_wall_ms());
+		r = sqlite3_step(st);
+	}
+	sqlite3_finalize(st);
+	if (r != SQLITE_DONE)
+		return error_set(e, ERROR_INTERNAL, "cannot store the API key: %s", sqlite3_errmsg(s->db));
+	return 0;
+}

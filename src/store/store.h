@@ -1,0 +1,84 @@
+/*
+ * Durable state: sandboxes as they were intended, executions as they ended, API keys by their hash.
+ *
+ * Writes go to a thread of their own and are committed in groups; `done` runs on the loop, after the
+ * commit, in the order of the calls. SQL is nowhere else. The struct's strings are borrowed: by the
+ * store until the call returns, by the reader until its callback returns.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/error.h"
+
+struct store;
+
+/* error: 0, or negative with the reason in the log. */
+typedef void store_done_fn(void *arg, int error);
+
+int store_open(struct store **ret, uv_loop_t *loop, const char *path, struct error *e);
+/* Waits until everything that was asked for is committed, then runs the callbacks. */
+void store_close(struct store *s);
+
+struct sandbox_row {
+	const char *id;
+	const char *tenant;
+	const char *name; /* "": none */
+	const char *description;
+	const char *template_name;
+	const char *user;
+	const char *workdir;
+	const char *project;
+	const char *metadata; /* kept as it came */
+	const char *env;      /* NAME=VALUE strings, each with its NUL */
+	size_t env_len;
+	int64_t memory, cpu, pids, open_files;
+	int64_t idle_ms, execution_ms; /* 0: none */
+	int64_t created_ms, startup_us;
+	int64_t executions;
+	bool ephemeral; /* made by a run: ends with its execution */
+	const char *failure; /* "": none */
+};
+
+void store_put_sandbox(
+	struct store *s, const struct sandbox_row *row, store_done_fn *done, void *arg);
+void store_delete_sandbox(struct store *s, const char *id, store_done_fn *done, void *arg);
+/* At start, before the loop runs. */
+int store_each_sandbox(
+	struct store *s, void (*each)(void *arg, const struct sandbox_row *row), void *arg);
+
+struct execution_row {
+	const char *id;
+	const char *sandbox;
+	const char *tenant;
+	const char *command; /* the arguments, each with its NUL */
+	size_t command_len;
+	const char *status;
+	int64_t exit_code;
+	int64_t signal;
+	bool timed_out, oom_killed;
+	int64_t started_ms, duration_us;
+	int64_t length[2]; /* of stdout and stderr, all of it */
+	int64_t stored[2]; /* of which this much was kept */
+	bool spooled[2];   /* kept in a file; otherwise in data */
+	const void *data[2];
+};
+
+/* Also counts it in its sandbox. */
+void store_put_execution(
+	struct store *s, const struct execution_row *row, store_done_fn *done, void *arg);
+/* found is called with NULL when there is none of this id and tenant. */
+void store_get_execution(struct store *s, const char *id, const char *tenant,
+	void (*found)(void *arg, const struct execution_row *row), void *arg);
+/* Forget what started before; each names one whose spool files can go. */
+void store_expire_executions(struct store *s, int64_t before_ms,
+	void (*each)(void *arg, const char *id), void *arg);
+
+#define STORE_HASH_SIZE 32
+int store_each_key(struct store *s,
+	void (*each)(void *arg, const char *tenant, const uint8_t hash[STORE_HASH_SIZE]), void *arg);
+int store_add_key(struct store *s, const char *tenant, const uint8_t hash[STORE_HASH_SIZE],
+	struct error *e);

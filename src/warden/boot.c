@@ -1,0 +1,232 @@
+/*
+ * Boots and destroys one sandbox, on the host's side: everything that has a name on the host is made
+ * here before the clone and removed here after the end, in the opposite order. A failed boot leaves
+ * nothing, and destroying what is half there, or not there, works.
+ */
+#include "warden/warden.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+
+#define CLEANUPS_MAX 256
+
+/* ---- uid blocks ---- */
+
+static uid_t slot_uid(const struct warden *w, unsigned slot)
+{
+	return (w->uid_range + 1) * UID_RANGE_SIZE + slot * UID_BLOCK;
+}
+
+unsigned slot_of_uid(const struct warden *w, uid_t uid)
+{
+	uid_t first = slot_uid(w, 0);
+	return uid < first ? UID_BLOCKS : (uid - first) / UID_BLOCK;
+}
+
+/* Round and round, so that a block rests as long as possible before it is used again. */
+static int slot_take(struct warden *w, uid_t *ret)
+{
+	for (unsigned i = 0; i < UID_BLOCKS; i++) {
+		unsigned slot = (w->slot_next + i) % UID_BLOCKS;
+		uint8_t bit = (uint8_t)(1u << (slot % 8));
+		if (w->slot_used[slot / 8] & bit)
+			continue;
+		w->slot_used[slot / 8] |= bit;
+		w->slot_next = slot + 1;
+		*ret = slot_uid(w, slot);
+		return 0;
+	}
+	return -EUSERS;
+}
+
+static void slot_release(struct warden *w, uid_t uid)
+{
+	unsigned slot = slot_of_uid(w, uid);
+	if (slot < UID_BLOCKS)
+		w->slot_used[slot / 8] &= (uint8_t)~(1u << (slot % 8));
+}
+
+/* ---- the socket that the front finds again ---- */
+
+static void socket_name(const char *id, char out[ID_SIZE + 8])
+{
+	snprintf(out, ID_SIZE + 8, "%s.sock", id);
+}
+
+static int open_listener(struct warden *w, const char *id)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	snprintf(address.sun_path, sizeof address.sun_path, "%s/run/%s.sock", w->data, id);
+	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	mode_t mask = umask(0177);
+	int r = bind(fd, (struct sockaddr *)&address, sizeof address);
+	umask(mask);
+	if (r < 0 || chown(address.sun_path, w->front_uid, w->front_uid) < 0 || listen(fd, 4) < 0)
+		return -errno;
+	return take_fd(&fd);
+}
+
+/* ---- boot ---- */
+
+static int boot_fail(struct boot *b, enum warden_step step, int error)
+{
+	b->step = step;
+	b->error = error < 0 ? -error : error;
+	return -1;
+}
+
+/* Everything with a name on the host. */
+static int boot_prepare(struct warden *w, struct boot *b)
+{
+	int r = slot_take(w, &b->uid_base);
+	if (r < 0)
+		return boot_fail(b, WARDEN_STEP_SLOT, r);
+	r = disk_create(w, b->id);
+	if (r < 0)
+		return boot_fail(b, WARDEN_STEP_DISK, r);
+	r = cgroup_create(w, b->id, b->uid_base, &b->limits);
+	if (r < 0)
+		return boot_fail(b, WARDEN_STEP_CGROUP, r);
+	b->cgroup_fd = cgroup_dir(w, b->id);
+	if (b->cgroup_fd < 0)
+		return boot_fail(b, WARDEN_STEP_CGROUP, b->cgroup_fd);
+	b->userns_fd = userns_create(b->uid_base);
+	if (b->userns_fd < 0)
+		return boot_fail(b, WARDEN_STEP_USERNS, b->userns_fd);
+	b->listen_fd = open_listener(w, b->id);
+	if (b->listen_fd < 0)
+		return boot_fail(b, WARDEN_STEP_SOCKET, b->listen_fd);
+	return 0;
+}
+
+/* The child's report: silence until its end of the pipe closes by exec means that init runs. */
+static int boot_wait(struct boot *b, int report_fd)
+{
+	int report[2];
+	ssize_t n;
+	do
+		n = read(report_fd, report, sizeof report);
+	while (n < 0 && errno == EINTR);
+	if (n == 0)
+		return 0;
+	if (n == (ssize_t)sizeof report)
+		return boot_fail(b, (enum warden_step)report[0], report[1]);
+	return boot_fail(b, WARDEN_STEP_EXEC, EIO);
+}
+
+static int boot_clone(struct warden *w, struct boot *b)
+{
+	int report[2];
+	struct clone_args args = {
+		.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET |
+			 CLONE_INTO_CGROUP,
+		.exit_signal = SIGCHLD,
+		.cgroup = (uint64_t)b->cgroup_fd,
+	};
+	if (pipe2(report, O_CLOEXEC) < 0)
+		return boot_fail(b, WARDEN_STEP_CLONE, errno);
+	autoclose int ours = report[0];
+	long pid = syscall(SYS_clone3, &args, sizeof args);
+	if (pid == 0) {
+		b->report_fd = report[1];
+		inside_main(w, b);
+	}
+	int error = errno;
+	close(report[1]);
+	if (pid < 0)
+		return boot_fail(b, WARDEN_STEP_CLONE, error);
+	b->pid = (pid_t)pid;
+	if (boot_wait(b, ours) < 0) {
+		waitpid(b->pid, NULL, 0);
+		return -1;
+	}
+	return 0;
+}
+
+static void close_if_open(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+int boot_sandbox(struct warden *w, struct boot *b)
+{
+	b->userns_fd = b->listen_fd = b->cgroup_fd = b->report_fd = -1;
+	struct stat st;
+	if (fstatat(w->boxes_fd, b->id, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return boot_fail(b, WARDEN_STEP_REQUEST, EEXIST);
+	int r = boot_prepare(w, b);
+	if (r == 0)
+		r = boot_clone(w, b);
+	close_if_open(b->userns_fd);
+	close_if_open(b->listen_fd);
+	close_if_open(b->cgroup_fd);
+	if (r < 0) {
+		if (b->uid_base)
+			slot_release(w, b->uid_base);
+		boot_destroy(w, b->id);
+	}
+	return r;
+}
+
+/* ---- destroy ---- */
+
+static char cleanups[CLEANUPS_MAX][ID_SIZE];
+static size_t cleanup_count;
+
+static uid_t owner_of(struct warden *w, const char *id)
+{
+	struct stat st;
+	return fstatat(w->cgroup_v2_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_uid : 0;
+}
+
+static bool remove_cgroups(struct warden *w, const char *id)
+{
+	uid_t owner = owner_of(w, id);
+	if (cgroup_remove(w, id) < 0)
+		return false;
+	if (owner)
+		slot_release(w, owner);
+	return true;
+}
+
+int boot_destroy(struct warden *w, const char *id)
+{
+	char name[ID_SIZE + 8];
+	int r = cgroup_kill(w, id);
+	if (r < 0)
+		return r;
+	socket_name(id, name);
+	unlinkat(w->run_fd, name, 0);
+	disk_discard(w, id);
+	/* The kernel may need a moment more; the uid block is free only after that. */
+	if (!remove_cgroups(w, id) && cleanup_count < CLEANUPS_MAX)
+		memcpy(cleanups[cleanup_count++], id, ID_SIZE);
+	return 0;
+}
+
+bool boot_retry_cleanups(struct warden *w)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < cleanup_count; i++)
+		if (!remove_cgroups(w, cleanups[i]))
+			memmove(cleanups[kept++], cleanups[i], ID_SIZE);
+	cleanup_count = kept;
+	return kept > 0;
+}

@@ -1,0 +1,392 @@
+/*
+ * Cgroups on the three kinds of hosts. Every sandbox has a directory on v2, because only v2 can kill
+ * and freeze a tree; where the controllers are on v1 it has one more in each of their hierarchies.
+ *
+ * The v2 directory belongs to the sandbox's root, so that init can make a child cgroup per process
+ * there; nothing else of the sandbox ever sees a cgroup filesystem. The limits' files stay ours.
+ */
+#include "warden/warden.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <linux/magic.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fd.h"
+
+#define CPU_PERIOD_US	100000
+#define KILL_TIMEOUT_MS 5000
+
+static const char *const controller_names[CONTROLLER_COUNT] = {"memory", "cpu", "pids"};
+
+/* ---- finding our place ---- */
+
+static void own_name(const struct warden *w, char out[64])
+{
+	snprintf(out, 64, "bunker-%u-%s", w->uid_range, w->instance);
+}
+
+static bool is_filesystem(const char *path, long magic)
+{
+	struct statfs fs;
+	return statfs(path, &fs) == 0 && fs.f_type == (__typeof__(fs.f_type))magic;
+}
+
+/* Where cgroup2 is mounted; a host that has only v1 gets a mount of its own in our namespace. */
+static const char *find_v2(struct warden *w)
+{
+	static char own[WARDEN_PATH_MAX];
+	if (is_filesystem("/sys/fs/cgroup", CGROUP2_SUPER_MAGIC))
+		return "/sys/fs/cgroup";
+	if (is_filesystem("/sys/fs/cgroup/unified", CGROUP2_SUPER_MAGIC))
+		return "/sys/fs/cgroup/unified";
+	snprintf(own, sizeof own, "%s/stage/cgroup2", w->data);
+	if (mkdir(own, 0700) < 0 && errno != EEXIST)
+		return NULL;
+	if (mount("cgroup2", own, "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+		return NULL;
+	return own;
+}
+
+/* On a v2 hierarchy a controller must be handed down by every directory above. */
+static bool hand_down(int dir_fd, const char *controller)
+{
+	char line[32];
+	snprintf(line, sizeof line, "+%s", controller);
+	return fd_write_file_at(dir_fd, "cgroup.subtree_control", line) == 0;
+}
+
+static int make_and_open(int parent_fd, const char *name)
+{
+	if (mkdirat(parent_fd, name, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_v1(struct warden *w, enum cgroup_controller c, const char *name, struct error *e)
+{
+	char path[WARDEN_PATH_MAX];
+	snprintf(path, sizeof path, "/sys/fs/cgroup/%s", controller_names[c]);
+	autoclose int parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (parent < 0 || !is_filesystem(path, CGROUP_SUPER_MAGIC))
+		return error_set(e, ERROR_UNAVAILABLE,
+			"the cgroup controller '%s' is neither on v2 nor mounted at %s: its limit could not be enforced",
+			controller_names[c], path);
+	w->cgroup_v1_fd[c] = make_and_open(parent, name);
+	if (w->cgroup_v1_fd[c] < 0)
+		return error_set_errno(e, w->cgroup_v1_fd[c], "cannot make %s/%s", path, name);
+	return 0;
+}
+
+int cgroup_open(struct warden *w, struct error *e)
+{
+	char name[64];
+	bool on_v2[CONTROLLER_COUNT];
+	int v2_count = 0;
+	own_name(w, name);
+	const char *root = find_v2(w);
+	autoclose int root_fd = root ? open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (root_fd < 0)
+		return error_set(e, ERROR_UNAVAILABLE, "cgroup v2 can be neither found nor mounted");
+	w->cgroup_v2_fd = make_and_open(root_fd, name);
+	if (w->cgroup_v2_fd < 0)
+		return error_set_errno(e, w->cgroup_v2_fd, "cannot make %s/%s", root, name);
+	for (int c = 0; c < CONTROLLER_COUNT; c++) {
+		w->cgroup_v1_fd[c] = -1;
+		on_v2[c] = hand_down(root_fd, controller_names[c]) &&
+			   hand_down(w->cgroup_v2_fd, controller_names[c]);
+		v2_count += on_v2[c];
+	}
+	for (int c = 0; c < CONTROLLER_COUNT; c++)
+		if (!on_v2[c] && open_v1(w, (enum cgroup_controller)c, name, e) < 0)
+			return -1;
+	if (v2_count == CONTROLLER_COUNT)
+		w->cgroup_mode = CGROUP_V2;
+	else
+		w->cgroup_mode = strstr(root, "/stage/") ? CGROUP_V1 : CGROUP_HYBRID;
+	return 0;
+}
+
+void cgroup_close(struct warden *w)
+{
+	char name[64], path[WARDEN_PATH_MAX];
+	own_name(w, name);
+	/* Each rmdir fails while a sandbox lives below, and that is right. */
+	snprintf(path, sizeof path, "/proc/self/fd/%d/../%s", w->cgroup_v2_fd, name);
+	rmdir(path);
+	for (int c = 0; c < CONTROLLER_COUNT; c++) {
+		if (w->cgroup_v1_fd[c] < 0)
+			continue;
+		snprintf(path, sizeof path, "/sys/fs/cgroup/%s/%s", controller_names[c], name);
+		rmdir(path);
+	}
+}
+
+/* ---- limits ---- */
+
+static int write_number(int dir_fd, const char *file, int64_t value)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%lld", (long long)value);
+	return fd_write_file_at(dir_fd, file, text);
+}
+
+static int set_memory_v1(int fd, int64_t bytes)
+{
+	/* memory <= memory+swap at every moment: which goes first depends on the direction. */
+	int r = write_number(fd, "memory.limit_in_bytes", bytes);
+	int swap = write_number(fd, "memory.memsw.limit_in_bytes", bytes);
+	if (r < 0)
+		r = write_number(fd, "memory.limit_in_bytes", bytes);
+	return r < 0 ? r : swap == -ENOENT ? 0 : swap;
+}
+
+static int set_memory_v2(int fd, int64_t bytes)
+{
+	int r = write_number(fd, "memory.max", bytes);
+	int swap = write_number(fd, "memory.swap.max", 0);
+	return r < 0 ? r : swap == -ENOENT ? 0 : swap;
+}
+
+static int set_cpu_v1(int fd, int64_t millicores)
+{
+	return write_number(fd, "cpu.cfs_quota_us", millicores * CPU_PERIOD_US / 1000);
+}
+
+static int set_cpu_v2(int fd, int64_t millicores)
+{
+	char text[64];
+	snprintf(text, sizeof text, "%lld %d", (long long)millicores * CPU_PERIOD_US / 1000,
+		CPU_PERIOD_US);
+	return fd_write_file_at(fd, "cpu.max", text);
+}
+
+static int set_pids(int fd, int64_t pids)
+{
+	return write_number(fd, "pids.max", pids);
+}
+
+static int set_limit(enum cgroup_controller c, bool v1, int fd, const struct warden_limits *limits)
+{
+	switch (c) {
+	case CONTROLLER_MEMORY:
+		return v1 ? set_memory_v1(fd, limits->memory) : set_memory_v2(fd, limits->memory);
+	case CONTROLLER_CPU:
+		return v1 ? set_cpu_v1(fd, limits->cpu) : set_cpu_v2(fd, limits->cpu);
+	default:
+		return set_pids(fd, limits->pids);
+	}
+}
+
+/* The directory of one sandbox in which this controller works; *v1 tells which kind it is. */
+static int controller_dir(struct warden *w, enum cgroup_controller c, const char *id, bool *v1)
+{
+	*v1 = w->cgroup_v1_fd[c] >= 0;
+	int fd = openat(*v1 ? w->cgroup_v1_fd[c] : w->cgroup_v2_fd, id,
+		O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int cgroup_set_limits(struct warden *w, const char *id, const struct warden_limits *limits)
+{
+	for (int c = 0; c < CONTROLLER_COUNT; c++) {
+		bool v1;
+		autoclose int fd = controller_dir(w, (enum cgroup_controller)c, id, &v1);
+		if (fd < 0)
+			return fd;
+		int r = set_limit((enum cgroup_controller)c, v1, fd, limits);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- life ---- */
+
+int cgroup_dir(struct warden *w, const char *id)
+{
+	int fd = openat(w->cgroup_v2_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int give_to(int dir_fd, uid_t owner)
+{
+	if (fchownat(dir_fd, "cgroup.procs", owner, owner, 0) < 0 ||
+		fchown(dir_fd, owner, owner) < 0)
+		return -errno;
+	return 0;
+}
+
+int cgroup_create(struct warden *w, const char *id, uid_t owner, const struct warden_limits *limits)
+{
+	if (mkdirat(w->cgroup_v2_fd, id, 0755) < 0)
+		return -errno;
+	for (int c = 0; c < CONTROLLER_COUNT; c++)
+		if (w->cgroup_v1_fd[c] >= 0 && mkdirat(w->cgroup_v1_fd[c], id, 0755) < 0 &&
+			errno != EEXIST)
+			return -errno;
+	autoclose int fd = cgroup_dir(w, id);
+	if (fd < 0)
+		return fd;
+	int r = give_to(fd, owner);
+	return r < 0 ? r : cgroup_set_limits(w, id, limits);
+}
+
+int cgroup_join_v1(struct warden *w, const char *id)
+{
+	for (int c = 0; c < CONTROLLER_COUNT; c++) {
+		char path[64];
+		if (w->cgroup_v1_fd[c] < 0)
+			continue;
+		/* "tasks", not "cgroup.procs": that one waits for an RCU grace period. */
+		snprintf(path, sizeof path, "%s/tasks", id);
+		int r = fd_write_file_at(w->cgroup_v1_fd[c], path, "0");
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static pid_t first_process(int dir_fd)
+{
+	autobuf text = {0};
+	if (fd_read_file_at(dir_fd, "cgroup.procs", &text, 64 * 1024) < 0)
+		return 0;
+	buf_append_char(&text, '\0');
+	return text.failed ? 0 : (pid_t)strtol(text.data, NULL, 10);
+}
+
+/* Init's end is the end of its pid namespace: every process of the sandbox is gone by then. */
+static int wait_for_end(int pidfd, int dir_fd)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+	int64_t deadline = clock_monotonic_us() + (int64_t)KILL_TIMEOUT_MS * 1000;
+	if (pidfd >= 0 && poll(&p, 1, KILL_TIMEOUT_MS) <= 0)
+		return -ETIMEDOUT;
+	while (first_process(dir_fd) != 0) {
+		if (clock_monotonic_us() > deadline)
+			return -ETIMEDOUT;
+		poll(NULL, 0, 1);
+	}
+	return 0;
+}
+
+int cgroup_kill(struct warden *w, const char *id)
+{
+	autoclose int fd = cgroup_dir(w, id);
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	pid_t pid = first_process(fd);
+	autoclose int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+	int r = fd_write_file_at(fd, "cgroup.kill", "1");
+	if (r < 0)
+		return r;
+	return wait_for_end(pidfd, fd);
+}
+
+/* Removes the cgroups that init made below; a v2 directory goes only when it has no child. */
+static void remove_children(int dir_fd)
+{
+	int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	struct dirent *entry;
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)) != NULL)
+		if (entry->d_type == DT_DIR && entry->d_name[0] == 'e')
+			unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR);
+	closedir(dir);
+}
+
+int cgroup_remove(struct warden *w, const char *id)
+{
+	int result = 0;
+	int fd = cgroup_dir(w, id);
+	if (fd >= 0) {
+		remove_children(fd);
+		close(fd);
+		if (unlinkat(w->cgroup_v2_fd, id, AT_REMOVEDIR) < 0 && errno != ENOENT)
+			result = -errno;
+	}
+	for (int c = 0; c < CONTROLLER_COUNT; c++)
+		if (w->cgroup_v1_fd[c] >= 0 &&
+			unlinkat(w->cgroup_v1_fd[c], id, AT_REMOVEDIR) < 0 && errno != ENOENT)
+			result = -errno;
+	return result;
+}
+
+int cgroup_scan_slots(struct warden *w)
+{
+	int copy = openat(w->cgroup_v2_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	struct dirent *entry;
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir)) != NULL) {
+		struct stat st;
+		if (!id_is_valid(entry->d_name) ||
+			fstatat(w->cgroup_v2_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		unsigned slot = slot_of_uid(w, st.st_uid);
+		if (slot < UID_BLOCKS)
+			w->slot_used[slot / 8] |= (uint8_t)(1u << (slot % 8));
+	}
+	closedir(dir);
+	return 0;
+}
+
+/* ---- usage ---- */
+
+/* The number in "key 123" lines, or in a file that is just a number (key ""); 0 when absent. */
+static int64_t read_value(int dir_fd, const char *file, const char *key)
+{
+	autobuf text = {0};
+	if (fd_read_file_at(dir_fd, file, &text, 64 * 1024) < 0)
+		return 0;
+	buf_append_char(&text, '\0');
+	if (text.failed)
+		return 0;
+	size_t len = strlen(key);
+	for (const char *line = text.data; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (len == 0)
+			return strtoll(line, NULL, 10);
+		if (strncmp(line, key, len) == 0 && line[len] == ' ')
+			return strtoll(line + len, NULL, 10);
+	}
+	return 0;
+}
+
+int cgroup_read_usage(struct warden *w, const char *id, struct warden_usage *usage)
+{
+	bool v1;
+	autoclose int v2_fd = cgroup_dir(w, id);
+	autoclose int memory_fd = controller_dir(w, CONTROLLER_MEMORY, id, &v1);
+	if (v2_fd < 0 || memory_fd < 0)
+		return -ENOENT;
+	usage->cpu_us = read_value(v2_fd, "cpu.stat", "usage_usec");
+	if (v1) {
+		usage->memory = read_value(memory_fd, "memory.usage_in_bytes", "");
+		usage->oom_kills = read_value(memory_fd, "memory.oom_control", "oom_kill");
+	} else {
+		usage->memory = read_value(memory_fd, "memory.current", "");
+		usage->oom_kills = read_value(memory_fd, "memory.events", "oom_kill");
+	}
+	autoclose int pids_fd = controller_dir(w, CONTROLLER_PIDS, id, &v1);
+	usage->pids = pids_fd < 0 ? 0 : read_value(pids_fd, "pids.current", "");
+	return 0;
+}

@@ -1,0 +1,424 @@
+/*
+ * The way from a fresh clone to a sandbox's init, as a list of steps. Each either works or ends the
+ * process with its name and errno in the report; nothing untrusted runs before the last one.
+ *
+ * Mounts are made by descriptor (fsopen, open_tree, move_mount), and every mount point inside the new
+ * root is opened with RESOLVE_IN_ROOT and without following links: what an earlier tenant of the disk
+ * left there cannot send a mount elsewhere. The user namespace is entered last, so the mount, network
+ * and other namespaces belong to the host's root and nobody inside can change them.
+ */
+#include "warden/warden.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/mount.h>
+#include <linux/openat2.h>
+#include <linux/seccomp.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+
+#define INIT_LISTEN_FD 3
+#define INIT_CGROUP_FD 4
+#define SHM_SIZE       "67108864"
+
+#ifndef MNT_DETACH
+#define MNT_DETACH 2
+#endif
+
+struct inside {
+	struct warden *w;
+	struct boot *b;
+	int root_fd; /* the sandbox's root, once mounted */
+	int proc_fd;
+};
+
+static int step_join_cgroup(struct inside *in);
+static int step_network(struct inside *in);
+static int step_layers(struct inside *in);
+static int step_root(struct inside *in);
+static int step_usr(struct inside *in);
+static int step_dev(struct inside *in);
+static int step_proc(struct inside *in);
+static int step_mask(struct inside *in);
+static int step_pivot(struct inside *in);
+static int step_identity(struct inside *in);
+static int step_seccomp(struct inside *in);
+static int step_exec(struct inside *in);
+
+static const struct {
+	enum warden_step step;
+	int (*run)(struct inside *in);
+} steps[] = {
+	{WARDEN_STEP_JOIN_CGROUP, step_join_cgroup},
+	{WARDEN_STEP_NETWORK, step_network},
+	{WARDEN_STEP_LAYERS, step_layers},
+	{WARDEN_STEP_ROOT, step_root},
+	{WARDEN_STEP_USR, step_usr},
+	{WARDEN_STEP_DEV, step_dev},
+	{WARDEN_STEP_PROC, step_proc},
+	{WARDEN_STEP_MASK, step_mask},
+	{WARDEN_STEP_PIVOT, step_pivot},
+	{WARDEN_STEP_IDENTITY, step_identity},
+	{WARDEN_STEP_SECCOMP, step_seccomp},
+	{WARDEN_STEP_EXEC, step_exec},
+};
+
+void inside_main(struct warden *w, struct boot *b)
+{
+	struct inside in = {.w = w, .b = b, .root_fd = -1, .proc_fd = -1};
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		int r = steps[i].run(&in);
+		if (r < 0) {
+			int report[2] = {(int)steps[i].step, -r};
+			fd_write_all(b->report_fd, report, sizeof report);
+			_exit(1);
+		}
+	}
+	_exit(1);
+}
+
+/* ---- mounts ---- */
+
+static int open_tree_at(int dir_fd, const char *path, unsigned flags)
+{
+	int fd = (int)syscall(SYS_open_tree, dir_fd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags);
+	return fd < 0 ? -errno : fd;
+}
+
+static int set_attributes(int fd, uint64_t set, int userns_fd)
+{
+	struct mount_attr attr = {.attr_set = set};
+	if (userns_fd >= 0) {
+		attr.attr_set |= MOUNT_ATTR_IDMAP;
+		attr.userns_fd = (uint64_t)userns_fd;
+	}
+	return syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 ? -errno : 0;
+}
+
+static int move_to_path(int fd, const char *path)
+{
+	return syscall(SYS_move_mount, fd, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno
+											    : 0;
+}
+
+/* A directory or file below the new root, with nothing followed on the way. */
+static int open_inside(int dir_fd, const char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	int fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof how);
+	return fd < 0 ? -errno : fd;
+}
+
+static int move_inside(int fd, int dir_fd, const char *path)
+{
+	autoclose int target = open_inside(dir_fd, path);
+	if (target < 0)
+		return target;
+	return syscall(SYS_move_mount, fd, "", target, "",
+		       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
+		       ? -errno
+		       : 0;
+}
+
+struct option {
+	const char *key, *value; /* value NULL: a flag */
+};
+
+/* A new mount of a filesystem, detached; options end with a NULL key. */
+static int new_mount(const char *type, const struct option *options, unsigned attributes)
+{
+	autoclose int fs = (int)syscall(SYS_fsopen, type, FSOPEN_CLOEXEC);
+	if (fs < 0)
+		return -errno;
+	for (; options->key; options++) {
+		unsigned command = options->value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG;
+		if (syscall(SYS_fsconfig, fs, command, options->key, options->value, 0) < 0)
+			return -errno;
+	}
+	if (syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -errno;
+	int fd = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, attributes);
+	return fd < 0 ? -errno : fd;
+}
+
+/* A clone of a host directory, seen through the sandbox's uids, at data/stage/NAME. */
+static int stage_layer(struct inside *in, const char *source, const char *name, uint64_t attributes)
+{
+	autoclose int fd = open_tree_at(AT_FDCWD, source, 0);
+	if (fd < 0)
+		return fd;
+	int r = set_attributes(fd, attributes, in->b->userns_fd);
+	return r < 0 ? r : move_to_path(fd, name);
+}
+
+/*
+ * Overlayfs works on its upper layer with the rights of whoever mounted it. The layer is idmapped, so
+ * that must be a uid it knows: the sandbox's root, with all our capabilities back in force.
+ */
+static int act_as(uid_t uid)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2];
+	syscall(SYS_setfsgid, uid);
+	syscall(SYS_setfsuid, uid);
+	if (syscall(SYS_capget, &header, data) < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_LEN(data); i++)
+		data[i].effective = data[i].permitted;
+	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
+}
+
+/* Called in data/stage, with relative names: they are what /proc/mounts shows inside. */
+static int overlay(struct inside *in, const char *lower, const char *upper)
+{
+	char upper_path[64], work_path[64];
+	snprintf(upper_path, sizeof upper_path, "disk/%s", upper);
+	snprintf(work_path, sizeof work_path, "disk/%s.work", upper);
+	struct option options[] = {{"source", "sandbox"}, {"lowerdir", lower},
+		{"upperdir", upper_path}, {"workdir", work_path}, {"metacopy", "off"},
+		{"redirect_dir", "on"}, {NULL, NULL}};
+	int r = act_as(in->b->uid_base);
+	int fd = r < 0 ? r : new_mount("overlay", options, MOUNT_ATTR_NODEV);
+	r = act_as(0);
+	if (r < 0 && fd >= 0) {
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+/* ---- the steps ---- */
+
+static int step_join_cgroup(struct inside *in)
+{
+	int r = cgroup_join_v1(in->w, in->b->id);
+	if (r < 0)
+		return r;
+	/* Only now: a membership that is set later would show its host path inside. */
+	return unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
+}
+
+static int step_network(struct inside *in)
+{
+	struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	(void)in;
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
+		return -errno;
+	/* The network namespace is not the sandbox's own, so its root needs this for port 80. */
+	return fd_write_file_at(AT_FDCWD, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+}
+
+static int step_layers(struct inside *in)
+{
+	char disk[64];
+	snprintf(disk, sizeof disk, "../boxes/%s", in->b->id);
+	if (chdir(in->w->data) < 0 || chdir("stage") < 0)
+		return -errno;
+	int r = stage_layer(in, disk, "disk", 0);
+	if (r == 0)
+		r = stage_layer(in, in->w->template_path, "skeleton", MOUNT_ATTR_RDONLY);
+	if (r == 0)
+		r = stage_layer(in, "/usr", "usr", MOUNT_ATTR_RDONLY);
+	return r;
+}
+
+static int step_root(struct inside *in)
+{
+	autoclose int fd = overlay(in, "skeleton", "root");
+	if (fd < 0)
+		return fd;
+	int r = move_to_path(fd, "root");
+	if (r < 0)
+		return r;
+	in->root_fd = open("root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return in->root_fd < 0 ? -errno : 0;
+}
+
+static int step_usr(struct inside *in)
+{
+	autoclose int fd = overlay(in, "usr", "usr");
+	return fd < 0 ? fd : move_inside(fd, in->root_fd, "usr");
+}
+
+static int mount_pts(struct inside *in)
+{
+	char gid[16];
+	snprintf(gid, sizeof gid, "%u", in->b->uid_base + 5);
+	autoclose int fd = new_mount("devpts",
+		(struct option[]){{"gid", gid}, {"mode", "0620"}, {"ptmxmode", "0666"}, {NULL, NULL}},
+		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+	return fd < 0 ? fd : move_inside(fd, in->root_fd, "dev/pts");
+}
+
+static int mount_shm(struct inside *in)
+{
+	char owner[16];
+	snprintf(owner, sizeof owner, "%u", in->b->uid_base);
+	autoclose int fd = new_mount("tmpfs",
+		(struct option[]){{"size", SHM_SIZE}, {"nr_inodes", "65536"}, {"mode", "1777"},
+			{"uid", owner}, {"gid", owner}, {NULL, NULL}},
+		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	return fd < 0 ? fd : move_inside(fd, in->root_fd, "dev/shm");
+}
+
+static int step_dev(struct inside *in)
+{
+	autoclose int fd = open_tree_at(AT_FDCWD, "dev", 0);
+	if (fd < 0)
+		return fd;
+	/* A tmpfs cannot be idmapped before 6.3; then its nodes look owned by nobody, and work. */
+	int r = set_attributes(fd, MOUNT_ATTR_RDONLY, in->b->userns_fd);
+	if (r == -EINVAL)
+		r = set_attributes(fd, MOUNT_ATTR_RDONLY, -1);
+	if (r == 0)
+		r = move_inside(fd, in->root_fd, "dev");
+	if (r == 0)
+		r = mount_pts(in);
+	return r < 0 ? r : mount_shm(in);
+}
+
+static int step_proc(struct inside *in)
+{
+	autoclose int fd = new_mount("proc", (struct option[]){{NULL, NULL}},
+		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	if (fd < 0)
+		return fd;
+	int r = move_inside(fd, in->root_fd, "proc");
+	if (r < 0)
+		return r;
+	in->proc_fd = open_inside(in->root_fd, "proc");
+	return in->proc_fd < 0 ? in->proc_fd : 0;
+}
+
+static const char *const read_only_paths[] = {"sys", "sysrq-trigger", "irq", "bus", "fs"};
+/* What the host's root alone may read needs no cover: nobody inside is that. */
+static const char *const hidden_files[] = {"kcore", "keys", "key-users", "timer_list", "sched_debug",
+	"kallsyms", "latency_stats", "interrupts"};
+static const char *const hidden_directories[] = {"acpi", "scsi", "asound"};
+
+static int cover(struct inside *in, const char *name, int source_dir, const char *source)
+{
+	autoclose int target = open_inside(in->proc_fd, name);
+	if (target == -ENOENT)
+		return 0;
+	autoclose int fd = target < 0 ? target : open_tree_at(source_dir, source, 0);
+	if (fd < 0)
+		return fd;
+	int r = set_attributes(fd,
+		MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, -1);
+	if (r < 0)
+		return r;
+	return syscall(SYS_move_mount, fd, "", target, "",
+		       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
+		       ? -errno
+		       : 0;
+}
+
+static int step_mask(struct inside *in)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(read_only_paths); i++)
+		r = cover(in, read_only_paths[i], in->proc_fd, read_only_paths[i]);
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(hidden_files); i++)
+		r = cover(in, hidden_files[i], AT_FDCWD, "mask/nothing");
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(hidden_directories); i++)
+		r = cover(in, hidden_directories[i], AT_FDCWD, "mask/empty");
+	return r;
+}
+
+static int step_pivot(struct inside *in)
+{
+	if (fchdir(in->root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
+		syscall(SYS_umount2, ".", MNT_DETACH) < 0 || chdir("/") < 0)
+		return -errno;
+	return 0;
+}
+
+static int set_limits(void)
+{
+	struct rlimit none = {0, 0}, locked = {8u << 20, 8u << 20}, stack = {8u << 20, RLIM_INFINITY};
+	if (setrlimit(RLIMIT_CORE, &none) < 0 || setrlimit(RLIMIT_MEMLOCK, &locked) < 0)
+		return -errno;
+	/* The server's own stack limit may be anything; a hard one cannot be raised again. */
+	if (setrlimit(RLIMIT_STACK, &stack) < 0 && errno != EPERM)
+		return -errno;
+	return 0;
+}
+
+static int step_identity(struct inside *in)
+{
+	if (sethostname("sandbox", strlen("sandbox")) < 0 || setdomainname("", 0) < 0)
+		return -errno;
+	int r = set_limits();
+	if (r < 0)
+		return r;
+	setsid();
+	if (setns(in->b->userns_fd, CLONE_NEWUSER) < 0)
+		return -errno;
+	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+static int step_seccomp(struct inside *in)
+{
+	/* Without no_new_privs, because sudo must work inside; our capability allows it. */
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, in->w->filter, 0, 0) < 0 ? -errno : 0;
+}
+
+/* Puts our four descriptors in their places, whatever numbers they had, and closes the rest. */
+static int arrange_descriptors(struct inside *in, int *init_fd, int *report_fd)
+{
+	int wanted[] = {in->b->listen_fd, in->b->cgroup_fd, in->w->init_fd, in->b->report_fd};
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+		wanted[i] = fcntl(wanted[i], F_DUPFD_CLOEXEC, 64);
+		if (wanted[i] < 0)
+			return -errno;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+		if (dup3(wanted[i], INIT_LISTEN_FD + (int)i, i < 2 ? 0 : O_CLOEXEC) < 0)
+			return -errno;
+	*init_fd = INIT_LISTEN_FD + 2;
+	*report_fd = INIT_LISTEN_FD + 3;
+	int null_fd = open("/dev/null", O_RDWR);
+	for (int i = 0; i < 3; i++)
+		if (dup2(null_fd, i) < 0)
+			return -errno;
+	return syscall(SYS_close_range, INIT_LISTEN_FD + 4, ~0u, 0) < 0 ? -errno : 0;
+}
+
+static int step_exec(struct inside *in)
+{
+	const char *argv[] = {"bunker-init", NULL}, *envp[] = {NULL};
+	int init_fd, report_fd;
+	int r = arrange_descriptors(in, &init_fd, &report_fd);
+	if (r < 0)
+		return r;
+	in->b->report_fd = report_fd;
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	syscall(SYS_execveat, init_fd, "", argv, envp, AT_EMPTY_PATH);
+	return -errno;
+}

@@ -1,0 +1,166 @@
+/*
+ * What the warden does once, before it serves: take its uid range, build what all sandboxes share.
+ * Every step must work; there is no boot with a layer missing.
+ */
+#include "warden/warden.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/fd.h"
+
+/* ---- which uids are ours ---- */
+
+/* The file data/instance holds "RANGE NAME" for as long as the data lives. */
+static bool read_instance(struct warden *w)
+{
+	autobuf text = {0};
+	if (fd_read_file_at(w->data_fd, "instance", &text, 64) < 0)
+		return false;
+	buf_append_char(&text, '\0');
+	return !text.failed && sscanf(text.data, "%u %8s", &w->uid_range, w->instance) == 2 &&
+	       w->uid_range < UID_RANGES && strlen(w->instance) == 8 &&
+	       strspn(w->instance, "abcdefghijklmnopqrstuvwxyz0123456789") == 8;
+}
+
+static int write_instance(struct warden *w)
+{
+	char text[64];
+	snprintf(text, sizeof text, "%u %s\n", w->uid_range, w->instance);
+	autoclose int fd =
+		openat(w->data_fd, "instance", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
+}
+
+/* One server a range: the lock is held while it runs. */
+static int lock_range(unsigned range)
+{
+	char path[64];
+	mkdir("/run/bunker", 0755);
+	snprintf(path, sizeof path, "/run/bunker/range-%u.lock", range);
+	autoclose int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return -errno;
+	return take_fd(&fd);
+}
+
+/* A stopped server's sandboxes still use its range: their cgroups say so. */
+static bool range_has_sandboxes(unsigned range)
+{
+	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+	char prefix[32];
+	bool found = false;
+	snprintf(prefix, sizeof prefix, "bunker-%u-", range);
+	for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
+		DIR *dir = opendir(roots[i]);
+		struct dirent *entry;
+		while (dir && (entry = readdir(dir)) != NULL)
+			found |= strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+		if (dir)
+			closedir(dir);
+	}
+	return found;
+}
+
+static int take_new_range(struct warden *w, struct error *e)
+{
+	char id[ID_SIZE];
+	id_generate(id);
+	snprintf(w->instance, sizeof w->instance, "%.8s", id);
+	for (w->uid_range = 0; w->uid_range < UID_RANGES; w->uid_range++) {
+		if (range_has_sandboxes(w->uid_range))
+			continue;
+		w->lock_fd = lock_range(w->uid_range);
+		if (w->lock_fd >= 0)
+			break;
+	}
+	if (w->uid_range == UID_RANGES)
+		return error_set(e, ERROR_UNAVAILABLE,
+			"all %u ranges of uids are taken by other bunker servers on this host", UID_RANGES);
+	int r = write_instance(w);
+	return r < 0 ? error_set_errno(e, r, "cannot write %s/instance", w->data) : 0;
+}
+
+static int take_range(struct warden *w, struct error *e)
+{
+	if (!read_instance(w))
+		return take_new_range(w, e);
+	w->lock_fd = lock_range(w->uid_range);
+	if (w->lock_fd < 0)
+		return error_set(e, ERROR_UNAVAILABLE,
+			"another bunker server is running with the data directory %s (or with its uids)",
+			w->data);
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+static int open_data(struct warden *w, const char *data, struct error *e)
+{
+	char resolved[4096];
+	if (mkdir(data, 0711) < 0 && errno != EEXIST)
+		return error_set_errno(e, errno, "cannot make the data directory %s", data);
+	if (!realpath(data, resolved))
+		return error_set_errno(e, errno, "cannot use the data directory %s", data);
+	if (strlen(resolved) > DATA_PATH_MAX)
+		return error_set(e, ERROR_INVALID_REQUEST,
+			"the data directory's path is longer than %d bytes: %s", DATA_PATH_MAX, resolved);
+	memcpy(w->data, resolved, strlen(resolved) + 1);
+	if (chmod(w->data, 0711) < 0)
+		return error_set_errno(e, errno, "cannot set the mode of %s", w->data);
+	return 0;
+}
+
+static int seal_init(struct warden *w, const struct warden_config *config, struct error *e)
+{
+	w->init_fd = fd_seal_copy("bunker-init", config->init_image, config->init_size);
+	return w->init_fd < 0 ? error_set_errno(e, w->init_fd, "cannot make a sealed copy of init") : 0;
+}
+
+int warden_open(struct warden *w, const struct warden_config *config, struct error *e)
+{
+	*w = (struct warden){.lock_fd = -1};
+	if (open_data(w, config->data, e) < 0 || host_enter_private_mounts(w->data, e) < 0 ||
+		disk_open(w, e) < 0 || take_range(w, e) < 0 || cgroup_open(w, e) < 0 ||
+		seal_init(w, config, e) < 0 || seccomp_build(w, e) < 0 || skeleton_open(w, e) < 0 ||
+		skeleton_mount_shared(w, e) < 0)
+		return -1;
+	/* The block before the first sandbox's is unused, and its last uid is the front's. */
+	w->front_uid = (w->uid_range + 1) * UID_RANGE_SIZE - 1;
+	cgroup_scan_slots(w);
+	int r = disk_start_sweeper(w);
+	return r < 0 ? error_set_errno(e, r, "cannot start the sweeper") : 0;
+}
+
+void warden_close(struct warden *w)
+{
+	/* What the kernel has not let go of after this long is found by the next start. */
+	for (int i = 0; i < 50 && boot_retry_cleanups(w); i++)
+		usleep(10000);
+	cgroup_close(w);
+}
+
+void warden_discard_data(struct warden *w, const char *data)
+{
+	static const char *const shared[] = {"dev", "mask", "cgroup2"};
+	if (w->sweeper_pid > 0)
+		disk_stop_sweeper(w);
+	for (size_t i = 0; i < ARRAY_LEN(shared); i++) {
+		char path[WARDEN_PATH_MAX];
+		snprintf(path, sizeof path, "%s/stage/%s", data, shared[i]);
+		umount2(path, MNT_DETACH);
+	}
+	disk_remove_tree(data);
+}

@@ -1,0 +1,192 @@
+/*
+ * The table of what the front may ask, and the loop that answers. One request is read, checked and
+ * answered before the next: no request depends on another's half-done state.
+ */
+#include "warden/warden.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+#define CLEANUP_RETRY_MS 20
+
+static void op_hello(struct warden *w, const struct warden_request *q, struct warden_reply *a);
+static void op_boot(struct warden *w, const struct warden_request *q, struct warden_reply *a);
+static void op_limits(struct warden *w, const struct warden_request *q, struct warden_reply *a);
+static void op_usage(struct warden *w, const struct warden_request *q, struct warden_reply *a);
+static void op_destroy(struct warden *w, const struct warden_request *q, struct warden_reply *a);
+static void op_next(struct warden *w, const struct warden_request *q, struct warden_reply *a);
+
+static const struct {
+	void (*run)(struct warden *w, const struct warden_request *q, struct warden_reply *a);
+	bool needs_id;
+	bool needs_limits;
+} ops[WARDEN_OP_END] = {
+	[WARDEN_HELLO] = {op_hello, false, false},
+	[WARDEN_BOOT] = {op_boot, true, true},
+	[WARDEN_LIMITS] = {op_limits, true, true},
+	[WARDEN_USAGE] = {op_usage, true, false},
+	[WARDEN_DESTROY] = {op_destroy, true, false},
+	[WARDEN_NEXT] = {op_next, false, false},
+};
+
+/* ---- the operations ---- */
+
+static void op_hello(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+{
+	(void)q;
+	a->flags = WARDEN_LAYER_MEMORY | WARDEN_LAYER_CPU | WARDEN_LAYER_PIDS |
+		   WARDEN_LAYER_SECCOMP | WARDEN_LAYER_IDMAP;
+	if (w->cgroup_mode != CGROUP_V1)
+		a->flags |= WARDEN_LAYER_CGROUP_V2;
+	if (w->cgroup_mode != CGROUP_V2)
+		a->flags |= WARDEN_LAYER_CGROUP_V1;
+}
+
+static void op_boot(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+{
+	struct boot b = {.limits = q->limits};
+	memcpy(b.id, q->id, sizeof b.id);
+	if (boot_sandbox(w, &b) < 0) {
+		a->step = (uint32_t)b.step;
+		a->error = b.error;
+		log_error("boot failed", "sandbox", q->id, "step", warden_step_name(b.step), "error",
+			strerror(b.error));
+	}
+	a->pid = b.pid;
+}
+
+static void op_limits(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+{
+	a->error = -cgroup_set_limits(w, q->id, &q->limits);
+	a->step = a->error ? WARDEN_STEP_CGROUP : WARDEN_STEP_NONE;
+}
+
+static void op_usage(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+{
+	a->error = -cgroup_read_usage(w, q->id, &a->usage);
+	a->step = a->error ? WARDEN_STEP_CGROUP : WARDEN_STEP_NONE;
+}
+
+static void op_destroy(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+{
+	a->error = -boot_destroy(w, q->id);
+	a->step = a->error ? WARDEN_STEP_KILL : WARDEN_STEP_NONE;
+}
+
+/* The smallest id above `after` that a directory names; best is only ever lowered. */
+static void next_in(int dir_fd, const char *after, char best[ID_SIZE])
+{
+	int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	struct dirent *entry;
+	while (dir && (entry = readdir(dir)) != NULL) {
+		char name[ID_SIZE];
+		size_t len = strcspn(entry->d_name, ".");
+		if (len != ID_LEN)
+			continue;
+		memcpy(name, entry->d_name, ID_LEN);
+		name[ID_LEN] = '\0';
+		if (id_is_valid(name) && strcmp(name, after) > 0 &&
+			(best[0] == '\0' || strcmp(name, best) < 0))
+			memcpy(best, name, ID_SIZE);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void op_next(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+{
+	a->id[0] = '\0';
+	next_in(w->cgroup_v2_fd, q->id, a->id);
+	next_in(w->boxes_fd, q->id, a->id);
+	next_in(w->run_fd, q->id, a->id);
+}
+
+/* ---- checking and answering ---- */
+
+static bool limits_are_sane(const struct warden_limits *l)
+{
+	return l->memory >= (4 << 20) && l->memory <= (INT64_C(1) << 46) && l->cpu >= 10 &&
+	       l->cpu <= 1024000 && l->pids >= 2 && l->pids <= (1 << 22);
+}
+
+static bool request_is_valid(const struct warden_request *q)
+{
+	if (q->op >= WARDEN_OP_END || !ops[q->op].run)
+		return false;
+	if (q->id[ID_SIZE - 1] != '\0' || (q->id[0] && !id_is_valid(q->id)))
+		return false;
+	if (ops[q->op].needs_id && !q->id[0])
+		return false;
+	return !ops[q->op].needs_limits || limits_are_sane(&q->limits);
+}
+
+static void answer(struct warden *w, int fd, const struct warden_request *q)
+{
+	struct warden_reply a = {.op = q->op, .sequence = q->sequence};
+	memcpy(a.id, q->id, sizeof a.id);
+	if (request_is_valid(q)) {
+		ops[q->op].run(w, q, &a);
+	} else {
+		a.error = EINVAL;
+		a.step = WARDEN_STEP_REQUEST;
+	}
+	if (send(fd, &a, sizeof a, MSG_NOSIGNAL) < 0)
+		log_warn("the front does not listen", "error", strerror(errno));
+}
+
+/* Every child but the front, whose end the caller wants to know. */
+static void reap(pid_t front)
+{
+	siginfo_t info;
+	for (;;) {
+		info.si_pid = 0;
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0 ||
+			info.si_pid == front)
+			return;
+		waitpid(info.si_pid, NULL, 0);
+	}
+}
+
+/* Waits for a request with the signals open that are blocked elsewhere, so that none is missed. */
+static int wait_for_request(int fd, bool cleanups)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct timespec retry = {.tv_nsec = CLEANUP_RETRY_MS * 1000000L};
+	sigset_t none;
+	sigemptyset(&none);
+	return ppoll(&p, 1, cleanups ? &retry : NULL, &none);
+}
+
+void warden_serve(struct warden *w, int fd, pid_t front, const volatile bool *stop)
+{
+	bool told = false, cleanups = false;
+	for (;;) {
+		struct warden_request q;
+		int n = wait_for_request(fd, cleanups);
+		if (*stop && !told) {
+			kill(front, SIGTERM);
+			told = true;
+		}
+		if (n > 0) {
+			ssize_t size = recv(fd, &q, sizeof q, 0);
+			if (size == 0 || (size < 0 && errno != EINTR && errno != EAGAIN))
+				return;
+			if (size == (ssize_t)sizeof q)
+				answer(w, fd, &q);
+		}
+		cleanups = boot_retry_cleanups(w);
+		reap(front);
+	}
+}

@@ -1,0 +1,331 @@
+/*
+ * The built-in template `base`: what stands below a sandbox's root besides the host's /usr.
+ *
+ * Nothing is taken from the host but what is named in `copied`, and of that only what every user of
+ * the host may read anyway. The skeleton is built aside, then renamed into place under a name made of
+ * what it was built from; a host that changed gets a new one, and running sandboxes keep theirs.
+ */
+#include "warden/warden.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+
+/* Part of the name: raise it when the skeleton's content changes. */
+#define SKELETON_VERSION "1"
+#define DEFAULT_UID	 1000
+
+static const struct {
+	const char *path;
+	mode_t mode;
+	uid_t owner;
+} directories[] = {
+	{"etc", 0755, 0}, {"home", 0755, 0}, {"home/user", 0755, DEFAULT_UID}, {"root", 0700, 0},
+	{"tmp", 01777, 0}, {"var", 0755, 0}, {"var/tmp", 01777, 0}, {"var/lib", 0755, 0},
+	{"var/lib/apt", 0755, 0}, {"var/lib/apt/lists", 0755, 0},
+	{"var/lib/apt/lists/partial", 0755, 0}, {"var/cache", 0755, 0}, {"var/cache/apt", 0755, 0},
+	{"var/cache/apt/archives", 0755, 0}, {"var/cache/apt/archives/partial", 0755, 0},
+	{"var/log", 0755, 0}, {"run", 0755, 0}, {"run/lock", 01777, 0}, {"proc", 0555, 0},
+	{"sys", 0555, 0}, {"dev", 0755, 0}, {"usr", 0755, 0}, {"mnt", 0755, 0}, {"media", 0755, 0},
+	{"opt", 0755, 0}, {"srv", 0755, 0}, {"etc/ssl", 0755, 0},
+};
+
+static const struct {
+	const char *path, *target;
+} links[] = {{"bin", "usr/bin"}, {"sbin", "usr/sbin"}, {"lib", "usr/lib"}, {"lib64", "usr/lib64"},
+	{"lib32", "usr/lib32"}, {"libx32", "usr/libx32"}, {"var/run", "/run"},
+	{"var/lock", "/run/lock"}, {"etc/mtab", "/proc/self/mounts"}};
+
+static const struct {
+	const char *path;
+	mode_t mode;
+	const char *content;
+} made_files[] = {
+	{"etc/passwd", 0644,
+		"root:x:0:0:root:/root:/bin/bash\n"
+		"daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n"
+		"bin:x:2:2:bin:/bin:/usr/sbin/nologin\n"
+		"sys:x:3:3:sys:/dev:/usr/sbin/nologin\n"
+		"man:x:6:12:man:/var/cache/man:/usr/sbin/nologin\n"
+		"mail:x:8:8:mail:/var/mail:/usr/sbin/nologin\n"
+		"www-data:x:33:33:www-data:/var/www:/usr/sbin/nologin\n"
+		"_apt:x:42:65534::/nonexistent:/usr/sbin/nologin\n"
+		"user:x:1000:1000:user:/home/user:/bin/bash\n"
+		"nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"},
+	{"etc/group", 0644,
+		"root:x:0:\ndaemon:x:1:\nbin:x:2:\nsys:x:3:\nadm:x:4:\ntty:x:5:\ndisk:x:6:\nmail:x:8:\n"
+		"man:x:12:\nsudo:x:27:user\nwww-data:x:33:\nshadow:x:42:\nutmp:x:43:\nstaff:x:50:\n"
+		"games:x:60:\nusers:x:100:user\nuser:x:1000:\nnogroup:x:65534:\n"},
+	{"etc/shadow", 0640, "root:*:19000:0:99999:7:::\nuser:*:19000:0:99999:7:::\n"},
+	{"etc/hostname", 0644, "sandbox\n"},
+	{"etc/hosts", 0644, "127.0.0.1\tlocalhost sandbox\n::1\tlocalhost\n"},
+	{"etc/nsswitch.conf", 0644,
+		"passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n"},
+	{"etc/resolv.conf", 0644, ""},
+	{"etc/fstab", 0644, ""},
+	{"home/user/.profile", 0644, "[ -f ~/.bashrc ] && . ~/.bashrc\n"},
+	{"home/user/.bashrc", 0644, "PS1='\\u@\\h:\\w\\$ '\n"},
+};
+
+/* Of the host's /etc and /var: configuration of what is in /usr, no secrets. */
+static const char *const copied[] = {"etc/alternatives", "etc/ssl/certs", "etc/ssl/openssl.cnf",
+	"etc/ca-certificates", "etc/ca-certificates.conf", "etc/python3", "etc/python3.11",
+	"etc/python3.12", "etc/python3.13", "etc/perl", "etc/terminfo", "etc/fonts", "etc/mime.types",
+	"etc/services", "etc/protocols", "etc/rpc", "etc/localtime", "etc/timezone", "etc/ld.so.cache",
+	"etc/ld.so.conf", "etc/ld.so.conf.d", "etc/debian_version", "etc/os-release", "etc/lsb-release",
+	"etc/login.defs", "etc/pam.d", "etc/pam.conf", "etc/security", "etc/skel", "etc/shells",
+	"etc/inputrc", "etc/profile", "etc/bash.bashrc", "etc/magic", "etc/locale.alias",
+	"etc/java-17-openjdk", "etc/debconf.conf", "etc/dpkg", "etc/adduser.conf", "var/lib/dpkg"};
+
+/* ---- copying ---- */
+
+static int copy_tree(int from_dir, int to_dir, const char *name);
+
+static int copy_file(int from_dir, int to_dir, const char *name, const struct stat *st)
+{
+	autoclose int in = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	autoclose int out =
+		openat(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, st->st_mode & 0755);
+	if (in < 0 || out < 0)
+		return -errno;
+	off_t left = st->st_size;
+	while (left > 0) {
+		ssize_t n = sendfile(out, in, NULL, (size_t)left);
+		if (n <= 0)
+			return n < 0 ? -errno : 0;
+		left -= n;
+	}
+	return 0;
+}
+
+static int copy_link(int from_dir, int to_dir, const char *name)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(from_dir, name, target, sizeof target - 1);
+	if (n < 0)
+		return -errno;
+	target[n] = '\0';
+	return symlinkat(target, to_dir, name) < 0 ? -errno : 0;
+}
+
+static int copy_directory(int from_dir, int to_dir, const char *name)
+{
+	if (mkdirat(to_dir, name, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	autoclose int to = openat(to_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int from = openat(from_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = from >= 0 ? fdopendir(from) : NULL;
+	struct dirent *entry;
+	int r = 0;
+	if (to < 0 || !dir)
+		return -errno;
+	while (r == 0 && (entry = readdir(dir)) != NULL)
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			r = copy_tree(dirfd(dir), to, entry->d_name);
+	closedir(dir);
+	return r;
+}
+
+/* What is not there, and what not everybody may read, is left out. */
+static int copy_tree(int from_dir, int to_dir, const char *name)
+{
+	struct stat st;
+	if (fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (S_ISLNK(st.st_mode))
+		return copy_link(from_dir, to_dir, name);
+	if (S_ISDIR(st.st_mode) && (st.st_mode & 0005) == 0005)
+		return copy_directory(from_dir, to_dir, name);
+	if (S_ISREG(st.st_mode) && (st.st_mode & 0004))
+		return copy_file(from_dir, to_dir, name, &st);
+	return 0;
+}
+
+static int copy_from_host(int root_fd, const char *path)
+{
+	char parent[PATH_MAX];
+	const char *name = strrchr(path, '/') + 1;
+	snprintf(parent, sizeof parent, "/%.*s", (int)(name - 1 - path), path);
+	autoclose int from = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	autoclose int to = openat(root_fd, parent + 1, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (from < 0)
+		return 0;
+	return to < 0 ? -errno : copy_tree(from, to, name);
+}
+
+/* ---- building ---- */
+
+static int make_directories(int root_fd)
+{
+	for (size_t i = 0; i < ARRAY_LEN(directories); i++) {
+		if (mkdirat(root_fd, directories[i].path, 0755) < 0 ||
+			fchownat(root_fd, directories[i].path, directories[i].owner,
+				directories[i].owner, 0) < 0 ||
+			fchmodat(root_fd, directories[i].path, directories[i].mode, 0) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int make_links(int root_fd)
+{
+	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+		struct stat st;
+		char host[64];
+		snprintf(host, sizeof host, "/%s", links[i].path);
+		bool only_if_host_has = links[i].target[0] == 'u';
+		if (only_if_host_has && (lstat(host, &st) < 0 || !S_ISLNK(st.st_mode)))
+			continue;
+		if (symlinkat(links[i].target, root_fd, links[i].path) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int make_files(int root_fd)
+{
+	for (size_t i = 0; i < ARRAY_LEN(made_files); i++) {
+		autoclose int fd = openat(root_fd, made_files[i].path,
+			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		if (fd < 0)
+			return -errno;
+		int r = fd_write_all(fd, made_files[i].content, strlen(made_files[i].content));
+		if (r < 0)
+			return r;
+		uid_t owner = strncmp(made_files[i].path, "home/", 5) == 0 ? DEFAULT_UID : 0;
+		if (fchown(fd, owner, owner) < 0 || fchmod(fd, made_files[i].mode) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int build(int root_fd)
+{
+	int r = make_directories(root_fd);
+	if (r == 0)
+		r = make_links(root_fd);
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(copied); i++)
+		r = copy_from_host(root_fd, copied[i]);
+	return r < 0 ? r : make_files(root_fd);
+}
+
+/* A name made of what the skeleton depends on. */
+static void skeleton_name(char out[64])
+{
+	static const char *const inputs[] = {
+		"/var/lib/dpkg/status", "/etc/ld.so.cache", "/etc/alternatives", "/etc/ssl/certs"};
+	uint64_t hash = 14695981039346656037u;
+	for (size_t i = 0; i < ARRAY_LEN(inputs); i++) {
+		struct stat st = {0};
+		stat(inputs[i], &st);
+		uint64_t parts[] = {(uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec};
+		for (size_t p = 0; p < ARRAY_LEN(parts); p++)
+			hash = (hash ^ parts[p]) * 1099511628211u;
+	}
+	snprintf(out, 64, "base-" SKELETON_VERSION "-%016llx", (unsigned long long)hash);
+}
+
+static int build_at(struct warden *w, const char *name)
+{
+	char aside[64];
+	snprintf(aside, sizeof aside, "templates/new.%d", getpid());
+	mkdirat(w->data_fd, "templates", 0700);
+	if (mkdirat(w->data_fd, aside, 0755) < 0)
+		return -errno;
+	autoclose int fd = openat(w->data_fd, aside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : build(fd);
+	if (r == 0 && renameat(w->data_fd, aside, w->data_fd, name) < 0 && errno != EEXIST)
+		r = -errno;
+	if (r < 0) {
+		/* The sweeper takes half-built trees, too. */
+		char trash[64];
+		snprintf(trash, sizeof trash, "trash/new.%d", getpid());
+		renameat(w->data_fd, aside, w->data_fd, trash);
+	}
+	return r;
+}
+
+int skeleton_open(struct warden *w, struct error *e)
+{
+	char hashed[64], name[128];
+	struct stat st;
+	if (lstat("/bin", &st) < 0 || !S_ISLNK(st.st_mode))
+		return error_set(e, ERROR_UNAVAILABLE,
+			"this host has no merged /usr (/bin is not a link to usr/bin), which the template 'base' needs");
+	skeleton_name(hashed);
+	snprintf(name, sizeof name, "templates/%s", hashed);
+	if (fstatat(w->data_fd, name, &st, 0) < 0) {
+		int r = build_at(w, name);
+		if (r < 0)
+			return error_set_errno(e, r, "cannot build the template 'base' in %s", w->data);
+	}
+	snprintf(w->template_path, sizeof w->template_path, "%s/%s", w->data, name);
+	return 0;
+}
+
+/* ---- /dev ---- */
+
+static const struct {
+	const char *name;
+	unsigned major, minor;
+} nodes[] = {{"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7}, {"random", 1, 8}, {"urandom", 1, 9},
+	{"tty", 5, 0}};
+
+static const struct {
+	const char *name, *target;
+} dev_links[] = {{"fd", "/proc/self/fd"}, {"stdin", "/proc/self/fd/0"},
+	{"stdout", "/proc/self/fd/1"}, {"stderr", "/proc/self/fd/2"}, {"ptmx", "pts/ptmx"}};
+
+static int fill_dev(int fd)
+{
+	for (size_t i = 0; i < ARRAY_LEN(nodes); i++)
+		if (mknodat(fd, nodes[i].name, S_IFCHR | 0666,
+			    makedev(nodes[i].major, nodes[i].minor)) < 0)
+			return -errno;
+	for (size_t i = 0; i < ARRAY_LEN(dev_links); i++)
+		if (symlinkat(dev_links[i].target, fd, dev_links[i].name) < 0)
+			return -errno;
+	if (mkdirat(fd, "pts", 0755) < 0 || mkdirat(fd, "shm", 0755) < 0)
+		return -errno;
+	return 0;
+}
+
+static int fill_mask(int fd)
+{
+	int nothing = openat(fd, "nothing", O_RDONLY | O_CREAT | O_CLOEXEC, 0444);
+	if (nothing < 0 || mkdirat(fd, "empty", 0555) < 0)
+		return -errno;
+	close(nothing);
+	return 0;
+}
+
+static int mount_shared(struct warden *w, const char *name, int (*fill)(int fd), struct error *e)
+{
+	char path[WARDEN_PATH_MAX], source[32];
+	snprintf(path, sizeof path, "%s/stage/%s", w->data, name);
+	snprintf(source, sizeof source, "bunker-%s", name);
+	if (mount(source, path, "tmpfs", MS_NOSUID | MS_NOEXEC, "size=64k,mode=755") < 0)
+		return error_set_errno(e, errno, "cannot mount a tmpfs at %s", path);
+	autoclose int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	mode_t mask = umask(0);
+	int r = fd < 0 ? -errno : fill(fd);
+	umask(mask);
+	return r < 0 ? error_set_errno(e, r, "cannot fill %s", path) : 0;
+}
+
+int skeleton_mount_shared(struct warden *w, struct error *e)
+{
+	int r = mount_shared(w, "dev", fill_dev, e);
+	return r < 0 ? r : mount_shared(w, "mask", fill_mask, e);
+}

@@ -1,0 +1,160 @@
+/*
+ * The warden: the only process with privilege. It boots, limits, measures and destroys sandboxes for
+ * the front, which it does not trust: requests are fixed structs (wire/warden.h), checked against the
+ * table in ops.c; names of files, cgroups and uids are made here, from nothing but a validated id.
+ *
+ * It keeps no state that it could not find again in the kernel: a sandbox is a cgroup named by its id
+ * under "bunker-RANGE-INSTANCE"; the cgroup's owner tells the uid block, its first process is init.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/id.h"
+#include "wire/warden.h"
+
+#define UID_BLOCK	   65536u
+#define UID_BLOCKS	   4096u /* sandboxes a server can have at once */
+#define UID_RANGES	   13u	 /* servers a host can have at once */
+#define UID_RANGE_SIZE	   (UID_BLOCK * UID_BLOCKS)
+#define DATA_PATH_MAX	   72	/* so that a socket below it fits into sun_path */
+#define WARDEN_PATH_MAX	   256
+
+enum cgroup_mode {
+	CGROUP_V1,
+	CGROUP_V2,
+	CGROUP_HYBRID /* controllers on v1, kill and freeze on v2 */
+};
+
+enum cgroup_controller {
+	CONTROLLER_MEMORY,
+	CONTROLLER_CPU,
+	CONTROLLER_PIDS,
+	CONTROLLER_COUNT
+};
+
+struct warden {
+	char data[DATA_PATH_MAX + 1];
+	uid_t front_uid;
+	unsigned uid_range;
+	char instance[9];
+	int lock_fd;
+
+	int data_fd;  /* the data directory */
+	int boxes_fd; /* data/boxes: the disks */
+	int run_fd;   /* data/run: the sockets of the inits */
+	int trash_fd; /* data/trash: what the sweeper removes */
+	int sweeper_fd;
+	pid_t sweeper_pid;
+	char template_path[WARDEN_PATH_MAX];
+
+	enum cgroup_mode cgroup_mode;
+	int cgroup_v2_fd;		       /* our directory on v2 */
+	int cgroup_v1_fd[CONTROLLER_COUNT]; /* our directories on v1; -1 on a pure v2 host */
+
+	int init_fd; /* sealed copy of the static init */
+	struct sock_fprog *filter;
+
+	uint8_t slot_used[UID_BLOCKS / 8];
+	unsigned slot_next;
+};
+
+struct warden_config {
+	const char *data;
+	const void *init_image;
+	size_t init_size;
+};
+
+/* Everything that is done once, before the first request: fails closed, with a sentence. */
+int warden_open(struct warden *w, const struct warden_config *config, struct error *e);
+/*
+ * Serve requests on fd until the front closes it. When *stop becomes true the front is told to end; the
+ * signals whose handlers set it must be blocked by the caller.
+ */
+void warden_serve(struct warden *w, int fd, pid_t front, const volatile bool *stop);
+/* Give back the cgroups when nothing lives in them any more. */
+void warden_close(struct warden *w);
+/* After warden_close, for a trial: also the data directory goes, and the sweeper with it. */
+void warden_discard_data(struct warden *w, const char *data);
+
+/* ---- host.c ---- */
+
+int host_enter_private_mounts(const char *data, struct error *e);
+
+/* ---- skeleton.c ---- */
+
+/* Makes or finds the base template's own files; fills w->template_path. */
+int skeleton_open(struct warden *w, struct error *e);
+/*
+ * What every sandbox gets read-only clones of: data/stage/dev, the device nodes, and data/stage/mask, the
+ * empty file and directory that cover parts of /proc.
+ */
+int skeleton_mount_shared(struct warden *w, struct error *e);
+
+/* ---- cgroup.c ---- */
+
+int cgroup_open(struct warden *w, struct error *e);
+void cgroup_close(struct warden *w);
+int cgroup_create(struct warden *w, const char *id, uid_t owner, const struct warden_limits *limits);
+int cgroup_set_limits(struct warden *w, const char *id, const struct warden_limits *limits);
+int cgroup_read_usage(struct warden *w, const char *id, struct warden_usage *usage);
+/* The v2 directory of one sandbox, for clone3 and for init. */
+int cgroup_dir(struct warden *w, const char *id);
+/* Called in the new process: join the v1 controllers. */
+int cgroup_join_v1(struct warden *w, const char *id);
+/* Kill everything and wait for it; 0 also when there is nothing. */
+int cgroup_kill(struct warden *w, const char *id);
+/* 0 when nothing is left, -EBUSY to try again later. */
+int cgroup_remove(struct warden *w, const char *id);
+/* Find the uid blocks that living sandboxes use. */
+int cgroup_scan_slots(struct warden *w);
+
+/* ---- seccomp.c ---- */
+
+int seccomp_build(struct warden *w, struct error *e);
+
+/* ---- userns.c ---- */
+
+/* A user namespace whose 0..65535 are the host's base..base+65535; a descriptor or -errno. */
+int userns_create(uid_t base);
+
+/* ---- disk.c ---- */
+
+int disk_create(struct warden *w, const char *id);
+/* Out of sight at once; the sweeper frees the space. */
+void disk_discard(struct warden *w, const char *id);
+int disk_open(struct warden *w, struct error *e);
+int disk_start_sweeper(struct warden *w);
+void disk_stop_sweeper(struct warden *w);
+/* Removes a whole tree, whatever is in it. */
+void disk_remove_tree(const char *path);
+
+/* ---- boot.c ---- */
+
+struct boot {
+	char id[ID_SIZE];
+	struct warden_limits limits;
+	uid_t uid_base;
+	int userns_fd;
+	int listen_fd;
+	int cgroup_fd;
+	int report_fd; /* the child's end */
+	enum warden_step step;
+	int error;
+	pid_t pid;
+};
+
+/* 0 with b->pid, or negative with b->step and b->error; nothing is left behind on failure. */
+int boot_sandbox(struct warden *w, struct boot *b);
+int boot_destroy(struct warden *w, const char *id);
+/* Cgroups that were still busy when their sandbox was destroyed; true while some are left. */
+bool boot_retry_cleanups(struct warden *w);
+unsigned slot_of_uid(const struct warden *w, uid_t uid);
+
+/* ---- inside.c: runs in the new namespaces, ends in init ---- */
+
+void inside_main(struct warden *w, struct boot *b) __attribute__((noreturn));

@@ -1,0 +1,155 @@
+/*
+ * Frames between the front and a sandbox's init, over a stream socket.
+ *
+ * A frame is a header of 24 bytes, little-endian, then `size` bytes of payload:
+ *
+ *     u32 size   u16 type   u16 stream   u64 tag   u64 offset
+ *
+ * `tag` names a process for as long as init remembers it; the front draws it at random. `offset` is the
+ * absolute position of the payload's first byte in its stream, counted from 0 at the process's start.
+ *
+ * A process and its streams, as seen on the wire:
+ *
+ *     front → init   START (struct frame_start + strings), STDIN, STDIN_END, ACK, SIGNAL, KILL, FORGET
+ *     init → front   HELLO, one RECORD per remembered process, READY; then STARTED, OUTPUT, STDIN_ACK, EXIT
+ *
+ * Init keeps output until it is ACKed, in a ring of FRAME_RING bytes a stream; a full ring stops
+ * reading, so the process waits. The front sends at most FRAME_RING bytes of stdin beyond the last STDIN_ACK.
+ * Init remembers a process that has exited until FORGET, so that a new front finds its result.
+ * After a reconnect, output starts again at the last ACK: the receiver drops what it has already.
+ *
+ * Each side treats the other's frames as hostile: a frame that does not decode ends the connection.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define FRAME_VERSION	   1u
+#define FRAME_HEADER_SIZE  24u
+#define FRAME_MAX_PAYLOAD  (512u * 1024)
+#define FRAME_MAX_DATA	   (64u * 1024) /* of OUTPUT and STDIN */
+#define FRAME_RING	   (256u * 1024)
+#define FRAME_MAX_STRINGS  4096u
+#define FRAME_EXECUTION_LEN 24
+#define FRAME_MAX_COMMAND  4096u /* of a process's arguments, what init remembers */
+
+enum frame_type {
+	FRAME_START = 1,
+	FRAME_STDIN,
+	FRAME_STDIN_END,
+	FRAME_ACK,
+	FRAME_SIGNAL, /* offset: the signal's number, for the main process */
+	FRAME_KILL,   /* SIGKILL for the main process and everything it started */
+	FRAME_FORGET,
+
+	FRAME_HELLO = 64,
+	FRAME_RECORD,
+	FRAME_READY,
+	FRAME_STARTED,
+	FRAME_OUTPUT,
+	FRAME_STDIN_ACK, /* offset: bytes handed to the process so far */
+	FRAME_EXIT
+};
+
+enum frame_stream {
+	FRAME_STDOUT,
+	FRAME_STDERR,
+	FRAME_STREAMS
+};
+
+struct frame_header {
+	uint32_t size;
+	uint16_t type;
+	uint16_t stream;
+	uint64_t tag;
+	uint64_t offset;
+};
+
+enum frame_start_flags {
+	FRAME_START_STDIN = 1,	 /* stdin is a pipe; otherwise /dev/null */
+	FRAME_START_BUILTIN = 2, /* argv names one of init's own file operations */
+	FRAME_START_FLAGS = 3
+};
+
+/* Payload of START: this, then NUL-terminated strings: user, cwd, argc arguments, envc variables. */
+struct frame_start {
+	char execution[FRAME_EXECUTION_LEN];
+	uint32_t flags;
+	uint32_t open_files; /* RLIMIT_NOFILE; 0: as init has it */
+	uint32_t argc;
+	uint32_t envc;
+	uint64_t timeout_ms; /* 0: none */
+};
+
+/* A START as its receiver uses it; the pointers lead into the payload, the arrays are owned. */
+struct start_request {
+	struct frame_start fixed;
+	const char *user;
+	const char *cwd;  /* "": the user's home */
+	const char **argv; /* NULL-terminated */
+	const char **envp; /* NULL-terminated */
+};
+
+enum frame_stage {
+	FRAME_STAGE_NONE,
+	FRAME_STAGE_RESOURCES, /* no process, pipe or cgroup could be had */
+	FRAME_STAGE_USER,
+	FRAME_STAGE_CWD,
+	FRAME_STAGE_EXEC
+};
+
+struct frame_started {
+	int32_t pid;
+	int32_t stage; /* enum frame_stage; 0 when it runs */
+	int32_t error; /* errno */
+	int32_t unused;
+};
+
+enum frame_exit_flags {
+	FRAME_EXIT_TIMED_OUT = 1,
+	FRAME_EXIT_KILLED = 2 /* by FRAME_KILL */
+};
+
+struct frame_exit {
+	int32_t code;	/* exit status; -1 when a signal ended it */
+	int32_t signal; /* 0 when it exited by itself */
+	uint32_t flags;
+	uint32_t max_rss_kib;
+	uint64_t cpu_us;
+	uint64_t duration_us;
+	uint64_t end[FRAME_STREAMS]; /* total bytes of each stream */
+};
+
+struct frame_hello {
+	uint32_t version;
+	uint32_t unused;
+};
+
+/* Payload of RECORD: this, then the arguments as START had them, cut at FRAME_MAX_COMMAND bytes. */
+struct frame_record {
+	char execution[FRAME_EXECUTION_LEN];
+	int32_t pid;
+	uint32_t flags;	   /* of START */
+	int64_t started_ms; /* wall clock */
+	uint64_t acked[FRAME_STREAMS];
+};
+
+void frame_append(struct buf *out, enum frame_type type, unsigned stream, uint64_t tag,
+	uint64_t offset, const void *payload, size_t size);
+
+/*
+ * The frame at the start of data: its full size with *header filled, 0 when more bytes are needed, or
+ * -EPROTO when no valid frame starts like this.
+ */
+int64_t frame_decode(const char *data, size_t len, struct frame_header *header);
+
+/* A payload of a fixed size, copied out; -EPROTO when the size is another one. */
+int frame_payload(const struct frame_header *h, const char *payload, void *out, size_t size);
+
+int frame_encode_start(struct buf *out, uint64_t tag, const struct start_request *request);
+int frame_decode_start(const char *payload, size_t size, struct start_request *ret);
+void start_request_finish(struct start_request *request);

@@ -1,0 +1,92 @@
+/*
+ * What the front may ask of the warden: one fixed-size request, one fixed-size reply, over a SEQPACKET
+ * socket pair. No strings but ids, no paths, no descriptors: the warden decides where everything is.
+ *
+ * Requests are answered in order. Sandboxes are named by id; everything else about them (uid block,
+ * cgroups, directories, socket) follows from it.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/id.h"
+
+enum warden_op {
+	WARDEN_HELLO = 1, /* → flags: enum warden_layer */
+	WARDEN_BOOT,	  /* id, limits → pid; the sandbox's init listens on its socket */
+	WARDEN_LIMITS,	  /* id, limits */
+	WARDEN_USAGE,	  /* id → usage */
+	WARDEN_DESTROY,	  /* id: kill every process, then remove every trace; fine if there is none */
+	WARDEN_NEXT,	  /* id → the next id, in no particular order, of which anything exists; "" ends */
+	WARDEN_OP_END
+};
+
+/* Isolation that this host gives; what is missing stops a boot unless the operator allowed it. */
+enum warden_layer {
+	WARDEN_LAYER_CGROUP_V1 = 1,
+	WARDEN_LAYER_CGROUP_V2 = 2, /* both: hybrid */
+	WARDEN_LAYER_MEMORY = 4,
+	WARDEN_LAYER_CPU = 8,
+	WARDEN_LAYER_PIDS = 16,
+	WARDEN_LAYER_SECCOMP = 32,
+	WARDEN_LAYER_IDMAP = 64
+};
+
+struct warden_limits {
+	int64_t memory; /* bytes */
+	int64_t cpu;	/* millicores */
+	int64_t pids;
+};
+
+struct warden_usage {
+	int64_t memory;	 /* bytes now */
+	int64_t cpu_us;	 /* used so far */
+	int64_t pids;	 /* now */
+	int64_t oom_kills; /* so far */
+};
+
+struct warden_request {
+	uint32_t op;
+	uint32_t sequence;
+	char id[ID_SIZE];
+	struct warden_limits limits;
+};
+
+/* The step of a boot that failed, so that the API can say "mount of the root: No space left". */
+enum warden_step {
+	WARDEN_STEP_NONE,
+	WARDEN_STEP_REQUEST, /* the request itself was refused */
+	WARDEN_STEP_SLOT,
+	WARDEN_STEP_DISK,
+	WARDEN_STEP_CGROUP,
+	WARDEN_STEP_USERNS,
+	WARDEN_STEP_LAYERS,
+	WARDEN_STEP_SOCKET,
+	WARDEN_STEP_CLONE,
+	WARDEN_STEP_JOIN_CGROUP,
+	WARDEN_STEP_NETWORK,
+	WARDEN_STEP_ROOT,
+	WARDEN_STEP_USR,
+	WARDEN_STEP_DEV,
+	WARDEN_STEP_PROC,
+	WARDEN_STEP_MASK,
+	WARDEN_STEP_PIVOT,
+	WARDEN_STEP_IDENTITY,
+	WARDEN_STEP_SECCOMP,
+	WARDEN_STEP_EXEC,
+	WARDEN_STEP_KILL,
+	WARDEN_STEP_END
+};
+
+const char *warden_step_name(enum warden_step step);
+
+struct warden_reply {
+	uint32_t op;
+	uint32_t sequence;
+	int32_t error; /* errno, 0 when done */
+	uint32_t step; /* enum warden_step */
+	int32_t pid;
+	uint32_t flags;
+	char id[ID_SIZE];
+	struct warden_usage usage;
+};

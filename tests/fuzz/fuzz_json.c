@@ -1,0 +1,86 @@
+/*
+ * JSON from arbitrary bytes: parse, decode by a table with every kind of field, and write every
+ * string back: what the writer makes of it must parse to the same string.
+ *
+ * clang -fsanitize=fuzzer,address,undefined; libFuzzer finds LLVMFuzzerTestOneInput.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "http/json.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
+
+struct all {
+	const char *s;
+	bool b;
+	int64_t i, d, z, c;
+	const cJSON *o, *a, *m, *x;
+};
+
+static const struct json_field fields[] = {
+	{"s", JSON_STRING, offsetof(struct all, s), JSON_NOT_EMPTY, 0, 100},
+	{"b", JSON_BOOL, offsetof(struct all, b)},
+	{"i", JSON_INTEGER, offsetof(struct all, i), 0, -10, 1000},
+	{"d", JSON_DURATION, offsetof(struct all, d), JSON_REQUIRED},
+	{"z", JSON_SIZE, offsetof(struct all, z)},
+	{"c", JSON_CPU, offsetof(struct all, c)},
+	{"o", JSON_OBJECT, offsetof(struct all, o)},
+	{"a", JSON_ARRAY, offsetof(struct all, a), JSON_NOT_EMPTY, 0, 3},
+	{"m", JSON_STRING_MAP, offsetof(struct all, m)},
+	{"x", JSON_ANY, offsetof(struct all, x)},
+};
+
+static cJSON *reparse(struct buf *text)
+{
+	cJSON *tree = NULL;
+	struct error e;
+	if (text->failed || json_parse(text->data, text->len, &tree, &e) < 0)
+		abort();
+	return tree;
+}
+
+static void write_back(const cJSON *item)
+{
+	if (cJSON_IsString(item)) {
+		autobuf out = {0};
+		struct json_writer w = {.out = &out};
+		json_string(&w, item->valuestring);
+		cJSON *again = reparse(&out);
+		if (strcmp(again->valuestring, item->valuestring) != 0)
+			abort();
+		cJSON_Delete(again);
+	}
+	for (const cJSON *child = item->child; child; child = child->next)
+		write_back(child);
+}
+
+/* Whatever the bytes, a string of them is JSON. */
+static void write_raw(const uint8_t *input, size_t size)
+{
+	autobuf out = {0};
+	struct json_writer w = {.out = &out};
+	json_begin_array(&w);
+	json_string_n(&w, (const char *)input, size);
+	json_base64(&w, input, size);
+	json_end_array(&w);
+	/* NUL is written, but not read. */
+	if (!memchr(input, 0, size))
+		cJSON_Delete(reparse(&out));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
+{
+	cJSON *tree = NULL;
+	struct error e;
+	struct all all = {0};
+	if (json_parse((const char *)input, size, &tree, &e) == 0) {
+		json_decode(tree, fields, ARRAY_LEN(fields), "", &all, &e);
+		write_back(tree);
+		cJSON_Delete(tree);
+	}
+	write_raw(input, size);
+	return 0;
+}
