@@ -1,6 +1,6 @@
 /*
- * Who is calling. A key is "bnk_" or "e2b_" and a body; only a hash of the body is kept, and looking
- * one up compares with every key, in constant time.
+ * Who is calling. A key is "bnk_" or "e2b_" and a body; only a hash of the body is kept, and
+ * looking one up compares with every key, in constant time.
  */
 #pragma once
 

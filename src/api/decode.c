@@ -9,11 +9,11 @@
 #include "base/cleanup.h"
 #include "base/units.h"
 
-#define FILES_MAX	1000
-#define ENV_MAX		1000
-#define ARGUMENTS_MAX	4000
-#define PATH_LEN_MAX	4095
-#define METADATA_MAX	(64 * 1024)
+#define FILES_MAX       1000
+#define ENV_MAX         1000
+#define ARGUMENTS_MAX   4000
+#define PATH_LEN_MAX    4095
+#define METADATA_MAX    (64 * 1024)
 #define DURATION_MAX_MS (INT64_C(365) * 24 * 3600 * 1000)
 
 /* ---- tables ---- */
@@ -58,8 +58,7 @@ static const struct json_field create_fields[] = {CREATE_FIELDS(create_body, )};
 		{"encoding", JSON_STRING, AT(type, in encoding), 0, 0, 16},
 
 static const struct json_field exec_fields[] = {
-	EXEC_ONLY_FIELDS(exec_body, )
-	{"env", JSON_STRING_MAP, AT(exec_body, env), 0, 0, ENV_MAX},
+	EXEC_ONLY_FIELDS(exec_body, ){"env", JSON_STRING_MAP, AT(exec_body, env), 0, 0, ENV_MAX},
 	{"files", JSON_ARRAY, AT(exec_body, files), 0, 0, FILES_MAX},
 	{"timeout", JSON_ANY, AT(exec_body, timeout), 0, 0, 0},
 	{"user", JSON_STRING, AT(exec_body, user), JSON_NOT_EMPTY, 0, 63},
@@ -67,9 +66,7 @@ static const struct json_field exec_fields[] = {
 
 /* A run's env, files and user are its sandbox's. */
 static const struct json_field run_fields[] = {
-	CREATE_FIELDS(run_body, create.)
-	EXEC_ONLY_FIELDS(run_body, exec.)
-};
+	CREATE_FIELDS(run_body, create.) EXEC_ONLY_FIELDS(run_body, exec.)};
 
 static const struct json_field resource_fields[] = {
 	{"memory", JSON_SIZE, AT(resources, memory), 0, 16 << 20, INT64_C(1) << 46},
@@ -130,8 +127,8 @@ int decode_encoding(const char *text, const char *field, bool *base64, struct er
 {
 	*base64 = text && strcmp(text, "base64") == 0;
 	if (text && !*base64 && strcmp(text, "utf8") != 0)
-		return error_set_field(
-			e, ERROR_INVALID_FIELD, field, "\"%s\" must be \"utf8\" or \"base64\"", field);
+		return error_set_field(e, ERROR_INVALID_FIELD, field,
+			"\"%s\" must be \"utf8\" or \"base64\"", field);
 	return 0;
 }
 
@@ -213,9 +210,11 @@ static int decode_mode(const char *text, const char *field, unsigned *mode, stru
 
 static int check_env_name(const char *name, struct error *e)
 {
-	static const char rest[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+	static const char rest[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 	bool digit_first = name[0] >= '0' && name[0] <= '9';
-	if (name[0] && !digit_first && strspn(name, rest) == strlen(name))
+	size_t len = strlen(name);
+	if (len > 0 && len <= ENV_NAME_MAX && !digit_first && strspn(name, rest) == len)
 		return 0;
 	return error_set_field(e, ERROR_INVALID_FIELD, "env",
 		"'%.64s' is not a valid name of an environment variable", name);
@@ -243,8 +242,8 @@ static int decode_env(
 	return 0;
 }
 
-static int decode_file(
-	const cJSON *item, size_t index, struct scratch *memory, struct file_spec *ret, struct error *e)
+static int decode_file(const cJSON *item, size_t index, struct scratch *memory,
+	struct file_spec *ret, struct error *e)
 {
 	char prefix[32], field[64];
 	struct file_body body = {0};
@@ -308,7 +307,8 @@ static int decode_command(
 	const cJSON *command, struct scratch *memory, const char *const **ret, struct error *e)
 {
 	int size = cJSON_IsArray(command) ? cJSON_GetArraySize(command) : 3;
-	if (size == 0 || size > ARGUMENTS_MAX || (!cJSON_IsArray(command) && !cJSON_IsString(command)))
+	if (size == 0 || size > ARGUMENTS_MAX ||
+		(!cJSON_IsArray(command) && !cJSON_IsString(command)))
 		return error_set_field(e, ERROR_INVALID_FIELD, "command",
 			"\"command\" must be a list of 1 to %d strings, or one string for the shell",
 			ARGUMENTS_MAX);
@@ -365,9 +365,9 @@ static int settle_create(const struct create_body *body, const struct timeouts *
 	struct file_spec *files = NULL;
 	if (check_name(body->name, e) < 0 || check_user(body->user, e) < 0 ||
 		(body->workdir && check_path(body->workdir, "workdir", true, e) < 0) ||
-		(body->resources && json_decode(body->resources, resource_fields,
-					    ARRAY_LEN(resource_fields), "resources.",
-					    &ret->resources, e) < 0) ||
+		(body->resources &&
+			json_decode(body->resources, resource_fields, ARRAY_LEN(resource_fields),
+				"resources.", &ret->resources, e) < 0) ||
 		decode_env(body->env, memory, &ret->env, e) < 0 ||
 		decode_files(body->files, memory, &files, &ret->file_count, e) < 0 ||
 		decode_metadata(body->metadata, memory, &ret->metadata, e) < 0)
@@ -384,8 +384,8 @@ static int settle_create(const struct create_body *body, const struct timeouts *
 	return 0;
 }
 
-static int settle_exec(
-	const struct exec_body *body, struct scratch *memory, struct exec_options *ret, struct error *e)
+static int settle_exec(const struct exec_body *body, struct scratch *memory,
+	struct exec_options *ret, struct error *e)
 {
 	bool input_base64;
 	if (decode_command(body->command, memory, &ret->spec.argv, e) < 0 ||

@@ -1,11 +1,14 @@
 /*
- * Request bodies as the core wants them. The tables say what there is; what is found is checked here,
- * once, and named in the error. Strings are borrowed from the JSON tree, arrays belong to the scratch.
+ * Request bodies as the core wants them. The tables say what there is; what is found is checked
+ * here, once, and named in the error. Strings are borrowed from the JSON tree, arrays belong to the
+ * scratch.
  */
 #pragma once
 
 #include "box/box.h"
 #include "http/json.h"
+
+#define ENV_NAME_MAX 255
 
 /* Memory that goes when a request's work is done. */
 struct scratch {

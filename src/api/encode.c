@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/decode.h"
 #include "base/units.h"
 
 static void put_duration(struct json_writer *w, const char *key, int64_t ms)
@@ -52,9 +53,10 @@ static void put_env(struct json_writer *w, const struct sandbox_view *view)
 	json_begin_object(w);
 	for (size_t at = 0; at < view->env_len; at += strlen(view->env + at) + 1) {
 		const char *entry = view->env + at;
-		char name[1024];
-		snprintf(name, sizeof name, "%.*s", (int)strcspn(entry, "="), entry);
-		json_put_string(w, name, strchr(entry, '=') + 1);
+		size_t len = strcspn(entry, "=");
+		char name[ENV_NAME_MAX + 1] = "";
+		memcpy(name, entry, len < ENV_NAME_MAX ? len : ENV_NAME_MAX);
+		json_put_string(w, name, entry + len + (entry[len] == '='));
 	}
 	json_end_object(w);
 }

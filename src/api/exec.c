@@ -1,8 +1,9 @@
 /*
- * POST /v1/sandboxes/{id}/exec and POST /v1/run: files, then a command, then one answer or a stream.
+ * POST /v1/sandboxes/{id}/exec and POST /v1/run: files, then a command, then one answer or a
+ * stream.
  *
- * A client that goes away while its exec runs leaves the command running: its result can be asked for
- * by execution id. A run's sandbox was made for that one request and ends with it.
+ * A client that goes away while its exec runs leaves the command running: its result can be asked
+ * for by execution id. A run's sandbox was made for that one request and ends with it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ struct exec_call {
 	struct execution_watcher watcher;
 	struct stream stream;
 	bool streaming; /* the head of the stream is out */
-	bool hungry;	/* the client can take more */
+	bool hungry;    /* the client can take more */
 };
 
 static void call_free(struct exec_call *call)
@@ -75,8 +76,7 @@ static void respond(struct exec_call *call)
 	struct execution_view view;
 	execution_view(call->execution, &view);
 	read_all_output(call->execution, output);
-	respond_result(
-		call->req, &(struct execution_result){&view, output, call->options.base64});
+	respond_result(call->req, &(struct execution_result){&view, output, call->options.base64});
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
 		buf_finish(&output[i]);
 	call_free(call);
@@ -111,8 +111,7 @@ static void begin_stream(struct exec_call *call)
 	const struct http_generator generator = {stream_proceed, call_aborted, call};
 	call->streaming = true;
 	http_add_header(call->req, "Cache-Control", "no-store");
-	http_stream_begin(
-		call->req, 200, stream_content_type(call->stream.format), &generator);
+	http_stream_begin(call->req, 200, stream_content_type(call->stream.format), &generator);
 }
 
 static void execution_changed(void *arg)

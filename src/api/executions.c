@@ -82,8 +82,8 @@ static void load_aborted(void *arg)
 	((struct get_call *)arg)->req = NULL;
 }
 
-static void loaded(void *arg, const struct execution_view *view,
-	const struct buf output[EXECUTION_STREAMS])
+static void loaded(
+	void *arg, const struct execution_view *view, const struct buf output[EXECUTION_STREAMS])
 {
 	struct get_call *call = arg;
 	struct error e;

@@ -30,6 +30,7 @@ static inline const char *api_tenant(const struct http_request *req)
 
 /* The sandbox that the path names, or NULL after the request was answered with not_found. */
 struct sandbox *api_sandbox(struct http_request *req);
-/* A JSON object from the body, to be deleted by the caller, or NULL after the request was answered. */
+/* A JSON object from the body, to be deleted by the caller, or NULL after the request was answered.
+ */
 cJSON *api_body(struct http_request *req);
 void api_respond_json(struct http_request *req, int status, struct buf *body);

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 
 #define LIST_LIMIT_DEFAULT 100
-#define LIST_LIMIT_MAX	   1000
+#define LIST_LIMIT_MAX     1000
 
 static void respond_sandbox(struct http_request *req, int status, const struct sandbox *s)
 {
@@ -175,7 +175,8 @@ static int parse_query(struct http_request *req, struct list_query *q, struct er
 	q->status = http_query(req, "status");
 	q->project = http_query(req, "project");
 	q->name = http_query(req, "name");
-	if (check_status(q->status, e) < 0 || parse_limit(http_query(req, "limit"), &q->limit, e) < 0)
+	if (check_status(q->status, e) < 0 ||
+		parse_limit(http_query(req, "limit"), &q->limit, e) < 0)
 		return -1;
 	return parse_cursor(http_query(req, "cursor"), q, e);
 }

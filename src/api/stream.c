@@ -51,8 +51,8 @@ static void announce(struct stream *s, const struct execution_view *view, struct
 	s->announced = true;
 }
 
-static void put_data(struct stream *s, unsigned index, uint64_t offset, const struct buf *data,
-	struct buf *out)
+static void put_data(
+	struct stream *s, unsigned index, uint64_t offset, const struct buf *data, struct buf *out)
 {
 	struct json_writer w = event_begin(s, index == 0 ? "stdout" : "stderr", out);
 	json_put_int(&w, "offset", (int64_t)offset);

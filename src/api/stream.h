@@ -29,5 +29,6 @@ struct stream {
 enum stream_format stream_format_of(const char *accept);
 const char *stream_content_type(enum stream_format format);
 /* Appends the events there are; true when the last one is among them. */
-bool stream_collect(struct stream *s, struct execution *x, struct execution_watcher *w, struct buf *out);
+bool stream_collect(
+	struct stream *s, struct execution *x, struct execution_watcher *w, struct buf *out);
 void stream_finish(struct stream *s);

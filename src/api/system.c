@@ -51,13 +51,14 @@ void handle_metrics(struct http_request *req)
 		http_server_counters(api->server, &h);
 	put_metric(&out, "sandboxes", "gauge", "Sandboxes that exist.", c.sandboxes);
 	put_metric(&out, "sandboxes_pooled", "gauge", "Booted sandboxes nobody has yet.", c.pooled);
-	put_metric(&out, "sandboxes_created_total", "counter", "Sandboxes created.", c.created_total);
+	put_metric(
+		&out, "sandboxes_created_total", "counter", "Sandboxes created.", c.created_total);
 	put_metric(&out, "sandboxes_destroyed_total", "counter", "Sandboxes destroyed.",
 		c.destroyed_total);
 	put_metric(&out, "boot_failures_total", "counter", "Boots that failed.",
 		c.boot_failures_total);
-	put_metric(&out, "executions_running", "gauge", "Executions under way.",
-		c.executions_running);
+	put_metric(
+		&out, "executions_running", "gauge", "Executions under way.", c.executions_running);
 	put_metric(&out, "executions_total", "counter", "Executions started.", c.executions_total);
 	put_metric(&out, "execution_timeouts_total", "counter", "Executions that ran out of time.",
 		c.timeouts_total);

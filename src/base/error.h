@@ -53,11 +53,12 @@ const char *error_name(enum error_code code);
 int error_http_status(enum error_code code);
 enum error_code error_from_name(const char *name);
 
-/* Each fills *e (if e is not NULL) and returns a negative value, so that `return error_set(…)` reads well. */
+/* Each fills *e (if e is not NULL) and returns a negative value, so that `return error_set(…)`
+ * reads well. */
 int error_set(struct error *e, enum error_code code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-int error_set_field(struct error *e, enum error_code code, const char *field, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+int error_set_field(struct error *e, enum error_code code, const char *field, const char *format,
+	...) __attribute__((format(printf, 4, 5)));
 /* "what: strerror(err)", with the code that suits the errno. err may be positive or negative. */
 int error_set_errno(struct error *e, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#define ID_LEN	20
+#define ID_LEN  20
 #define ID_SIZE (ID_LEN + 1)
 
 void id_generate(char out[ID_SIZE]);

@@ -25,24 +25,25 @@ struct store;
 /* ---- the core ---- */
 
 struct resources {
-	int64_t memory;	    /* bytes */
-	int64_t cpu;	    /* millicores */
-	int64_t pids;	    /* processes and threads */
+	int64_t memory;     /* bytes */
+	int64_t cpu;        /* millicores */
+	int64_t pids;       /* processes and threads */
 	int64_t open_files; /* per process */
 };
 
 struct box_config {
 	struct resources defaults, maxima;
-	int64_t output_limit;	     /* bytes kept of a stream */
-	int64_t retention_ms;	     /* how long ended executions can be asked for */
-	unsigned pool_size;	     /* sandboxes kept booted for the next create */
+	int64_t output_limit; /* bytes kept of a stream */
+	int64_t retention_ms; /* how long ended executions can be asked for */
+	unsigned pool_size;   /* sandboxes kept booted for the next create */
 	unsigned sandboxes_per_tenant;
 	unsigned executions_per_sandbox; /* at once */
-	const char *run_dir;	     /* where the inits' sockets are */
-	const char *spool_dir;	     /* where long output is kept */
+	const char *run_dir;             /* where the inits' sockets are */
+	const char *spool_dir;           /* where long output is kept */
 };
 
-/* The callback comes when every sandbox that survived is connected again: now requests can be served. */
+/* The callback comes when every sandbox that survived is connected again: now requests can be
+ * served. */
 int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_fd,
 	const struct box_config *config, void (*ready)(void *arg), void *arg, struct error *e);
 /* The warden is gone: nothing can be booted or destroyed any more. */
@@ -95,13 +96,13 @@ struct file_spec {
 struct sandbox_spec {
 	const char *tenant;
 	const char *template_name; /* NULL: the default */
-	const char *name;	   /* NULL or "": none */
+	const char *name;          /* NULL or "": none */
 	const char *description;
 	const char *user;    /* NULL: "user" */
 	const char *workdir; /* NULL: the user's home */
 	const char *project;
 	const char *metadata;
-	const char *const *env; /* NAME=VALUE, NULL-terminated; may be NULL */
+	const char *const *env;     /* NAME=VALUE, NULL-terminated; may be NULL */
 	struct resources resources; /* 0 in a field: the default */
 	int64_t idle_ms, execution_ms;
 	bool ephemeral; /* ends with its first execution */
@@ -132,8 +133,10 @@ int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_creat
 
 /* NULL both for what does not exist and for what is somebody else's. */
 struct sandbox *sandbox_find(struct box *b, const char *tenant, const char *id);
-/* In the order of creation, those of one tenant: the first, or the first behind a place in that order. */
-struct sandbox *sandbox_first(struct box *b, const char *tenant, int64_t after_ms, const char *after_id);
+/* In the order of creation, those of one tenant: the first, or the first behind a place in that
+ * order. */
+struct sandbox *sandbox_first(
+	struct box *b, const char *tenant, int64_t after_ms, const char *after_id);
 struct sandbox *sandbox_next(const struct sandbox *s);
 void sandbox_view(const struct sandbox *s, struct sandbox_view *out);
 
@@ -157,10 +160,11 @@ enum execution_status execution_status_of(const char *name);
 
 struct execution_spec {
 	const char *const *argv; /* NULL-terminated, at least one */
-	const char *const *env;	 /* NAME=VALUE, NULL-terminated; may be NULL. Wins over the sandbox's */
-	const char *cwd;	 /* NULL: the sandbox's */
-	const char *user;	 /* NULL: the sandbox's */
-	const char *input;	 /* NULL: no stdin */
+	const char *const
+		*env;      /* NAME=VALUE, NULL-terminated; may be NULL. Wins over the sandbox's */
+	const char *cwd;   /* NULL: the sandbox's */
+	const char *user;  /* NULL: the sandbox's */
+	const char *input; /* NULL: no stdin */
 	size_t input_len;
 	int64_t timeout_ms; /* 0: the sandbox's */
 };
@@ -183,8 +187,8 @@ struct execution_view {
 
 /*
  * Whoever wants to know. `changed` is called when the execution has started, was refused, has new
- * output or has ended; it must not watch or unwatch others. A watcher that is `paced` holds the process back when it
- * reads slowly; it sees every byte, even those beyond what is kept.
+ * output or has ended; it must not watch or unwatch others. A watcher that is `paced` holds the
+ * process back when it reads slowly; it sees every byte, even those beyond what is kept.
  */
 struct execution_watcher {
 	void (*changed)(void *arg);
@@ -213,11 +217,12 @@ void execution_unwatch(struct execution *x, struct execution_watcher *w);
 bool execution_read(struct execution *x, struct execution_watcher *w, unsigned stream, size_t max,
 	struct buf *out);
 
-/* One that ended and is no longer in memory; view is NULL when there is none. Its kept output follows. */
-typedef void execution_loaded_fn(void *arg, const struct execution_view *view,
-	const struct buf output[EXECUTION_STREAMS]);
-void execution_load(struct box *b, const char *tenant, const char *id, execution_loaded_fn *loaded,
-	void *arg);
+/* One that ended and is no longer in memory; view is NULL when there is none. Its kept output
+ * follows. */
+typedef void execution_loaded_fn(
+	void *arg, const struct execution_view *view, const struct buf output[EXECUTION_STREAMS]);
+void execution_load(
+	struct box *b, const char *tenant, const char *id, execution_loaded_fn *loaded, void *arg);
 
 /* ---- files ---- */
 

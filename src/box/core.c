@@ -1,6 +1,6 @@
 /*
- * The core's start and end. At start three accounts are brought together: what the store says should
- * exist, what the warden finds in the kernel and on disk, and which inits answer.
+ * The core's start and end. At start three accounts are brought together: what the store says
+ * should exist, what the warden finds in the kernel and on disk, and which inits answer.
  *
  *     in the store, init answers        → goes on where it was
  *     in the store, no init             → failed, files kept, can be deleted
@@ -169,7 +169,8 @@ int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_
 	int r = warden_link_open(&b->warden, loop, warden_fd, warden_lost, b);
 	if (r < 0) {
 		free(b);
-		return error_set(e, ERROR_INTERNAL, "cannot talk to the warden: %s", uv_strerror(r));
+		return error_set(
+			e, ERROR_INTERNAL, "cannot talk to the warden: %s", uv_strerror(r));
 	}
 	start_timers(b);
 	warden_link_call(&b->warden, WARDEN_HELLO, "", NULL, hello_answered, b);

@@ -23,7 +23,8 @@ struct warden_link {
 	void *arg;
 };
 
-int warden_link_open(struct warden_link *w, uv_loop_t *loop, int fd, void (*lost)(void *arg), void *arg);
+int warden_link_open(
+	struct warden_link *w, uv_loop_t *loop, int fd, void (*lost)(void *arg), void *arg);
 void warden_link_call(struct warden_link *w, enum warden_op op, const char *id,
 	const struct resources *limits, warden_reply_fn *reply, void *arg);
 /* Calls that are not answered are dropped. */
@@ -54,9 +55,9 @@ void init_link_close(struct init_link *l);
 
 struct output {
 	struct buf memory; /* the first bytes, while they are few: init holds them, too */
-	int fd;		   /* afterwards: the spool file; -1 */
+	int fd;            /* afterwards: the spool file; -1 */
 	uint64_t stored;   /* bytes kept, from 0 */
-	uint64_t end;	   /* bytes seen */
+	uint64_t end;      /* bytes seen */
 	struct buf tail;   /* [tail_start, end), beyond what is kept, for paced watchers */
 	uint64_t tail_start;
 	bool full; /* nothing more is kept */
@@ -93,8 +94,8 @@ struct execution {
 	int32_t pid;
 	struct frame_exit exit;
 	bool oom_killed;
-	bool internal;	 /* file work of ours: not counted, not stored */
-	bool in_init;	 /* init remembers it, and must be told to forget */
+	bool internal; /* file work of ours: not counted, not stored */
+	bool in_init;  /* init remembers it, and must be told to forget */
 	bool committed;
 	bool unstorable; /* the store refused it; it stays in memory, and with init */
 	int64_t started_ms;
@@ -175,7 +176,7 @@ struct box {
 	struct warden_link warden;
 	uint32_t layers;
 	struct sandbox *sandboxes; /* by id */
-	struct sandbox *order;	   /* by creation */
+	struct sandbox *order;     /* by creation */
 	struct execution *executions;
 	struct sandbox *pool;
 	unsigned pool_count, pool_booting;

@@ -1,8 +1,10 @@
 /*
- * One command's life as the front sees it: started by one frame, ended by one, recorded behind both.
+ * One command's life as the front sees it: started by one frame, ended by one, recorded behind
+ * both.
  *
  * Its end is told to the watchers at once and written to the store; only after that commit is init
- * told to forget it. Whatever dies in between, the result is still with init or already in the store.
+ * told to forget it. Whatever dies in between, the result is still with init or already in the
+ * store.
  */
 #include "box/core.h"
 
@@ -103,7 +105,8 @@ static void send_frame(struct execution *x, enum frame_type type, unsigned strea
 	const void *data, size_t len)
 {
 	if (x->sandbox && x->sandbox->link)
-		frame_append(init_link_buffer(x->sandbox->link), type, stream, x->tag, offset, data, len);
+		frame_append(init_link_buffer(x->sandbox->link), type, stream, x->tag, offset, data,
+			len);
 }
 
 static void flush(struct execution *x)
@@ -203,7 +206,8 @@ static int check_startable(const struct sandbox *s, struct error *e)
 		return error_set(e, ERROR_NOT_RUNNING, "the sandbox is not running");
 	if (s->running >= s->box->config.executions_per_sandbox)
 		return error_set(e, ERROR_QUOTA_EXCEEDED,
-			"the sandbox runs %u commands already, the most that is allowed", s->running);
+			"the sandbox runs %u commands already, the most that is allowed",
+			s->running);
 	return 0;
 }
 
@@ -544,8 +548,8 @@ static void report_no_program(struct execution *x, int error)
 	int n = snprintf(text, sizeof text, "bunker: cannot run '%.300s': %s\n",
 		x->command.len ? x->command.data : "", strerror(error));
 	output_path(x->box, x->id, FRAME_STDERR, path);
-	output_append(&x->outputs[FRAME_STDERR], path, (uint64_t)x->box->config.output_limit, false, 0,
-		text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+	output_append(&x->outputs[FRAME_STDERR], path, (uint64_t)x->box->config.output_limit, false,
+		0, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 	x->exit.code = error == ENOENT || error == ENOTDIR ? 127 : 126;
 	execution_end(x, EXECUTION_FAILED);
 }
@@ -719,8 +723,8 @@ static void row_found(void *arg, const struct execution_row *row)
 	free(l);
 }
 
-void execution_load(struct box *b, const char *tenant, const char *id, execution_loaded_fn *loaded,
-	void *arg)
+void execution_load(
+	struct box *b, const char *tenant, const char *id, execution_loaded_fn *loaded, void *arg)
 {
 	struct loading *l = calloc(1, sizeof *l);
 	if (!l)

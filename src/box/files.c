@@ -16,7 +16,7 @@ struct writing {
 		char *path, *content;
 		size_t len;
 		unsigned mode;
-	} *files;
+	} * files;
 	size_t count, current;
 	uv_async_t start; /* so that nothing is called back before the caller has returned */
 	void (*done)(void *arg, const struct error *e);

@@ -1,7 +1,8 @@
 /*
  * Output that nobody can lose. The first OUTPUT_IN_MEMORY bytes stay unacknowledged, so init keeps
- * them, too; from then on bytes are in the spool file before init may forget them. What is beyond the limit
- * is dropped, unless somebody paced is reading: then it waits in `tail` and init waits with it.
+ * them, too; from then on bytes are in the spool file before init may forget them. What is beyond
+ * the limit is dropped, unless somebody paced is reading: then it waits in `tail` and init waits
+ * with it.
  */
 #include "box/core.h"
 

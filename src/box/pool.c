@@ -1,7 +1,7 @@
 /*
  * Sandboxes that are booted before anybody asks. Each has its final id already, so taking one is
- * removing it from a list: it cannot be lent twice. One that we die with is in the kernel but not in the
- * store, and the next start destroys it.
+ * removing it from a list: it cannot be lent twice. One that we die with is in the kernel but not
+ * in the store, and the next start destroys it.
  */
 #include "box/core.h"
 
@@ -44,7 +44,8 @@ static void boot_connected(void *arg, struct sandbox *s, int error)
 		boot_end(boot, NULL);
 		return;
 	}
-	error_set(&e, ERROR_BOOT_FAILED, "the sandbox's init does not answer: %s", strerror(-error));
+	error_set(
+		&e, ERROR_BOOT_FAILED, "the sandbox's init does not answer: %s", strerror(-error));
 	warden_link_call(&boot->box->warden, WARDEN_DESTROY, s->id, NULL, discarded, boot->box);
 	boot_end(boot, &e);
 }

@@ -1,9 +1,9 @@
 /*
  * Sandboxes: their creation, their place in the tables, their idle clock, their end.
  *
- * A sandbox is booted first and written to the store before its creation is acknowledged; its row is
- * deleted first and its processes after. So whatever is in the kernel but not in the store was never
- * acknowledged, or is being deleted: the next start may destroy it.
+ * A sandbox is booted first and written to the store before its creation is acknowledged; its row
+ * is deleted first and its processes after. So whatever is in the kernel but not in the store was
+ * never acknowledged, or is being deleted: the next start may destroy it.
  */
 #include "box/core.h"
 
@@ -393,8 +393,8 @@ static void creation_limited(void *arg, const struct warden_reply *reply)
 }
 
 /*
- * A booted sandbox becomes the one that was asked for. The object in the table takes over its id and
- * its connection; what is left of the other one is freed.
+ * A booted sandbox becomes the one that was asked for. The object in the table takes over its id
+ * and its connection; what is left of the other one is freed.
  */
 static void creation_adopt(struct creation *c, struct sandbox *booted)
 {
@@ -409,8 +409,8 @@ static void creation_adopt(struct creation *c, struct sandbox *booted)
 	sandbox_free(booted);
 	if (had.memory != s->resources.memory || had.cpu != s->resources.cpu ||
 		had.pids != s->resources.pids)
-		warden_link_call(&s->box->warden, WARDEN_LIMITS, s->id, &s->resources,
-			creation_limited, c);
+		warden_link_call(
+			&s->box->warden, WARDEN_LIMITS, s->id, &s->resources, creation_limited, c);
 	else
 		creation_write_files(c);
 }

@@ -3,7 +3,8 @@
 #include <string.h>
 
 static const struct template_info templates[] = {
-	{"base", "The host's /usr below a private, writable layer; user 'user'; nothing else of the host",
+	{"base",
+		"The host's /usr below a private, writable layer; user 'user'; nothing else of the host",
 		true},
 	{NULL, NULL, false},
 };

@@ -1,7 +1,8 @@
 /*
- * File operations. Each runs in a child of init that has the sandbox user's rights, no descriptor but
- * its three pipes, and the sandbox's own view of the filesystem: there is no path to trick, because
- * there is nothing else to reach. It may block on what it meets; only its own request waits.
+ * File operations. Each runs in a child of init that has the sandbox user's rights, no descriptor
+ * but its three pipes, and the sandbox's own view of the filesystem: there is no path to trick,
+ * because there is nothing else to reach. It may block on what it meets; only its own request
+ * waits.
  *
  *     write PATH MODE   stdin becomes the file's content; parents are made; MODE is octal
  */
@@ -85,8 +86,8 @@ static int builtin_write(const char *const *argv)
 	if (r < 0)
 		return r;
 	/* O_NONBLOCK: a FIFO without a reader answers ENXIO instead of waiting for one. */
-	autoclose int fd = open(
-		argv[1], O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, mode & 0777);
+	autoclose int fd =
+		open(argv[1], O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, mode & 0777);
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;

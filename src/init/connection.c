@@ -1,7 +1,7 @@
 /*
- * The one connection to the front. Only the front's uid can reach the socket; a second connection is a
- * newer front and replaces the first. Output is copied into the send buffer only while that is short,
- * so memory stays bounded and a slow front slows the processes.
+ * The one connection to the front. Only the front's uid can reach the socket; a second connection
+ * is a newer front and replaces the first. Output is copied into the send buffer only while that is
+ * short, so memory stays bounded and a slow front slows the processes.
  */
 #include "init/init.h"
 
@@ -92,8 +92,8 @@ static void front_ready(struct source *s, uint32_t events)
 		connection_drop();
 		return;
 	}
-	ssize_t n = recv(s->fd, received.data + received.len, received.cap - received.len,
-		MSG_DONTWAIT);
+	ssize_t n = recv(
+		s->fd, received.data + received.len, received.cap - received.len, MSG_DONTWAIT);
 	if (n > 0) {
 		received.len += (size_t)n;
 		if (handle_received() < 0)
@@ -130,8 +130,8 @@ void connection_open(void)
 		abort();
 }
 
-void connection_send(enum frame_type type, uint64_t tag, uint64_t offset, const void *payload,
-	size_t size)
+void connection_send(
+	enum frame_type type, uint64_t tag, uint64_t offset, const void *payload, size_t size)
 {
 	if (front.fd >= 0)
 		frame_append(&sending, type, 0, tag, offset, payload, size);

@@ -1,10 +1,10 @@
 /*
- * Init: PID 1 of a sandbox. It starts processes, owns their pipes, does file work on the inside, and
- * keeps what the front has not yet read. One thread, one epoll loop, no libraries.
+ * Init: PID 1 of a sandbox. It starts processes, owns their pipes, does file work on the inside,
+ * and keeps what the front has not yet read. One thread, one epoll loop, no libraries.
  *
- * What it holds, from the warden: descriptor 3, a listening socket that only the front can reach, and
- * descriptor 4, the sandbox's own cgroup (v2), in which every process gets a child cgroup, so that "the
- * process and everything it started" is something the kernel knows.
+ * What it holds, from the warden: descriptor 3, a listening socket that only the front can reach,
+ * and descriptor 4, the sandbox's own cgroup (v2), in which every process gets a child cgroup, so
+ * that "the process and everything it started" is something the kernel knows.
  */
 #pragma once
 
@@ -15,8 +15,8 @@
 
 #include "wire/frame.h"
 
-#define INIT_LISTEN_FD	   3
-#define INIT_CGROUP_FD	   4
+#define INIT_LISTEN_FD     3
+#define INIT_CGROUP_FD     4
 #define INIT_MAX_PROCESSES 1024
 
 /* ---- loop.c: descriptors that call back ---- */
@@ -41,12 +41,12 @@ struct process;
 struct stream {
 	struct source source;
 	struct process *process;
-	char *ring;	/* FRAME_RING bytes, mapped with the first byte of output */
+	char *ring;     /* FRAME_RING bytes, mapped with the first byte of output */
 	uint64_t acked; /* the ring holds [acked, end) */
-	uint64_t sent;	/* of which [acked, sent) is with the front */
+	uint64_t sent;  /* of which [acked, sent) is with the front */
 	uint64_t end;
-	bool done;	    /* no byte of the main process is left to read */
-	uint64_t left;	    /* once the main process is gone: bytes it left in the pipe */
+	bool done;     /* no byte of the main process is left to read */
+	uint64_t left; /* once the main process is gone: bytes it left in the pipe */
 };
 
 struct process {
@@ -126,7 +126,8 @@ struct user {
 	int group_count;
 };
 
-/* By name or number, from the sandbox's own /etc/passwd and /etc/group; -ENOENT when there is none. */
+/* By name or number, from the sandbox's own /etc/passwd and /etc/group; -ENOENT when there is none.
+ */
 int user_lookup(const char *name, struct user *ret);
 
 /* ---- builtin.c: file work, in a process of its own with the user's rights ---- */
@@ -140,5 +141,5 @@ bool builtin_is_known(const char *name);
 void connection_open(void);
 /* Send what there is to send, as far as the socket takes it. */
 void connection_flush(void);
-void connection_send(enum frame_type type, uint64_t tag, uint64_t offset, const void *payload,
-	size_t size);
+void connection_send(
+	enum frame_type type, uint64_t tag, uint64_t offset, const void *payload, size_t size);

@@ -1,6 +1,7 @@
 /*
- * Sets up PID 1 and runs its loop. Init holds every capability of its own user namespace, because it
- * changes users and cgroups for its children; what a child can ever get back is bounded here, once.
+ * Sets up PID 1 and runs its loop. Init holds every capability of its own user namespace, because
+ * it changes users and cgroups for its children; what a child can ever get back is bounded here,
+ * once.
  */
 #include "init/init.h"
 

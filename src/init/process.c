@@ -2,8 +2,8 @@
  * The table of processes: their output rings, their stdin, their end.
  *
  * A process ends for the front when its main process has exited and every byte that it left in its
- * pipes has been sent. What it started in the background may go on holding the pipes: those bytes are
- * then read and dropped, so that nobody gets SIGPIPE for outliving its parent.
+ * pipes has been sent. What it started in the background may go on holding the pipes: those bytes
+ * are then read and dropped, so that nobody gets SIGPIPE for outliving its parent.
  */
 #include "init/init.h"
 

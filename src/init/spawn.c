@@ -2,10 +2,11 @@
  * Starts one process. A command is started the way vfork would (init's memory is shared until the
  * exec, so nothing is copied); a builtin is a plain fork, because it goes on running our code.
  *
- * Every process is born in a cgroup of its own, by CLONE_INTO_CGROUP: writing cgroup.procs afterwards
- * costs an RCU grace period of milliseconds. That needs clone3, whose flags a filter cannot see, so the
- * sandbox's filter allows clone3 and each child loads one small filter more, that answers ENOSYS to it
- * (libc then falls back to clone, whose flags the sandbox's filter checks).
+ * Every process is born in a cgroup of its own, by CLONE_INTO_CGROUP: writing cgroup.procs
+ * afterwards costs an RCU grace period of milliseconds. That needs clone3, whose flags a filter
+ * cannot see, so the sandbox's filter allows clone3 and each child loads one small filter more,
+ * that answers ENOSYS to it (libc then falls back to clone, whose flags the sandbox's filter
+ * checks).
  */
 #include "init/init.h"
 
@@ -32,7 +33,7 @@
 #include "base/fd.h"
 
 #define CHILD_STACK_SIZE (64u * 1024)
-#define DEFAULT_PATH	 "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define DEFAULT_PATH     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 /* What the child needs, and where it leaves its reason when it fails before the exec. */
 struct child {
@@ -154,7 +155,8 @@ static void child_become(struct child *c)
 		child_fail(c, FRAME_STAGE_USER);
 	const char *cwd = c->request->cwd;
 	if (chdir(cwd[0] ? cwd : c->user.home) < 0) {
-		/* A home that is missing is no reason not to run; a directory that was asked for is. */
+		/* A home that is missing is no reason not to run; a directory that was asked for
+		 * is. */
 		if (cwd[0] || chdir("/") < 0)
 			child_fail(c, FRAME_STAGE_CWD);
 	}
@@ -208,8 +210,8 @@ static int child_main(void *arg)
 /* ---- in init ---- */
 
 /*
- * clone3 with a stack of the child's own, where it calls run(arg). It shares our memory and we wait for
- * its exec or exit, so the stack can be reused at once.
+ * clone3 with a stack of the child's own, where it calls run(arg). It shares our memory and we wait
+ * for its exec or exit, so the stack can be reused at once.
  */
 static long clone_on_stack(struct clone_args *args, int (*run)(void *), void *arg)
 {

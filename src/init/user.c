@@ -1,6 +1,6 @@
 /*
- * Users of the sandbox. The two files belong to whoever is root inside, so they are read with bounds,
- * only when they are regular files, and never by a call that could wait.
+ * Users of the sandbox. The two files belong to whoever is root inside, so they are read with
+ * bounds, only when they are regular files, and never by a call that could wait.
  */
 #include "init/init.h"
 

@@ -74,7 +74,8 @@ static const struct config_option options[] = {
 	{"retention", OPTION_DURATION, AT(retention_ms), "TIME", "24h", 1000,
 		INT64_C(10) * 365 * 24 * 3600 * 1000, "how long results can be asked for"},
 	{"pool", OPTION_NUMBER, AT(pool), "N", "8", 0, 256, "sandboxes kept booted in advance"},
-	{"log-level", OPTION_TEXT, AT(log_level), "LEVEL", "info", 0, 0, "error, warn, info or debug"},
+	{"log-level", OPTION_TEXT, AT(log_level), "LEVEL", "info", 0, 0,
+		"error, warn, info or debug"},
 };
 
 void config_print_help(void)
@@ -109,15 +110,16 @@ static int parse_number(const char *text, int64_t *ret)
 static int parse_flag(const char *text, bool *ret)
 {
 	*ret = strcmp(text, "true") == 0 || strcmp(text, "1") == 0 || strcmp(text, "yes") == 0;
-	return *ret || strcmp(text, "false") == 0 || strcmp(text, "0") == 0 || strcmp(text, "no") == 0
+	return *ret || strcmp(text, "false") == 0 || strcmp(text, "0") == 0 ||
+			       strcmp(text, "no") == 0
 		       ? 0
 		       : -EINVAL;
 }
 
 static int set_amount(const struct config_option *o, const char *text, int64_t *ret)
 {
-	int r = o->kind == OPTION_SIZE	     ? units_parse_size(text, ret)
-		: o->kind == OPTION_CPU	     ? units_parse_millicores(text, ret)
+	int r = o->kind == OPTION_SIZE       ? units_parse_size(text, ret)
+		: o->kind == OPTION_CPU      ? units_parse_millicores(text, ret)
 		: o->kind == OPTION_DURATION ? units_parse_duration_ms(text, ret)
 					     : parse_number(text, ret);
 	return r < 0 || *ret < o->min || *ret > o->max ? -EINVAL : 0;
@@ -138,7 +140,8 @@ static int set_option(struct config *c, const struct config_option *o, const cha
 		break;
 	case OPTION_KEYS:
 		if (c->key_count == CONFIG_KEYS_MAX)
-			return error_set(e, ERROR_INVALID_REQUEST, "more than %d keys", CONFIG_KEYS_MAX);
+			return error_set(
+				e, ERROR_INVALID_REQUEST, "more than %d keys", CONFIG_KEYS_MAX);
 		c->keys[c->key_count++] = text;
 		break;
 	default:
@@ -185,12 +188,14 @@ static int load_line(struct config *c, char *line, const char *path, struct erro
 		return 0;
 	char *equals = strchr(line, '=');
 	if (!equals)
-		return error_set(e, ERROR_INVALID_REQUEST, "%s: '%s' is no `name = value`", path, line);
+		return error_set(
+			e, ERROR_INVALID_REQUEST, "%s: '%s' is no `name = value`", path, line);
 	*equals = '\0';
 	char *name = trim(line);
 	const struct config_option *o = find_option(name, strlen(name));
 	if (!o || o->offset == AT(file))
-		return error_set(e, ERROR_INVALID_REQUEST, "%s: there is no option '%s'", path, name);
+		return error_set(
+			e, ERROR_INVALID_REQUEST, "%s: there is no option '%s'", path, name);
 	return set_option(c, o, trim(equals + 1), path, e);
 }
 

@@ -1,6 +1,7 @@
 /*
- * How the server is told what to do: by options, by the environment (BUNKER_LISTEN for --listen and so
- * on), by a file of `name = value` lines. The earlier in that list wins. One table names them all.
+ * How the server is told what to do: by options, by the environment (BUNKER_LISTEN for --listen and
+ * so on), by a file of `name = value` lines. The earlier in that list wins. One table names them
+ * all.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 #include "base/log.h"
 #include "box/box.h"
 
-#define CONFIG_FILE	"/etc/bunker/bunker.conf"
+#define CONFIG_FILE     "/etc/bunker/bunker.conf"
 #define CONFIG_KEYS_MAX 64
 
 struct config {

@@ -13,20 +13,52 @@
 #include "base/cleanup.h"
 
 /* A server of requests has no business with any of these. */
-static const char *const forbidden_calls[] = {"execve", "execveat", "mount", "umount2", "pivot_root",
-	"fsopen", "fsmount", "move_mount", "open_tree", "mount_setattr", "unshare", "setns", "bpf",
-	"perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register",
-	"keyctl", "add_key", "request_key", "process_vm_readv", "process_vm_writev", "kexec_load",
-	"init_module", "finit_module", "delete_module", "open_by_handle_at", "chroot", "setuid",
-	"setresuid", "setgid", "setresgid", "setgroups", "personality", "swapon", "reboot",
-#ifndef __SANITIZE_ADDRESS__
-	"ptrace", /* the leak checker of the sanitized build needs it */
+static const char *const forbidden_calls[] = {
+	"execve",
+	"execveat",
+	"mount",
+	"umount2",
+	"pivot_root",
+	"fsopen",
+	"fsmount",
+	"move_mount",
+	"open_tree",
+	"mount_setattr",
+	"unshare",
+	"setns",
+	"bpf",
+	"perf_event_open",
+	"userfaultfd",
+	"io_uring_setup",
+	"io_uring_enter",
+	"io_uring_register",
+	"keyctl",
+	"add_key",
+	"request_key",
+	"process_vm_readv",
+	"process_vm_writev",
+	"kexec_load",
+	"init_module",
+	"finit_module",
+	"delete_module",
+	"open_by_handle_at",
+	"chroot",
+	"setuid",
+	"setresuid",
+	"setgid",
+	"setresgid",
+	"setgroups",
+	"personality",
+	"swapon",
+	"reboot",
+#if !BUNKER_SANITIZED
+	"ptrace",
 #endif
 };
 
 #define LANDLOCK_ALL_V1 ((1ULL << 13) - 1)
-#define LANDLOCK_REFER	(1ULL << 13)
-#define LANDLOCK_TRUNC	(1ULL << 14)
+#define LANDLOCK_REFER  (1ULL << 13)
+#define LANDLOCK_TRUNC  (1ULL << 14)
 
 int confine_landlock_version(void)
 {
@@ -43,6 +75,19 @@ static int allow_below(int ruleset, const char *path, __u64 access)
 	return syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0
 		       ? -errno
 		       : 0;
+}
+
+/* The leak checker of a sanitized build looks at its own process with ptrace and through /proc. */
+static int allow_leak_checker(int ruleset)
+{
+#if BUNKER_SANITIZED
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	return allow_below(
+		ruleset, "/proc", LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR);
+#else
+	(void)ruleset;
+	return 0;
+#endif
 }
 
 static int restrict_files(const char *const *writable)
@@ -62,10 +107,13 @@ static int restrict_files(const char *const *writable)
 		return -errno;
 	__u64 access = all & ~(__u64)LANDLOCK_ACCESS_FS_EXECUTE;
 	for (; *writable; writable++) {
-		int r = allow_below(ruleset, *writable, access);
-		if (r < 0)
-			return r;
+		int allowed = allow_below(ruleset, *writable, access);
+		if (allowed < 0)
+			return allowed;
 	}
+	int r = allow_leak_checker(ruleset);
+	if (r < 0)
+		return r;
 	return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -errno : 0;
 }
 

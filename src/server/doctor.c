@@ -68,7 +68,8 @@ static void check_landlock(struct report *r)
 	struct check *c = add(r, "landlock", version > 0,
 		"the front is confined by its uid and seccomp only; a kernel with Landlock adds a layer");
 	c->optional = true;
-	snprintf(c->detail, sizeof c->detail, version ? "version %d" : "not in this kernel", version);
+	snprintf(c->detail, sizeof c->detail, version ? "version %d" : "not in this kernel",
+		version);
 }
 
 static void check_seccomp(struct report *r)
@@ -119,7 +120,8 @@ static void check_warden(struct report *r, const char *data)
 	struct warden_config config = {directory, embedded_init, embedded_init_size};
 	bool ok = warden_open(&w, &config, &e) == 0;
 	struct check *c = add(r, "cgroups", ok, "the message says what is missing");
-	snprintf(c->detail, sizeof c->detail, "%s", ok ? cgroup_mode_name(w.cgroup_mode) : e.message);
+	snprintf(c->detail, sizeof c->detail, "%s",
+		ok ? cgroup_mode_name(w.cgroup_mode) : e.message);
 	if (ok) {
 		check_boot(r, &w);
 		warden_close(&w);
@@ -156,8 +158,11 @@ static void print_text(const struct report *r)
 {
 	for (size_t i = 0; i < r->count; i++) {
 		const struct check *c = &r->checks[i];
-		printf("%-8s %-15s %s\n", c->ok ? "ok" : c->optional ? "absent" : "MISSING", c->name,
-			c->detail);
+		printf("%-8s %-15s %s\n",
+			c->ok         ? "ok"
+			: c->optional ? "absent"
+				      : "MISSING",
+			c->name, c->detail);
 		if (!c->ok)
 			printf("%-8s %-15s -> %s\n", "", "", c->advice);
 	}

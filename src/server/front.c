@@ -1,6 +1,6 @@
 /*
- * Puts the rooms together: store, core, API, HTTP. Nothing here has privilege: the first thing it does
- * is to give it up, the last is to open the port.
+ * Puts the rooms together: store, core, API, HTTP. Nothing here has privilege: the first thing it
+ * does is to give it up, the last is to open the port.
  */
 #include "server/front.h"
 
@@ -132,8 +132,8 @@ static void serve(void *arg)
 	if (fr->stopping)
 		return;
 	api_mounts(&fr->api, fr->mounts);
-	int r = http_server_open(&fr->server, &fr->loop, fr->f->listen_fd, &limits, fr->mounts,
-		API_MOUNTS);
+	int r = http_server_open(
+		&fr->server, &fr->loop, fr->f->listen_fd, &limits, fr->mounts, API_MOUNTS);
 	if (r < 0) {
 		log_error("cannot serve", "error", uv_strerror(r));
 		_exit(1);

@@ -62,7 +62,8 @@ static void bound_name(int fd, char name[LISTEN_NAME_SIZE])
 	snprintf(name, LISTEN_NAME_SIZE, "%s%s%s:%s", v6 ? "[" : "", host, v6 ? "]" : "", port);
 }
 
-int listen_open(const char *address, char name[LISTEN_NAME_SIZE], bool *is_loopback, struct error *e)
+int listen_open(
+	const char *address, char name[LISTEN_NAME_SIZE], bool *is_loopback, struct error *e)
 {
 	char host[64], port[16];
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *info;

@@ -1,7 +1,7 @@
 /*
  * `bunker serve`: the process the user starts becomes the warden; the front is its child. When the
- * front dies the warden starts another: the port stays open meanwhile, sandboxes do not notice. When the
- * warden dies the front ends, too, and the next `bunker serve` finds every sandbox again.
+ * front dies the warden starts another: the port stays open meanwhile, sandboxes do not notice.
+ * When the warden dies the front ends, too, and the next `bunker serve` finds every sandbox again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +27,7 @@
 #include "server/server.h"
 #include "warden/warden.h"
 
-#define RESTARTS_MAX	 5 /* in a row, each within RESTART_WINDOW */
+#define RESTARTS_MAX      5 /* in a row, each within RESTART_WINDOW */
 #define RESTART_WINDOW_US (10 * 1000000)
 
 static volatile bool stop_requested;
@@ -84,8 +83,8 @@ static int write_local_key(const struct warden *w, const char *key, struct error
 }
 
 /* The file is for the CLI on this machine; the server itself keeps only a hash. */
-static int prepare_key(
-	const struct warden *w, const struct config *c, char new_key[AUTH_KEY_SIZE], struct error *e)
+static int prepare_key(const struct warden *w, const struct config *c, char new_key[AUTH_KEY_SIZE],
+	struct error *e)
 {
 	new_key[0] = '\0';
 	if (faccessat(w->data_fd, "front/bunker.db", F_OK, 0) < 0) {
@@ -125,8 +124,8 @@ static pid_t start_front(const struct warden *w, struct front_config *f, int *wa
 		f->listen_fd = dup2(f->listen_fd, 101);
 		fcntl(f->warden_fd, F_SETFD, FD_CLOEXEC);
 		fcntl(f->listen_fd, F_SETFD, FD_CLOEXEC);
-		syscall(SYS_close_range, 3u, 99u, 0u);
-		syscall(SYS_close_range, 102u, ~0u, 0u);
+		close_range(3, 99, 0);
+		close_range(102, ~0u, 0);
 		exit(front_main(f));
 	}
 	(void)w;
@@ -190,7 +189,8 @@ static int check(const struct config *c, bool is_loopback, struct error *e)
 {
 	if (c->no_auth && !is_loopback)
 		return error_set(e, ERROR_INVALID_REQUEST,
-			"--no-auth is only allowed on a loopback address, and %s is none", c->listen);
+			"--no-auth is only allowed on a loopback address, and %s is none",
+			c->listen);
 	return 0;
 }
 
@@ -201,8 +201,8 @@ static int serve(const struct config *c, struct error *e)
 	char address[LISTEN_NAME_SIZE];
 	bool is_loopback = false;
 	struct warden_config wc = {c->data, embedded_init, embedded_init_size};
-	int *announced = mmap(NULL, sizeof *announced, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int *announced = mmap(
+		NULL, sizeof *announced, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int listen_fd = listen_open(c->listen, address, &is_loopback, e);
 	if (listen_fd < 0 || announced == MAP_FAILED || check(c, is_loopback, e) < 0)
 		return say(e);

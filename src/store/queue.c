@@ -106,9 +106,8 @@ static sqlite3_stmt *queue_prepare(struct queue *q, const char *sql)
 		if (q->prepared[i].sql == sql)
 			return q->prepared[i].statement;
 	sqlite3_stmt *statement = NULL;
-	if (i == STATEMENTS_MAX ||
-		sqlite3_prepare_v3(q->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL) !=
-			SQLITE_OK)
+	if (i == STATEMENTS_MAX || sqlite3_prepare_v3(q->db, sql, -1, SQLITE_PREPARE_PERSISTENT,
+					   &statement, NULL) != SQLITE_OK)
 		return NULL;
 	q->prepared[i].sql = sql;
 	q->prepared[i].statement = statement;
@@ -140,7 +139,8 @@ static void keep_row(struct operation *op, sqlite3_stmt *st)
 		row->columns[i].number = sqlite3_column_int64(st, at);
 		if (sqlite3_column_type(st, at) != SQLITE_INTEGER) {
 			const void *bytes = sqlite3_column_blob(st, at);
-			value_set_bytes(&row->columns[i], bytes, (size_t)sqlite3_column_bytes(st, at));
+			value_set_bytes(
+				&row->columns[i], bytes, (size_t)sqlite3_column_bytes(st, at));
 		}
 	}
 	*op->rows_end = row;

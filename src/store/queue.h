@@ -1,6 +1,6 @@
 /*
- * The database's own thread. An operation is a statement with its values, copied; it is run in order
- * with whatever else waits, in one transaction, and comes back to the loop after the commit.
+ * The database's own thread. An operation is a statement with its values, copied; it is run in
+ * order with whatever else waits, in one transaction, and comes back to the loop after the commit.
  */
 #pragma once
 

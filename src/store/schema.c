@@ -1,6 +1,6 @@
 /*
- * One entry per version, never changed once released: a database of version N runs the entries after
- * N, each in a transaction with the new number. A database from a newer program is refused.
+ * One entry per version, never changed once released: a database of version N runs the entries
+ * after N, each in a transaction with the new number. A database from a newer program is refused.
  */
 #include "store/schema.h"
 
@@ -70,7 +70,8 @@ int schema_migrate(sqlite3 *db, struct error *e)
 			version, (int)ARRAY_LEN(migrations));
 	for (; version < (int)ARRAY_LEN(migrations); version++)
 		if (run_migration(db, version) < 0)
-			return error_set(e, ERROR_INTERNAL, "cannot bring the database to version %d: %s",
-				version + 1, sqlite3_errmsg(db));
+			return error_set(e, ERROR_INTERNAL,
+				"cannot bring the database to version %d: %s", version + 1,
+				sqlite3_errmsg(db));
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * The calls of store.h as SQL. WAL with synchronous=NORMAL: a commit survives the death of any of our
- * processes at once, and a power cut once the next checkpoint was written.
+ * The calls of store.h as SQL. WAL with synchronous=NORMAL: a commit survives the death of any of
+ * our processes at once, and a power cut once the next checkpoint was written.
  */
 #include "store/store.h"
 
@@ -22,16 +22,15 @@
 	"duration_us, out_length, err_length, out_stored, err_stored, out_spooled, err_spooled, "  \
 	"out_data, err_data, command"
 
-static const char sql_put_sandbox[] =
-	"INSERT OR REPLACE INTO sandboxes (" SANDBOX_COLUMNS
-	") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+static const char sql_put_sandbox[] = "INSERT OR REPLACE INTO sandboxes (" SANDBOX_COLUMNS
+				      ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 static const char sql_delete_sandbox[] = "DELETE FROM sandboxes WHERE id = ?";
 static const char sql_all_sandboxes[] =
 	"SELECT " SANDBOX_COLUMNS " FROM sandboxes ORDER BY created_ms, id";
-/* An execution that was committed, but not yet forgotten by its init, comes a second time after a crash. */
-static const char sql_put_execution[] =
-	"INSERT OR IGNORE INTO executions (" EXECUTION_COLUMNS
-	") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+/* An execution that was committed, but not yet forgotten by its init, comes a second time after a
+ * crash. */
+static const char sql_put_execution[] = "INSERT OR IGNORE INTO executions (" EXECUTION_COLUMNS
+					") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 static const char sql_count_execution[] =
 	"UPDATE sandboxes SET executions = executions + 1 WHERE id = ? AND changes() > 0";
 static const char sql_get_execution[] =
@@ -224,8 +223,8 @@ static void execution_expired(struct operation *op, const struct value *columns,
 		op->each(op->arg, columns[0].bytes);
 }
 
-void store_expire_executions(struct store *s, int64_t before_ms,
-	void (*each)(void *arg, const char *id), void *arg)
+void store_expire_executions(
+	struct store *s, int64_t before_ms, void (*each)(void *arg, const char *id), void *arg)
 {
 	struct operation *op = operation_new(sql_expire_executions);
 	operation_add_int(op, before_ms);
@@ -250,8 +249,8 @@ int store_each_key(struct store *s,
 	return r == SQLITE_DONE ? 0 : -1;
 }
 
-int store_add_key(struct store *s, const char *tenant, const uint8_t hash[STORE_HASH_SIZE],
-	struct error *e)
+int store_add_key(
+	struct store *s, const char *tenant, const uint8_t hash[STORE_HASH_SIZE], struct error *e)
 {
 	sqlite3_stmt *st = NULL;
 	int r = sqlite3_prepare_v2(s->db, sql_add_key, -1, &st, NULL);
@@ -263,6 +262,7 @@ int store_add_key(struct store *s, const char *tenant, const uint8_t hash[STORE_
 	}
 	sqlite3_finalize(st);
 	if (r != SQLITE_DONE)
-		return error_set(e, ERROR_INTERNAL, "cannot store the API key: %s", sqlite3_errmsg(s->db));
+		return error_set(
+			e, ERROR_INTERNAL, "cannot store the API key: %s", sqlite3_errmsg(s->db));
 	return 0;
 }

@@ -1,9 +1,9 @@
 /*
  * Durable state: sandboxes as they were intended, executions as they ended, API keys by their hash.
  *
- * Writes go to a thread of their own and are committed in groups; `done` runs on the loop, after the
- * commit, in the order of the calls. SQL is nowhere else. The struct's strings are borrowed: by the
- * store until the call returns, by the reader until its callback returns.
+ * Writes go to a thread of their own and are committed in groups; `done` runs on the loop, after
+ * the commit, in the order of the calls. SQL is nowhere else. The struct's strings are borrowed: by
+ * the store until the call returns, by the reader until its callback returns.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ struct sandbox_row {
 	int64_t idle_ms, execution_ms; /* 0: none */
 	int64_t created_ms, startup_us;
 	int64_t executions;
-	bool ephemeral; /* made by a run: ends with its execution */
+	bool ephemeral;      /* made by a run: ends with its execution */
 	const char *failure; /* "": none */
 };
 
@@ -74,11 +74,12 @@ void store_put_execution(
 void store_get_execution(struct store *s, const char *id, const char *tenant,
 	void (*found)(void *arg, const struct execution_row *row), void *arg);
 /* Forget what started before; each names one whose spool files can go. */
-void store_expire_executions(struct store *s, int64_t before_ms,
-	void (*each)(void *arg, const char *id), void *arg);
+void store_expire_executions(
+	struct store *s, int64_t before_ms, void (*each)(void *arg, const char *id), void *arg);
 
 #define STORE_HASH_SIZE 32
 int store_each_key(struct store *s,
-	void (*each)(void *arg, const char *tenant, const uint8_t hash[STORE_HASH_SIZE]), void *arg);
-int store_add_key(struct store *s, const char *tenant, const uint8_t hash[STORE_HASH_SIZE],
-	struct error *e);
+	void (*each)(void *arg, const char *tenant, const uint8_t hash[STORE_HASH_SIZE]),
+	void *arg);
+int store_add_key(
+	struct store *s, const char *tenant, const uint8_t hash[STORE_HASH_SIZE], struct error *e);

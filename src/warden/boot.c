@@ -1,7 +1,7 @@
 /*
- * Boots and destroys one sandbox, on the host's side: everything that has a name on the host is made
- * here before the clone and removed here after the end, in the opposite order. A failed boot leaves
- * nothing, and destroying what is half there, or not there, works.
+ * Boots and destroys one sandbox, on the host's side: everything that has a name on the host is
+ * made here before the clone and removed here after the end, in the opposite order. A failed boot
+ * leaves nothing, and destroying what is half there, or not there, works.
  */
 #include "warden/warden.h"
 
@@ -57,7 +57,7 @@ static void slot_release(struct warden *w, uid_t uid)
 {
 	unsigned slot = slot_of_uid(w, uid);
 	if (slot < UID_BLOCKS)
-		w->slot_used[slot / 8] &= (uint8_t)~(1u << (slot % 8));
+		w->slot_used[slot / 8] &= (uint8_t) ~(1u << (slot % 8));
 }
 
 /* ---- the socket that the front finds again ---- */

@@ -1,6 +1,7 @@
 /*
- * Cgroups on the three kinds of hosts. Every sandbox has a directory on v2, because only v2 can kill
- * and freeze a tree; where the controllers are on v1 it has one more in each of their hierarchies.
+ * Cgroups on the three kinds of hosts. Every sandbox has a directory on v2, because only v2 can
+ * kill and freeze a tree; where the controllers are on v1 it has one more in each of their
+ * hierarchies.
  *
  * The v2 directory belongs to the sandbox's root, so that init can make a child cgroup per process
  * there; nothing else of the sandbox ever sees a cgroup filesystem. The limits' files stay ours.
@@ -27,7 +28,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
-#define CPU_PERIOD_US	100000
+#define CPU_PERIOD_US   100000
 #define KILL_TIMEOUT_MS 5000
 
 static const char *const controller_names[CONTROLLER_COUNT] = {"memory", "cpu", "pids"};
@@ -101,7 +102,8 @@ int cgroup_open(struct warden *w, struct error *e)
 	const char *root = find_v2(w);
 	autoclose int root_fd = root ? open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (root_fd < 0)
-		return error_set(e, ERROR_UNAVAILABLE, "cgroup v2 can be neither found nor mounted");
+		return error_set(
+			e, ERROR_UNAVAILABLE, "cgroup v2 can be neither found nor mounted");
 	w->cgroup_v2_fd = make_and_open(root_fd, name);
 	if (w->cgroup_v2_fd < 0)
 		return error_set_errno(e, w->cgroup_v2_fd, "cannot make %s/%s", root, name);
@@ -196,8 +198,8 @@ static int set_limit(enum cgroup_controller c, bool v1, int fd, const struct war
 static int controller_dir(struct warden *w, enum cgroup_controller c, const char *id, bool *v1)
 {
 	*v1 = w->cgroup_v1_fd[c] >= 0;
-	int fd = openat(*v1 ? w->cgroup_v1_fd[c] : w->cgroup_v2_fd, id,
-		O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(
+		*v1 ? w->cgroup_v1_fd[c] : w->cgroup_v2_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -323,8 +325,8 @@ int cgroup_remove(struct warden *w, const char *id)
 			result = -errno;
 	}
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
-		if (w->cgroup_v1_fd[c] >= 0 &&
-			unlinkat(w->cgroup_v1_fd[c], id, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		if (w->cgroup_v1_fd[c] >= 0 && unlinkat(w->cgroup_v1_fd[c], id, AT_REMOVEDIR) < 0 &&
+			errno != ENOENT)
 			result = -errno;
 	return result;
 }

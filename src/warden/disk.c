@@ -56,12 +56,14 @@ int disk_open(struct warden *w, struct error *e)
 	w->run_fd = make_dir(w->data_fd, "run", 0711, 0);
 	int stage = make_dir(w->data_fd, "stage", 0700, 0);
 	if (w->boxes_fd < 0 || w->trash_fd < 0 || w->run_fd < 0 || stage < 0)
-		return error_set(e, ERROR_INTERNAL, "cannot make the directories below %s", w->data);
+		return error_set(
+			e, ERROR_INTERNAL, "cannot make the directories below %s", w->data);
 	static const char *const mounts[] = {"disk", "skeleton", "usr", "root", "dev", "mask"};
 	for (size_t i = 0; i < ARRAY_LEN(mounts); i++) {
 		int fd = make_dir(stage, mounts[i], 0755, 0);
 		if (fd < 0)
-			return error_set_errno(e, fd, "cannot make %s/stage/%s", w->data, mounts[i]);
+			return error_set_errno(
+				e, fd, "cannot make %s/stage/%s", w->data, mounts[i]);
 		close(fd);
 	}
 	close(stage);
@@ -85,8 +87,8 @@ void disk_discard(struct warden *w, const char *id)
 {
 	if (renameat(w->boxes_fd, id, w->trash_fd, id) < 0) {
 		if (errno != ENOENT)
-			log_warn("cannot move a sandbox's disk to the trash", "sandbox", id, "error",
-				strerror(errno));
+			log_warn("cannot move a sandbox's disk to the trash", "sandbox", id,
+				"error", strerror(errno));
 		return;
 	}
 	/* A full pipe means that the sweeper has been told already. */
@@ -137,8 +139,8 @@ static bool sweep_once(int trash_fd)
 	while ((entry = readdir(trash)) != NULL) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		int sub = openat(trash_fd, entry->d_name,
-			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		int sub = openat(
+			trash_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (sub >= 0)
 			empty_directory(trash_fd, sub);
 		if (unlinkat(trash_fd, entry->d_name, sub >= 0 ? AT_REMOVEDIR : 0) == 0)
@@ -173,12 +175,15 @@ int disk_start_sweeper(struct warden *w)
 		return -errno;
 	}
 	if (pid == 0) {
-		/* Ctrl-C is for the server; the sweeper finishes and leaves when the pipe closes. */
+		/* Ctrl-C is for the server; the sweeper finishes and leaves when the pipe closes.
+		 */
 		signal(SIGINT, SIG_IGN);
 		signal(SIGTERM, SIG_IGN);
-		close(p[1]);
-		close(w->lock_fd); /* the range is free when the warden is gone */
-		sweeper_main(w->trash_fd, p[0]);
+		/* Nothing else of ours: the port and the lock are free when the warden is gone. */
+		int trash_fd = dup2(w->trash_fd, 100), wake_fd = dup2(p[0], 101);
+		close_range(3, 99, 0);
+		close_range(102, ~0u, 0);
+		sweeper_main(trash_fd, wake_fd);
 	}
 	close(p[0]);
 	fcntl(p[1], F_SETFL, O_NONBLOCK);

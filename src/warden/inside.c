@@ -2,10 +2,10 @@
  * The way from a fresh clone to a sandbox's init, as a list of steps. Each either works or ends the
  * process with its name and errno in the report; nothing untrusted runs before the last one.
  *
- * Mounts are made by descriptor (fsopen, open_tree, move_mount), and every mount point inside the new
- * root is opened with RESOLVE_IN_ROOT and without following links: what an earlier tenant of the disk
- * left there cannot send a mount elsewhere. The user namespace is entered last, so the mount, network
- * and other namespaces belong to the host's root and nobody inside can change them.
+ * Mounts are made by descriptor (fsopen, open_tree, move_mount), and every mount point inside the
+ * new root is opened with RESOLVE_IN_ROOT and without following links: what an earlier tenant of
+ * the disk left there cannot send a mount elsewhere. The user namespace is entered last, so the
+ * mount, network and other namespaces belong to the host's root and nobody inside can change them.
  */
 #include "warden/warden.h"
 
@@ -98,7 +98,8 @@ void inside_main(struct warden *w, struct boot *b)
 
 static int open_tree_at(int dir_fd, const char *path, unsigned flags)
 {
-	int fd = (int)syscall(SYS_open_tree, dir_fd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags);
+	int fd = (int)syscall(
+		SYS_open_tree, dir_fd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -109,7 +110,8 @@ static int set_attributes(int fd, uint64_t set, int userns_fd)
 		attr.attr_set |= MOUNT_ATTR_IDMAP;
 		attr.userns_fd = (uint64_t)userns_fd;
 	}
-	return syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 ? -errno : 0;
+	return syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 ? -errno
+											 : 0;
 }
 
 static int move_to_path(int fd, const char *path)
@@ -172,8 +174,8 @@ static int stage_layer(struct inside *in, const char *source, const char *name, 
 }
 
 /*
- * Overlayfs works on its upper layer with the rights of whoever mounted it. The layer is idmapped, so
- * that must be a uid it knows: the sandbox's root, with all our capabilities back in force.
+ * Overlayfs works on its upper layer with the rights of whoever mounted it. The layer is idmapped,
+ * so that must be a uid it knows: the sandbox's root, with all our capabilities back in force.
  */
 static int act_as(uid_t uid)
 {
@@ -266,7 +268,8 @@ static int mount_pts(struct inside *in)
 	char gid[16];
 	snprintf(gid, sizeof gid, "%u", in->b->uid_base + 5);
 	autoclose int fd = new_mount("devpts",
-		(struct option[]){{"gid", gid}, {"mode", "0620"}, {"ptmxmode", "0666"}, {NULL, NULL}},
+		(struct option[]){
+			{"gid", gid}, {"mode", "0620"}, {"ptmxmode", "0666"}, {NULL, NULL}},
 		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
 	return fd < 0 ? fd : move_inside(fd, in->root_fd, "dev/pts");
 }
@@ -313,8 +316,8 @@ static int step_proc(struct inside *in)
 
 static const char *const read_only_paths[] = {"sys", "sysrq-trigger", "irq", "bus", "fs"};
 /* What the host's root alone may read needs no cover: nobody inside is that. */
-static const char *const hidden_files[] = {"kcore", "keys", "key-users", "timer_list", "sched_debug",
-	"kallsyms", "latency_stats", "interrupts"};
+static const char *const hidden_files[] = {"kcore", "keys", "key-users", "timer_list",
+	"sched_debug", "kallsyms", "latency_stats", "interrupts"};
 static const char *const hidden_directories[] = {"acpi", "scsi", "asound"};
 
 static int cover(struct inside *in, const char *name, int source_dir, const char *source)
@@ -357,7 +360,8 @@ static int step_pivot(struct inside *in)
 
 static int set_limits(void)
 {
-	struct rlimit none = {0, 0}, locked = {8u << 20, 8u << 20}, stack = {8u << 20, RLIM_INFINITY};
+	struct rlimit none = {0, 0}, locked = {8u << 20, 8u << 20},
+		      stack = {8u << 20, RLIM_INFINITY};
 	if (setrlimit(RLIMIT_CORE, &none) < 0 || setrlimit(RLIMIT_MEMLOCK, &locked) < 0)
 		return -errno;
 	/* The server's own stack limit may be anything; a hard one cannot be raised again. */

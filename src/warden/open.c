@@ -88,7 +88,8 @@ static int take_new_range(struct warden *w, struct error *e)
 	}
 	if (w->uid_range == UID_RANGES)
 		return error_set(e, ERROR_UNAVAILABLE,
-			"all %u ranges of uids are taken by other bunker servers on this host", UID_RANGES);
+			"all %u ranges of uids are taken by other bunker servers on this host",
+			UID_RANGES);
 	int r = write_instance(w);
 	return r < 0 ? error_set_errno(e, r, "cannot write %s/instance", w->data) : 0;
 }
@@ -116,7 +117,8 @@ static int open_data(struct warden *w, const char *data, struct error *e)
 		return error_set_errno(e, errno, "cannot use the data directory %s", data);
 	if (strlen(resolved) > DATA_PATH_MAX)
 		return error_set(e, ERROR_INVALID_REQUEST,
-			"the data directory's path is longer than %d bytes: %s", DATA_PATH_MAX, resolved);
+			"the data directory's path is longer than %d bytes: %s", DATA_PATH_MAX,
+			resolved);
 	memcpy(w->data, resolved, strlen(resolved) + 1);
 	if (chmod(w->data, 0711) < 0)
 		return error_set_errno(e, errno, "cannot set the mode of %s", w->data);
@@ -126,7 +128,8 @@ static int open_data(struct warden *w, const char *data, struct error *e)
 static int seal_init(struct warden *w, const struct warden_config *config, struct error *e)
 {
 	w->init_fd = fd_seal_copy("bunker-init", config->init_image, config->init_size);
-	return w->init_fd < 0 ? error_set_errno(e, w->init_fd, "cannot make a sealed copy of init") : 0;
+	return w->init_fd < 0 ? error_set_errno(e, w->init_fd, "cannot make a sealed copy of init")
+			      : 0;
 }
 
 int warden_open(struct warden *w, const struct warden_config *config, struct error *e)

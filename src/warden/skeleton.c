@@ -2,8 +2,8 @@
  * The built-in template `base`: what stands below a sandbox's root besides the host's /usr.
  *
  * Nothing is taken from the host but what is named in `copied`, and of that only what every user of
- * the host may read anyway. The skeleton is built aside, then renamed into place under a name made of
- * what it was built from; a host that changed gets a new one, and running sandboxes keep theirs.
+ * the host may read anyway. The skeleton is built aside, then renamed into place under a name made
+ * of what it was built from; a host that changed gets a new one, and running sandboxes keep theirs.
  */
 #include "warden/warden.h"
 
@@ -24,21 +24,40 @@
 
 /* Part of the name: raise it when the skeleton's content changes. */
 #define SKELETON_VERSION "1"
-#define DEFAULT_UID	 1000
+#define DEFAULT_UID      1000
 
 static const struct {
 	const char *path;
 	mode_t mode;
 	uid_t owner;
 } directories[] = {
-	{"etc", 0755, 0}, {"home", 0755, 0}, {"home/user", 0755, DEFAULT_UID}, {"root", 0700, 0},
-	{"tmp", 01777, 0}, {"var", 0755, 0}, {"var/tmp", 01777, 0}, {"var/lib", 0755, 0},
-	{"var/lib/apt", 0755, 0}, {"var/lib/apt/lists", 0755, 0},
-	{"var/lib/apt/lists/partial", 0755, 0}, {"var/cache", 0755, 0}, {"var/cache/apt", 0755, 0},
-	{"var/cache/apt/archives", 0755, 0}, {"var/cache/apt/archives/partial", 0755, 0},
-	{"var/log", 0755, 0}, {"run", 0755, 0}, {"run/lock", 01777, 0}, {"proc", 0555, 0},
-	{"sys", 0555, 0}, {"dev", 0755, 0}, {"usr", 0755, 0}, {"mnt", 0755, 0}, {"media", 0755, 0},
-	{"opt", 0755, 0}, {"srv", 0755, 0}, {"etc/ssl", 0755, 0},
+	{"etc", 0755, 0},
+	{"home", 0755, 0},
+	{"home/user", 0755, DEFAULT_UID},
+	{"root", 0700, 0},
+	{"tmp", 01777, 0},
+	{"var", 0755, 0},
+	{"var/tmp", 01777, 0},
+	{"var/lib", 0755, 0},
+	{"var/lib/apt", 0755, 0},
+	{"var/lib/apt/lists", 0755, 0},
+	{"var/lib/apt/lists/partial", 0755, 0},
+	{"var/cache", 0755, 0},
+	{"var/cache/apt", 0755, 0},
+	{"var/cache/apt/archives", 0755, 0},
+	{"var/cache/apt/archives/partial", 0755, 0},
+	{"var/log", 0755, 0},
+	{"run", 0755, 0},
+	{"run/lock", 01777, 0},
+	{"proc", 0555, 0},
+	{"sys", 0555, 0},
+	{"dev", 0755, 0},
+	{"usr", 0755, 0},
+	{"mnt", 0755, 0},
+	{"media", 0755, 0},
+	{"opt", 0755, 0},
+	{"srv", 0755, 0},
+	{"etc/ssl", 0755, 0},
 };
 
 static const struct {
@@ -81,12 +100,13 @@ static const struct {
 /* Of the host's /etc and /var: configuration of what is in /usr, no secrets. */
 static const char *const copied[] = {"etc/alternatives", "etc/ssl/certs", "etc/ssl/openssl.cnf",
 	"etc/ca-certificates", "etc/ca-certificates.conf", "etc/python3", "etc/python3.11",
-	"etc/python3.12", "etc/python3.13", "etc/perl", "etc/terminfo", "etc/fonts", "etc/mime.types",
-	"etc/services", "etc/protocols", "etc/rpc", "etc/localtime", "etc/timezone", "etc/ld.so.cache",
-	"etc/ld.so.conf", "etc/ld.so.conf.d", "etc/debian_version", "etc/os-release", "etc/lsb-release",
-	"etc/login.defs", "etc/pam.d", "etc/pam.conf", "etc/security", "etc/skel", "etc/shells",
-	"etc/inputrc", "etc/profile", "etc/bash.bashrc", "etc/magic", "etc/locale.alias",
-	"etc/java-17-openjdk", "etc/debconf.conf", "etc/dpkg", "etc/adduser.conf", "var/lib/dpkg"};
+	"etc/python3.12", "etc/python3.13", "etc/perl", "etc/terminfo", "etc/fonts",
+	"etc/mime.types", "etc/services", "etc/protocols", "etc/rpc", "etc/localtime",
+	"etc/timezone", "etc/ld.so.cache", "etc/ld.so.conf", "etc/ld.so.conf.d",
+	"etc/debian_version", "etc/os-release", "etc/lsb-release", "etc/login.defs", "etc/pam.d",
+	"etc/pam.conf", "etc/security", "etc/skel", "etc/shells", "etc/inputrc", "etc/profile",
+	"etc/bash.bashrc", "etc/magic", "etc/locale.alias", "etc/java-17-openjdk",
+	"etc/debconf.conf", "etc/dpkg", "etc/adduser.conf", "var/lib/dpkg"};
 
 /* ---- copying ---- */
 
@@ -268,7 +288,8 @@ int skeleton_open(struct warden *w, struct error *e)
 	if (fstatat(w->data_fd, name, &st, 0) < 0) {
 		int r = build_at(w, name);
 		if (r < 0)
-			return error_set_errno(e, r, "cannot build the template 'base' in %s", w->data);
+			return error_set_errno(
+				e, r, "cannot build the template 'base' in %s", w->data);
 	}
 	snprintf(w->template_path, sizeof w->template_path, "%s/%s", w->data, name);
 	return 0;

@@ -1,6 +1,7 @@
 /*
- * A user namespace for one sandbox's block of uids. A short-lived child carries it until a descriptor
- * is open; afterwards the descriptor keeps it alive for the idmapped mounts and for init.
+ * A user namespace for one sandbox's block of uids. A short-lived child carries it until a
+ * descriptor is open; afterwards the descriptor keeps it alive for the idmapped mounts and for
+ * init.
  */
 #include "warden/warden.h"
 

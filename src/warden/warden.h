@@ -1,10 +1,12 @@
 /*
- * The warden: the only process with privilege. It boots, limits, measures and destroys sandboxes for
- * the front, which it does not trust: requests are fixed structs (wire/warden.h), checked against the
- * table in ops.c; names of files, cgroups and uids are made here, from nothing but a validated id.
+ * The warden: the only process with privilege. It boots, limits, measures and destroys sandboxes
+ * for the front, which it does not trust: requests are fixed structs (wire/warden.h), checked
+ * against the table in ops.c; names of files, cgroups and uids are made here, from nothing but a
+ * validated id.
  *
- * It keeps no state that it could not find again in the kernel: a sandbox is a cgroup named by its id
- * under "bunker-RANGE-INSTANCE"; the cgroup's owner tells the uid block, its first process is init.
+ * It keeps no state that it could not find again in the kernel: a sandbox is a cgroup named by its
+ * id under "bunker-RANGE-INSTANCE"; the cgroup's owner tells the uid block, its first process is
+ * init.
  */
 #pragma once
 
@@ -17,12 +19,12 @@
 #include "base/id.h"
 #include "wire/warden.h"
 
-#define UID_BLOCK	   65536u
-#define UID_BLOCKS	   4096u /* sandboxes a server can have at once */
-#define UID_RANGES	   13u	 /* servers a host can have at once */
-#define UID_RANGE_SIZE	   (UID_BLOCK * UID_BLOCKS)
-#define DATA_PATH_MAX	   72	/* so that a socket below it fits into sun_path */
-#define WARDEN_PATH_MAX	   256
+#define UID_BLOCK       65536u
+#define UID_BLOCKS      4096u /* sandboxes a server can have at once */
+#define UID_RANGES      13u   /* servers a host can have at once */
+#define UID_RANGE_SIZE  (UID_BLOCK * UID_BLOCKS)
+#define DATA_PATH_MAX   72 /* so that a socket below it fits into sun_path */
+#define WARDEN_PATH_MAX 256
 
 enum cgroup_mode {
 	CGROUP_V1,
@@ -53,7 +55,7 @@ struct warden {
 	char template_path[WARDEN_PATH_MAX];
 
 	enum cgroup_mode cgroup_mode;
-	int cgroup_v2_fd;		       /* our directory on v2 */
+	int cgroup_v2_fd;                   /* our directory on v2 */
 	int cgroup_v1_fd[CONTROLLER_COUNT]; /* our directories on v1; -1 on a pure v2 host */
 
 	int init_fd; /* sealed copy of the static init */
@@ -72,8 +74,8 @@ struct warden_config {
 /* Everything that is done once, before the first request: fails closed, with a sentence. */
 int warden_open(struct warden *w, const struct warden_config *config, struct error *e);
 /*
- * Serve requests on fd until the front closes it. When *stop becomes true the front is told to end; the
- * signals whose handlers set it must be blocked by the caller.
+ * Serve requests on fd until the front closes it. When *stop becomes true the front is told to end;
+ * the signals whose handlers set it must be blocked by the caller.
  */
 void warden_serve(struct warden *w, int fd, pid_t front, const volatile bool *stop);
 /* Give back the cgroups when nothing lives in them any more. */
@@ -90,8 +92,8 @@ int host_enter_private_mounts(const char *data, struct error *e);
 /* Makes or finds the base template's own files; fills w->template_path. */
 int skeleton_open(struct warden *w, struct error *e);
 /*
- * What every sandbox gets read-only clones of: data/stage/dev, the device nodes, and data/stage/mask, the
- * empty file and directory that cover parts of /proc.
+ * What every sandbox gets read-only clones of: data/stage/dev, the device nodes, and
+ * data/stage/mask, the empty file and directory that cover parts of /proc.
  */
 int skeleton_mount_shared(struct warden *w, struct error *e);
 
@@ -99,7 +101,8 @@ int skeleton_mount_shared(struct warden *w, struct error *e);
 
 int cgroup_open(struct warden *w, struct error *e);
 void cgroup_close(struct warden *w);
-int cgroup_create(struct warden *w, const char *id, uid_t owner, const struct warden_limits *limits);
+int cgroup_create(
+	struct warden *w, const char *id, uid_t owner, const struct warden_limits *limits);
 int cgroup_set_limits(struct warden *w, const char *id, const struct warden_limits *limits);
 int cgroup_read_usage(struct warden *w, const char *id, struct warden_usage *usage);
 /* The v2 directory of one sandbox, for clone3 and for init. */

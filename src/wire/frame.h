@@ -5,18 +5,21 @@
  *
  *     u32 size   u16 type   u16 stream   u64 tag   u64 offset
  *
- * `tag` names a process for as long as init remembers it; the front draws it at random. `offset` is the
- * absolute position of the payload's first byte in its stream, counted from 0 at the process's start.
+ * `tag` names a process for as long as init remembers it; the front draws it at random. `offset` is
+ * the absolute position of the payload's first byte in its stream, counted from 0 at the process's
+ * start.
  *
  * A process and its streams, as seen on the wire:
  *
- *     front → init   START (struct frame_start + strings), STDIN, STDIN_END, ACK, SIGNAL, KILL, FORGET
- *     init → front   HELLO, one RECORD per remembered process, READY; then STARTED, OUTPUT, STDIN_ACK, EXIT
+ *     front → init   START (struct frame_start + strings), STDIN, STDIN_END, ACK, SIGNAL, KILL,
+ * FORGET init → front   HELLO, one RECORD per remembered process, READY; then STARTED, OUTPUT,
+ * STDIN_ACK, EXIT
  *
  * Init keeps output until it is ACKed, in a ring of FRAME_RING bytes a stream; a full ring stops
- * reading, so the process waits. The front sends at most FRAME_RING bytes of stdin beyond the last STDIN_ACK.
- * Init remembers a process that has exited until FORGET, so that a new front finds its result.
- * After a reconnect, output starts again at the last ACK: the receiver drops what it has already.
+ * reading, so the process waits. The front sends at most FRAME_RING bytes of stdin beyond the last
+ * STDIN_ACK. Init remembers a process that has exited until FORGET, so that a new front finds its
+ * result. After a reconnect, output starts again at the last ACK: the receiver drops what it has
+ * already.
  *
  * Each side treats the other's frames as hostile: a frame that does not decode ends the connection.
  */
@@ -28,14 +31,14 @@
 
 #include "base/buf.h"
 
-#define FRAME_VERSION	   1u
-#define FRAME_HEADER_SIZE  24u
-#define FRAME_MAX_PAYLOAD  (512u * 1024)
-#define FRAME_MAX_DATA	   (64u * 1024) /* of OUTPUT and STDIN */
-#define FRAME_RING	   (256u * 1024)
-#define FRAME_MAX_STRINGS  4096u
+#define FRAME_VERSION       1u
+#define FRAME_HEADER_SIZE   24u
+#define FRAME_MAX_PAYLOAD   (512u * 1024)
+#define FRAME_MAX_DATA      (64u * 1024) /* of OUTPUT and STDIN */
+#define FRAME_RING          (256u * 1024)
+#define FRAME_MAX_STRINGS   4096u
 #define FRAME_EXECUTION_LEN 24
-#define FRAME_MAX_COMMAND  4096u /* of a process's arguments, what init remembers */
+#define FRAME_MAX_COMMAND   4096u /* of a process's arguments, what init remembers */
 
 enum frame_type {
 	FRAME_START = 1,
@@ -70,12 +73,13 @@ struct frame_header {
 };
 
 enum frame_start_flags {
-	FRAME_START_STDIN = 1,	 /* stdin is a pipe; otherwise /dev/null */
+	FRAME_START_STDIN = 1,   /* stdin is a pipe; otherwise /dev/null */
 	FRAME_START_BUILTIN = 2, /* argv names one of init's own file operations */
 	FRAME_START_FLAGS = 3
 };
 
-/* Payload of START: this, then NUL-terminated strings: user, cwd, argc arguments, envc variables. */
+/* Payload of START: this, then NUL-terminated strings: user, cwd, argc arguments, envc variables.
+ */
 struct frame_start {
 	char execution[FRAME_EXECUTION_LEN];
 	uint32_t flags;
@@ -89,7 +93,7 @@ struct frame_start {
 struct start_request {
 	struct frame_start fixed;
 	const char *user;
-	const char *cwd;  /* "": the user's home */
+	const char *cwd;   /* "": the user's home */
 	const char **argv; /* NULL-terminated */
 	const char **envp; /* NULL-terminated */
 };
@@ -115,7 +119,7 @@ enum frame_exit_flags {
 };
 
 struct frame_exit {
-	int32_t code;	/* exit status; -1 when a signal ended it */
+	int32_t code;   /* exit status; -1 when a signal ended it */
 	int32_t signal; /* 0 when it exited by itself */
 	uint32_t flags;
 	uint32_t max_rss_kib;
@@ -133,7 +137,7 @@ struct frame_hello {
 struct frame_record {
 	char execution[FRAME_EXECUTION_LEN];
 	int32_t pid;
-	uint32_t flags;	   /* of START */
+	uint32_t flags;     /* of START */
 	int64_t started_ms; /* wall clock */
 	uint64_t acked[FRAME_STREAMS];
 };
@@ -142,8 +146,8 @@ void frame_append(struct buf *out, enum frame_type type, unsigned stream, uint64
 	uint64_t offset, const void *payload, size_t size);
 
 /*
- * The frame at the start of data: its full size with *header filled, 0 when more bytes are needed, or
- * -EPROTO when no valid frame starts like this.
+ * The frame at the start of data: its full size with *header filled, 0 when more bytes are needed,
+ * or -EPROTO when no valid frame starts like this.
  */
 int64_t frame_decode(const char *data, size_t len, struct frame_header *header);
 

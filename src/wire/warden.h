@@ -1,6 +1,7 @@
 /*
- * What the front may ask of the warden: one fixed-size request, one fixed-size reply, over a SEQPACKET
- * socket pair. No strings but ids, no paths, no descriptors: the warden decides where everything is.
+ * What the front may ask of the warden: one fixed-size request, one fixed-size reply, over a
+ * SEQPACKET socket pair. No strings but ids, no paths, no descriptors: the warden decides where
+ * everything is.
  *
  * Requests are answered in order. Sandboxes are named by id; everything else about them (uid block,
  * cgroups, directories, socket) follows from it.
@@ -13,11 +14,12 @@
 
 enum warden_op {
 	WARDEN_HELLO = 1, /* → flags: enum warden_layer */
-	WARDEN_BOOT,	  /* id, limits → pid; the sandbox's init listens on its socket */
-	WARDEN_LIMITS,	  /* id, limits */
-	WARDEN_USAGE,	  /* id → usage */
-	WARDEN_DESTROY,	  /* id: kill every process, then remove every trace; fine if there is none */
-	WARDEN_NEXT,	  /* id → the next id, in no particular order, of which anything exists; "" ends */
+	WARDEN_BOOT,      /* id, limits → pid; the sandbox's init listens on its socket */
+	WARDEN_LIMITS,    /* id, limits */
+	WARDEN_USAGE,     /* id → usage */
+	WARDEN_DESTROY, /* id: kill every process, then remove every trace; fine if there is none */
+	WARDEN_NEXT, /* id → the next id, in no particular order, of which anything exists; "" ends
+		      */
 	WARDEN_OP_END
 };
 
@@ -34,14 +36,14 @@ enum warden_layer {
 
 struct warden_limits {
 	int64_t memory; /* bytes */
-	int64_t cpu;	/* millicores */
+	int64_t cpu;    /* millicores */
 	int64_t pids;
 };
 
 struct warden_usage {
-	int64_t memory;	 /* bytes now */
-	int64_t cpu_us;	 /* used so far */
-	int64_t pids;	 /* now */
+	int64_t memory;    /* bytes now */
+	int64_t cpu_us;    /* used so far */
+	int64_t pids;      /* now */
 	int64_t oom_kills; /* so far */
 };
 

@@ -59,7 +59,7 @@ export class Server {
     });
     this.child.stderr.setEncoding('utf8');
     this.child.stderr.on('data', (text) => (this.log.text += text));
-    this.ended = new Promise((resolve) => this.child.on('exit', (code, signal) => resolve({ code, signal })));
+    this.ended = new Promise((resolve) => this.child.on('close', (code, signal) => resolve({ code, signal })));
     const match = await waitForLine(this.child, this.log, /listening on http:\/\/(\S+)/, 30000);
     this.listen = match[1];
     this.url = `http://${match[1]}`;
@@ -189,6 +189,7 @@ export class Server {
     const result = await this.ended;
     this.agent?.destroy();
     this.agent = undefined;
+    if (/AddressSanitizer|LeakSanitizer|runtime error:/.test(this.log.text)) throw new Error(`a sanitizer spoke:\n${this.log.text}`);
     return result;
   }
 

@@ -1,0 +1,40 @@
+# Short hand for Meson. `make run` and `make test` set up everything they need on a fresh Debian 12.
+BUILD    ?= build
+PREFIX   ?= /usr/local
+SANITIZE  = build-asan
+
+.PHONY: build run test test-long bench lint install format clean
+
+build: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet
+
+$(BUILD)/build.ninja:
+	@tools/install-deps build
+	@meson setup $(BUILD) --prefix=$(PREFIX) $(MESON_FLAGS) >$(BUILD).log || { cat $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+
+run: build
+	@tools/first-run $(BUILD)/bunker
+
+# Everything twice: with the sanitizers, then as it is released.
+test:
+	@tools/test
+
+test-long:
+	@BUNKER_LONG=1 tools/test
+
+bench: build
+	@tools/install-deps bench
+	@$(BUILD)/bench/bunker-bench --bunker $(BUILD)/bunker
+
+lint:
+	@tools/lint
+
+format:
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+install: build
+	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --no-rebuild
+
+clean:
+	@rm -rf $(BUILD) $(SANITIZE)

@@ -1,0 +1,191 @@
+/*
+ * What the files of the benchmark share. One run fills one struct bench: samples per row of the table,
+ * and the single numbers of the sections below it; report.c then only reads.
+ *
+ * Functions return 0, or -1 after they have said on stderr what went wrong.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/id.h"
+
+#define BENCH_PATH_MAX 256
+
+/* ---- samples.c: times of one row, in microseconds ---- */
+
+struct samples {
+	int64_t *us;
+	size_t count, capacity;
+};
+
+void samples_add(struct samples *s, int64_t us);
+/* The value below which `percent` of the samples lie; 0 when there are none. */
+int64_t samples_percentile(const struct samples *s, unsigned percent);
+void samples_finish(struct samples *s);
+
+/* ---- server.c: a server of our own ---- */
+
+struct server {
+	pid_t pid; /* the warden; 0: not running */
+	uint16_t port;
+	char data[BENCH_PATH_MAX];
+	char log[BENCH_PATH_MAX];
+	char key[160];
+};
+
+/* pool: as --pool takes it, NULL for the default. Returns when its pool is full. */
+int server_start(struct server *s, const char *bunker, const char *dir, const char *name,
+	const char *pool);
+/* Ends it with everything it made. */
+int server_stop(struct server *s);
+/* Wait until it has booted, for a while, as many sandboxes as it wants to. */
+void server_settle(const struct server *s);
+/* Its children called `name`, at most max of them; NULL: its sandboxes' inits. */
+size_t server_children(const struct server *s, const char *name, pid_t *out, size_t max);
+
+/* ---- http.c: one keep-alive connection ---- */
+
+struct http {
+	int fd;
+	const struct server *server;
+	struct buf out;
+	struct buf in;
+	size_t body_at; /* of the last answer, in `in` */
+};
+
+int http_open(struct http *h, const struct server *server);
+void http_close(struct http *h);
+int http_send(struct http *h, const char *method, const char *path, const char *body);
+/* The next answer; -1 also when its status is another one. */
+int http_receive(struct http *h, int expected_status);
+/* The "id" of the JSON in the last answer. */
+int http_read_id(const struct http *h, char id[ID_SIZE]);
+
+/* The calls that are measured. */
+int http_send_create(struct http *h);
+int http_send_exec(struct http *h, const char *id);
+int http_send_destroy(struct http *h, const char *id);
+int http_create(struct http *h, char id[ID_SIZE]);
+int http_exec(struct http *h, const char *id);
+int http_destroy(struct http *h, const char *id);
+int http_run(struct http *h);
+
+/* ---- the result ---- */
+
+/* The rows of a cycle stand together: the whole, then its three calls. */
+enum row {
+	ROW_FLOOR,
+	ROW_EXEC,
+	ROW_CYCLE,
+	ROW_CYCLE_CREATE,
+	ROW_CYCLE_EXEC,
+	ROW_CYCLE_DESTROY,
+	ROW_COLD,
+	ROW_COLD_CREATE,
+	ROW_COLD_EXEC,
+	ROW_COLD_DESTROY,
+	ROW_RUN,
+	ROW_BWRAP,
+	ROW_CRUN,
+	ROW_RUNC,
+	ROW_PODMAN,
+	ROW_IDLE_FLOOR,
+	ROW_IDLE_EXEC,
+	ROW_IDLE_CYCLE,
+	ROW_IDLE_CYCLE_CREATE,
+	ROW_IDLE_CYCLE_EXEC,
+	ROW_IDLE_CYCLE_DESTROY,
+	ROW_COUNT
+};
+
+struct burst {
+	unsigned count, failed;
+	int64_t create_us, exec_us, destroy_us;
+};
+
+struct density {
+	unsigned count;
+	double kib_each;       /* by MemAvailable, with all of them there */
+	double kib_freed_each; /* by MemAvailable, after they went */
+	double init_pss_kib;   /* one init, on average */
+	int64_t create_p50_us;
+};
+
+#define THROUGHPUT_COUNT 3
+
+struct throughput {
+	unsigned clients;
+	double per_second;
+};
+
+struct memory {
+	long rss_kib, pss_kib;
+};
+
+struct footprint {
+	struct memory front, warden, sweeper;
+	long binary_kib, init_kib;
+};
+
+struct options {
+	char bunker[BENCH_PATH_MAX];
+	const char *json;
+	unsigned samples;
+	unsigned idle_samples;
+	unsigned burst;
+	unsigned density;
+	int64_t throughput_us;
+};
+
+struct peer_state {
+	int mounts_fd; /* a mount namespace in which the container runtimes work and leave nothing */
+	char program[ROW_COUNT][BENCH_PATH_MAX];
+};
+
+struct bench {
+	struct options options;
+	char dir[BENCH_PATH_MAX]; /* everything we make is below it */
+	struct server pooled, cold;
+	struct http pooled_http, cold_http;
+	char live[ID_SIZE]; /* the sandbox in which exec is measured */
+	struct peer_state peers;
+
+	struct samples rows[ROW_COUNT];
+	char skipped[ROW_COUNT][256]; /* why a peer has no row */
+	struct burst burst;
+	struct density density;
+	struct throughput throughput[THROUGHPUT_COUNT];
+	struct footprint footprint;
+};
+
+int bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- subjects.c: the interleaved run ---- */
+
+int subjects_run(struct bench *b);
+/* As fast as anything can be that starts this program: no isolation at all. */
+int spawn_and_wait(const char *const *argv);
+
+/* ---- peers.c: the others ---- */
+
+/* Makes what they need and tries each once; who does not work here is in b->skipped afterwards. */
+int peers_open(struct bench *b);
+void peers_close(struct bench *b);
+int peer_run(struct bench *b, enum row row);
+
+/* ---- scale.c: many at once ---- */
+
+int scale_footprint(struct bench *b);
+int scale_burst(struct bench *b);
+int scale_throughput(struct bench *b);
+int scale_density(struct bench *b);
+
+/* ---- report.c ---- */
+
+void report_print(const struct bench *b);
+int report_write_json(const struct bench *b);

@@ -1,0 +1,155 @@
+// What the system tests share: reading answers, streams, counters, and the kernel's own view of a sandbox.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cgroupRoots, safeReaddir } from '../lib/server.mjs';
+
+export const LONG = process.env.BUNKER_LONG === '1';
+
+export const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
+
+/** The answer is an error of this status and code, about this field (undefined: about none). */
+export function assertRefused(answer, status, code, field) {
+  assert.equal(answer.status, status, answer.text);
+  assert.match(answer.headers['content-type'] ?? '', /^application\/json/);
+  const error = answer.json?.error;
+  assert.ok(error, `no error object in ${answer.text}`);
+  assert.equal(error.code, code, answer.text);
+  assert.equal(error.field, field, answer.text);
+  assert.ok(error.message.length > 0, 'an error says what is wrong');
+  assert.deepEqual(Object.keys(answer.json), ['error']);
+}
+
+/** One value of /metrics. */
+export async function metric(server, name) {
+  const { text } = await server.request('GET', '/metrics');
+  const line = text.split('\n').find((l) => l.startsWith(`bunker_${name} `));
+  assert.ok(line, `there is no metric bunker_${name}`);
+  return Number(line.split(' ')[1]);
+}
+
+export async function list(server, query = '') {
+  const answer = await server.request('GET', `/v1/sandboxes${query}`);
+  assert.equal(answer.status, 200, answer.text);
+  return answer.json.sandboxes;
+}
+
+export async function exists(server, id) {
+  const { status } = await server.request('GET', `/v1/sandboxes/${id}`);
+  assert.ok(status === 200 || status === 404, `GET of a sandbox answered ${status}`);
+  return status === 200;
+}
+
+export async function remove(server, id) {
+  const answer = await server.request('DELETE', `/v1/sandboxes/${id}`);
+  assert.equal(answer.status, 204, answer.text);
+}
+
+export async function execution(server, id, query = '') {
+  const answer = await server.request('GET', `/v1/executions/${id}${query}`);
+  assert.equal(answer.status, 200, answer.text);
+  return answer.json;
+}
+
+/** Reads a stream to its end and checks what every stream must keep: one start, contiguous offsets, one exit. */
+export async function drain(stream, { base64 = false } = {}) {
+  assert.equal(stream.status, 200);
+  const out = { stdout: [], stderr: [], events: 0 };
+  const position = { stdout: 0, stderr: 0 };
+  for await (const event of stream.events) {
+    assert.equal(out.exit, undefined, 'nothing comes after the exit event');
+    if (out.events++ === 0) assert.equal(event.type, 'start', 'the first event tells the ids');
+    if (event.type === 'start') {
+      assert.equal(out.start, undefined, 'there is one start event');
+      out.start = event;
+    } else if (event.type === 'exit') {
+      out.exit = event;
+    } else {
+      assert.ok(event.type in position, `unknown event ${event.type}`);
+      const bytes = Buffer.from(event.data, base64 ? 'base64' : 'utf8');
+      assert.equal(event.offset, position[event.type], `${event.type} has a hole or a repetition`);
+      assert.ok(bytes.length > 0, 'an output event carries output');
+      position[event.type] += bytes.length;
+      out[event.type].push(bytes);
+    }
+  }
+  assert.ok(out.exit, 'the stream ends with an exit event');
+  out.stdout = Buffer.concat(out.stdout);
+  out.stderr = Buffer.concat(out.stderr);
+  return out;
+}
+
+/** Starts a command as a stream, and returns once it runs: { id, pid, stream }. */
+export async function startCommand(server, sandbox, body) {
+  const stream = await server.stream(`/v1/sandboxes/${sandbox}/exec`, body);
+  assert.equal(stream.status, 200);
+  const { value } = await stream.events.next();
+  assert.equal(value.type, 'start');
+  return { id: value.executionId, pid: value.pid, stream };
+}
+
+/** The directory of a server's sandboxes in every cgroup hierarchy that has one. */
+export function cgroupsOf(server) {
+  const instance = readFileSync(join(server.data, 'instance'), 'utf8').trim().split(' ')[1];
+  const found = [];
+  for (const root of cgroupRoots())
+    for (const name of safeReaddir(root))
+      if (name.startsWith('bunker-') && name.endsWith(`-${instance}`)) found.push(join(root, name));
+  return found;
+}
+
+/** The sandboxes that have a cgroup, whoever knows of them: those in use and those of the pool. */
+export function sandboxesInKernel(server) {
+  const ids = new Set();
+  for (const dir of cgroupsOf(server)) for (const name of safeReaddir(dir)) if (/^[a-z0-9]{20}$/.test(name)) ids.add(name);
+  return [...ids].sort();
+}
+
+function unifiedDir(server, id) {
+  const dir = cgroupsOf(server).find((path) => safeReaddir(join(path, id)).includes('cgroup.kill'));
+  assert.ok(dir, `sandbox ${id} has no cgroup on v2`);
+  return join(dir, id);
+}
+
+const pidsIn = (dir) => {
+  try {
+    return readFileSync(join(dir, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+};
+
+/** The pid of a sandbox's init, as the host sees it. */
+export function initPid(server, id) {
+  const [pid] = pidsIn(unifiedDir(server, id));
+  assert.ok(pid, `sandbox ${id} has no init`);
+  return pid;
+}
+
+/** The processes of a sandbox, as the host sees them; init is the first. */
+export function hostPids(server, id) {
+  const dir = unifiedDir(server, id);
+  const below = safeReaddir(dir).filter((name) => /^e\d+$/.test(name));
+  return [...pidsIn(dir), ...below.flatMap((name) => pidsIn(join(dir, name)))];
+}
+
+/** Start time of a process in clock ticks: with its pid it names a process for good. */
+export function startTime(pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  } catch {
+    return undefined;
+  }
+}
+
+export function isAlive(pid) {
+  return startTime(pid) !== undefined;
+}
+
+/** Resident memory of a process, in KiB. */
+export function residentKib(pid) {
+  const match = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  return Number(match[1]);
+}

@@ -1,0 +1,162 @@
+#include <errno.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/units.h"
+#include "check.h"
+
+static int64_t duration(const char *text)
+{
+	int64_t ms = -1;
+	int r = units_parse_duration_ms(text, &ms);
+	return r < 0 ? r : ms;
+}
+
+static int64_t size(const char *text)
+{
+	int64_t bytes = -1;
+	int r = units_parse_size(text, &bytes);
+	return r < 0 ? r : bytes;
+}
+
+static int64_t cpu(const char *text)
+{
+	int64_t millicores = -1;
+	int r = units_parse_millicores(text, &millicores);
+	return r < 0 ? r : millicores;
+}
+
+static void reads_durations_as_go_does(void)
+{
+	CHECK_INT(duration("30s"), 30000);
+	CHECK_INT(duration("1h30m"), 5400000);
+	CHECK_INT(duration("250ms"), 250);
+	CHECK_INT(duration("1.5s"), 1500);
+	CHECK_INT(duration("0s"), 0);
+	CHECK_INT(duration("0"), 0);
+}
+
+static void refuses_what_is_no_duration(void)
+{
+	static const char *const bad[] = {"", "s", "30", "-1s", "+1s", "1 s", "1s ", "1d", "1.s",
+		".5s", "1e3s", "1h-5m", "99999999999999999999s", "9223372036854775807h"};
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		CHECK(duration(bad[i]) < 0);
+}
+
+static void reads_sizes_as_kubernetes_does(void)
+{
+	CHECK_INT(size("256Mi"), 256 << 20);
+	CHECK_INT(size("1Gi"), 1 << 30);
+	CHECK_INT(size("500M"), 500000000);
+	CHECK_INT(size("1024"), 1024);
+	CHECK_INT(size("1.5Ki"), 1536);
+}
+
+static void refuses_what_is_no_size(void)
+{
+	static const char *const bad[] = {
+		"", "Mi", "-1", "1X", "1 Gi", "0x10", "1Gi1", "99999999Ti", "9223372036854775808"};
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		CHECK(size(bad[i]) < 0);
+}
+
+static void reads_cpu_in_millicores_and_cores(void)
+{
+	CHECK_INT(cpu("500m"), 500);
+	CHECK_INT(cpu("0.5"), 500);
+	CHECK_INT(cpu("2"), 2000);
+	CHECK(cpu("1x") < 0);
+	CHECK(cpu("-1") < 0);
+}
+
+static void formats_amounts_so_that_they_read_back(void)
+{
+	static const int64_t amounts[] = {0, 1, 999, 1000, 1024, 5400000, 1 << 30, 123456789};
+	for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++) {
+		char text[UNITS_TEXT_SIZE];
+		units_format_duration_ms(amounts[i], text);
+		CHECK_INT(duration(text), amounts[i]);
+		units_format_size(amounts[i], text);
+		CHECK_INT(size(text), amounts[i]);
+		units_format_millicores(amounts[i], text);
+		CHECK_INT(cpu(text), amounts[i]);
+	}
+}
+
+static void makes_ids_that_are_valid_and_different(void)
+{
+	char a[ID_SIZE], b[ID_SIZE];
+	for (int i = 0; i < 1000; i++) {
+		id_generate(a);
+		id_generate(b);
+		CHECK(id_is_valid(a));
+		CHECK(strcmp(a, b) != 0);
+	}
+}
+
+static void refuses_what_is_no_id(void)
+{
+	CHECK(!id_is_valid(""));
+	CHECK(!id_is_valid("abcdefghij012345678"));
+	CHECK(!id_is_valid("abcdefghij01234567890"));
+	CHECK(!id_is_valid("Abcdefghij0123456789"));
+	CHECK(!id_is_valid("../../../../etc/pass"));
+}
+
+static void writes_times_in_rfc3339(void)
+{
+	char text[RFC3339_SIZE];
+	clock_format_rfc3339(1763238820123, text);
+	CHECK_STR(text, "2025-11-15T20:33:40.123Z");
+}
+
+static void keeps_a_buffer_failed_once_it_is_too_big(void)
+{
+	struct buf b = {0};
+	CHECK(!buf_reserve(&b, BUF_MAX + 1));
+	buf_append_str(&b, "x");
+	CHECK(b.failed);
+	CHECK_INT((long long)b.len, 0);
+	buf_finish(&b);
+}
+
+static void gives_every_error_a_name_and_a_status(void)
+{
+	for (int code = 1; code < ERROR_CODE_COUNT; code++) {
+		CHECK(error_name((enum error_code)code) != NULL);
+		CHECK(error_http_status((enum error_code)code) >= 400);
+		CHECK_INT(error_from_name(error_name((enum error_code)code)), code);
+	}
+}
+
+static void tells_an_errno_by_its_meaning(void)
+{
+	struct error e;
+	error_set_errno(&e, -ENOSPC, "cannot write %s", "x");
+	CHECK_INT(e.code, ERROR_NO_SPACE);
+	CHECK_STR(e.message, "cannot write x: No space left on device");
+}
+
+static const struct check_test tests[] = {
+	TEST(reads_durations_as_go_does),
+	TEST(refuses_what_is_no_duration),
+	TEST(reads_sizes_as_kubernetes_does),
+	TEST(refuses_what_is_no_size),
+	TEST(reads_cpu_in_millicores_and_cores),
+	TEST(formats_amounts_so_that_they_read_back),
+	TEST(makes_ids_that_are_valid_and_different),
+	TEST(refuses_what_is_no_id),
+	TEST(writes_times_in_rfc3339),
+	TEST(keeps_a_buffer_failed_once_it_is_too_big),
+	TEST(gives_every_error_a_name_and_a_status),
+	TEST(tells_an_errno_by_its_meaning),
+};
+
+int main(void)
+{
+	return RUN_TESTS(tests);
+}

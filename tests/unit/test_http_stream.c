@@ -1,0 +1,224 @@
+/* Streamed answers: chunks, backpressure, and every way in which they may end early. */
+#include "http_fixture.h"
+
+static void streams_in_chunks(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autoanswer a, b;
+	seen.chunks_left = 2;
+	seen.chunk_size = 3;
+	say(fd, "GET /stream HTTP/1.1\r\n" HOST "\r\nGET /hello HTTP/1.1\r\n" HOST "\r\n");
+	hear(fd, &a);
+	CHECK_STR(field_of(&a, "Transfer-Encoding"), "chunked");
+	CHECK_STR(a.body, "3\r\nccc\r\n3\r\nccc\r\n0\r\n\r\n");
+	hear(fd, &b);
+	CHECK_STR(b.body, "hello");
+	CHECK_INT(seen.stopped, 0);
+	stop();
+}
+
+static void streams_nothing(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autoanswer a;
+	say(fd, "GET /stream HTTP/1.1\r\n" HOST "\r\n");
+	hear(fd, &a);
+	CHECK_STR(a.body, "0\r\n\r\n");
+	stop();
+}
+
+static void streams_to_http_1_0_until_the_close(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autobuf in = {0};
+	seen.chunks_left = 2;
+	seen.chunk_size = 3;
+	say(fd, "GET /stream HTTP/1.0\r\n\r\n");
+	CHECK_INT(hear_all(fd, &in), HEARD_END);
+	CHECK(!strstr(in.data, "Transfer-Encoding"));
+	CHECK_STR(strstr(in.data, "\r\n\r\n"), "\r\n\r\ncccccc");
+	stop();
+}
+
+static void sends_the_head_of_a_quiet_stream_at_once(void)
+{
+	start(&hasty);
+	autoclose int fd = dial();
+	autoanswer a, b;
+	seen.write_later = true;
+	seen.chunk_size = 2;
+	say(fd, "GET /stream HTTP/1.1\r\n" HOST "\r\n");
+	hear_to(fd, &a, true);
+	CHECK_INT(a.status, 200);
+	/* A stream may be quiet for as long as it likes, and is asked once. */
+	turn_for(500);
+	CHECK_INT(seen.proceeded, 1);
+	write_chunk();
+	CHECK_INT(seen.proceeded, 1);
+	turn_until(&seen.proceeded, 2);
+	http_stream_end(seen.pending);
+	buf_append_str(&beyond, "HTTP/1.1 200 \r\n\r\n");
+	hear(fd, &b);
+	CHECK_STR(b.body, "2\r\ncc\r\n0\r\n\r\n");
+	CHECK_INT(seen.stopped, 0);
+	stop();
+}
+
+static void ends_right_after_a_write(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autobuf in = {0};
+	seen.chunks_left = 1;
+	seen.chunk_size = BIG;
+	say(fd, "GET /stream HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
+	CHECK_INT(hear_all(fd, &in), HEARD_END);
+	CHECK(in.len > BIG && strcmp(in.data + in.len - 10, "cc\r\n0\r\n\r\n") == 0);
+	CHECK_INT(seen.stopped, 0);
+	stop();
+}
+
+static void asks_for_more_only_as_the_client_reads(void)
+{
+	start(&generous);
+	int fd = dial();
+	autobuf in = {0};
+	seen.chunks_left = -1;
+	seen.chunk_size = 1 << 20;
+	say(fd, "GET /stream HTTP/1.1\r\n" HOST "\r\n");
+	turn_for(100);
+	int asked = seen.proceeded;
+	CHECK(asked > 0 && asked < 20);
+	turn_for(50);
+	CHECK_INT(seen.proceeded, asked);
+	while (in.len < 16 << 20)
+		CHECK(listen_once(fd, &in) <= HEARD_NOTHING);
+	CHECK(seen.proceeded > asked + 10);
+	CHECK_INT(seen.stopped, 0);
+	close(fd);
+	turn_until(&seen.stopped, 1);
+	turn_for(5);
+	stop();
+	CHECK_INT(seen.stopped, 1);
+}
+
+static void stops_a_quiet_stream_when_the_client_leaves(void)
+{
+	start(&generous);
+	int fd = dial();
+	seen.write_later = true;
+	say(fd, "GET /stream HTTP/1.1\r\n" HOST "\r\n");
+	turn_until(&seen.proceeded, 1);
+	close(fd);
+	turn_until(&seen.stopped, 1);
+	stop();
+	CHECK_INT(seen.stopped, 1);
+}
+
+static void stops_a_stream_when_the_client_does_not_read(void)
+{
+	start(&hasty);
+	autoclose int fd = dial();
+	seen.chunks_left = -1;
+	seen.chunk_size = 1 << 20;
+	say(fd, "GET /stream HTTP/1.1\r\n" HOST "\r\n");
+	turn_until(&seen.stopped, 1);
+	stop();
+	CHECK_INT(seen.stopped, 1);
+}
+
+/* The client resets while the generator is writing: stop comes later, from the loop, and once. */
+static void stops_once_when_a_write_fails(void)
+{
+	start(&generous);
+	int fd = dial();
+	struct linger reset = {1, 0};
+	seen.write_later = true;
+	seen.chunk_size = 10;
+	say(fd, "GET /stream HTTP/1.1\r\n" HOST "\r\n");
+	turn_until(&seen.proceeded, 1);
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+	close(fd);
+	write_chunk();
+	CHECK_INT(seen.stopped, 0);
+	write_chunk();
+	CHECK_INT(seen.stopped, 0);
+	turn_until(&seen.stopped, 1);
+	stop();
+	CHECK_INT(seen.stopped, 1);
+}
+
+static void answers_head_of_a_stream_without_running_it(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autoanswer a, b;
+	seen.chunks_left = -1;
+	seen.chunk_size = 3;
+	say(fd, "HEAD /stream HTTP/1.1\r\n" HOST "\r\nGET /hello HTTP/1.1\r\n" HOST "\r\n");
+	hear_to(fd, &a, true);
+	CHECK_INT(a.status, 200);
+	hear(fd, &b);
+	CHECK_STR(b.body, "hello");
+	CHECK_INT(seen.proceeded, 0);
+	CHECK_INT(seen.stopped, 1);
+	stop();
+}
+
+static void shows_that_a_stream_was_cut_short(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autoclose int old = dial();
+	autobuf in = {0}, old_in = {0};
+	seen.abort_stream = true;
+	seen.chunks_left = 1;
+	seen.chunk_size = 3;
+	say(fd, "GET /stream HTTP/1.1\r\n" HOST "\r\n");
+	CHECK_INT(hear_all(fd, &in), HEARD_END);
+	CHECK_STR(strstr(in.data, "\r\n\r\n"), "\r\n\r\n3\r\nccc\r\n");
+	seen.chunks_left = 1;
+	say(old, "GET /stream HTTP/1.0\r\n\r\n");
+	CHECK_INT(hear_all(old, &old_in), HEARD_RESET);
+	CHECK_INT(seen.stopped, 0);
+	stop();
+}
+
+static void stops_a_stream_that_begins_after_the_client_left(void)
+{
+	static const struct http_generator generator = {proceed_stream, stop_stream, &seen};
+	start(&generous);
+	int fd = dial();
+	say(fd, "GET /regardless HTTP/1.1\r\n" HOST "\r\n");
+	turn_until(&seen.handled, 1);
+	close(fd);
+	turn_for(20);
+	http_stream_begin(seen.pending, 200, "text/plain", &generator);
+	CHECK_INT(seen.stopped, 0);
+	turn_until(&seen.stopped, 1);
+	CHECK_INT(seen.proceeded, 0);
+	stop();
+}
+
+static const struct check_test tests[] = {
+	TEST(streams_in_chunks),
+	TEST(streams_nothing),
+	TEST(streams_to_http_1_0_until_the_close),
+	TEST(sends_the_head_of_a_quiet_stream_at_once),
+	TEST(ends_right_after_a_write),
+	TEST(asks_for_more_only_as_the_client_reads),
+	TEST(stops_a_quiet_stream_when_the_client_leaves),
+	TEST(stops_a_stream_when_the_client_does_not_read),
+	TEST(stops_once_when_a_write_fails),
+	TEST(answers_head_of_a_stream_without_running_it),
+	TEST(shows_that_a_stream_was_cut_short),
+	TEST(stops_a_stream_that_begins_after_the_client_left),
+};
+
+int main(void)
+{
+	return run_http_tests(tests, ARRAY_LEN(tests));
+}

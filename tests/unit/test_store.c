@@ -1,0 +1,203 @@
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "check.h"
+#include "store/store.h"
+
+static char directory[] = "/tmp/bunker-store-XXXXXX";
+static char database[64];
+
+static const struct sandbox_row some_row = {
+	.id = "aaaaaaaaaaaaaaaaaaaa",
+	.tenant = "t",
+	.name = "n",
+	.description = "",
+	.template_name = "base",
+	.user = "user",
+	.workdir = "",
+	.project = "p",
+	.metadata = "{}",
+	.env = "A=1\0B=2",
+	.env_len = 8,
+	.memory = 1,
+	.created_ms = 5,
+	.failure = "",
+};
+
+static const struct execution_row some_execution = {
+	.id = "bbbbbbbbbbbbbbbbbbbb",
+	.sandbox = "aaaaaaaaaaaaaaaaaaaa",
+	.tenant = "t",
+	.command = "x",
+	.command_len = 2,
+	.status = "completed",
+	.started_ms = 1000,
+	.length = {5, 0},
+	.stored = {3, 0},
+	.data = {"a\0b", ""},
+};
+
+struct world {
+	uv_loop_t loop;
+	struct store *store;
+};
+
+static void open_world(struct world *w)
+{
+	struct error e;
+	uv_loop_init(&w->loop);
+	CHECK_INT(store_open(&w->store, &w->loop, database, &e), 0);
+}
+
+/* Closing commits and calls back; the loop then only frees. */
+static void close_world(struct world *w)
+{
+	store_close(w->store);
+	uv_run(&w->loop, UV_RUN_DEFAULT);
+	CHECK_INT(uv_loop_close(&w->loop), 0);
+}
+
+static int calls;
+
+static void count_done(void *arg, int error)
+{
+	(void)arg;
+	CHECK_INT(error, 0);
+	calls++;
+}
+
+static struct sandbox_row last_row;
+static char last_env[16];
+
+static void take_row(void *arg, const struct sandbox_row *row)
+{
+	(void)arg;
+	calls++;
+	last_row = *row;
+	memcpy(last_env, row->env, row->env_len < 16 ? row->env_len : 16);
+	CHECK_STR(row->id, some_row.id);
+	CHECK_STR(row->project, "p");
+}
+
+static void keeps_a_sandbox_across_a_restart(void)
+{
+	struct world w;
+	calls = 0;
+	open_world(&w);
+	store_put_sandbox(w.store, &some_row, count_done, NULL);
+	close_world(&w);
+	CHECK_INT(calls, 1);
+	open_world(&w);
+	store_each_sandbox(w.store, take_row, NULL);
+	CHECK_INT(calls, 2);
+	CHECK_INT((long long)last_row.env_len, 8);
+	CHECK_STR(last_env + 4, "B=2");
+	close_world(&w);
+}
+
+static void found_execution(void *arg, const struct execution_row *row)
+{
+	(void)arg;
+	calls++;
+	CHECK(row != NULL);
+	CHECK_INT(row->stored[0], 3);
+	CHECK(memcmp(row->data[0], "a\0b", 3) == 0);
+}
+
+static void found_nothing(void *arg, const struct execution_row *row)
+{
+	(void)arg;
+	calls++;
+	CHECK(row == NULL);
+}
+
+static void counts_an_execution_that_comes_twice_once(void)
+{
+	struct world w;
+	calls = 0;
+	open_world(&w);
+	store_put_execution(w.store, &some_execution, count_done, NULL);
+	store_put_execution(w.store, &some_execution, count_done, NULL);
+	store_get_execution(w.store, some_execution.id, "t", found_execution, NULL);
+	close_world(&w);
+	CHECK_INT(calls, 3);
+	open_world(&w);
+	store_each_sandbox(w.store, take_row, NULL);
+	CHECK_INT(last_row.executions, 1);
+	close_world(&w);
+}
+
+static void shows_an_execution_to_its_tenant_only(void)
+{
+	struct world w;
+	calls = 0;
+	open_world(&w);
+	store_get_execution(w.store, some_execution.id, "somebody", found_nothing, NULL);
+	close_world(&w);
+	CHECK_INT(calls, 1);
+}
+
+static void each_expired(void *arg, const char *id)
+{
+	(void)arg;
+	calls++;
+	CHECK_STR(id, some_execution.id);
+}
+
+static void forgets_executions_that_are_too_old(void)
+{
+	struct world w;
+	calls = 0;
+	open_world(&w);
+	store_expire_executions(w.store, 1000, each_expired, NULL);
+	store_expire_executions(w.store, 1001, each_expired, NULL);
+	store_get_execution(w.store, some_execution.id, "t", found_nothing, NULL);
+	close_world(&w);
+	CHECK_INT(calls, 2);
+}
+
+static void refuses_a_database_of_a_newer_program(void)
+{
+	struct world w;
+	struct error e;
+	char command[128];
+	snprintf(command, sizeof command, "%s/newer.db", directory);
+	sqlite3 *db;
+	sqlite3_open(command, &db);
+	sqlite3_exec(db, "PRAGMA user_version = 1000", NULL, NULL, NULL);
+	sqlite3_close(db);
+	uv_loop_init(&w.loop);
+	CHECK(store_open(&w.store, &w.loop, command, &e) < 0);
+	CHECK(strstr(e.message, "newer") != NULL);
+	uv_loop_close(&w.loop);
+}
+
+static void remove_files(void)
+{
+	static const char *const names[] = {"test.db", "test.db-wal", "test.db-shm", "newer.db"};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		char path[96];
+		snprintf(path, sizeof path, "%s/%s", directory, names[i]);
+		unlink(path);
+	}
+	rmdir(directory);
+}
+
+static const struct check_test tests[] = {
+	TEST(keeps_a_sandbox_across_a_restart),
+	TEST(counts_an_execution_that_comes_twice_once),
+	TEST(shows_an_execution_to_its_tenant_only),
+	TEST(forgets_executions_that_are_too_old),
+	TEST(refuses_a_database_of_a_newer_program),
+};
+
+int main(void)
+{
+	if (!mkdtemp(directory))
+		return 1;
+	snprintf(database, sizeof database, "%s/test.db", directory);
+	atexit(remove_files);
+	return RUN_TESTS(tests);
+}
