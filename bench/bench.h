@@ -1,6 +1,6 @@
 /*
- * What the files of the benchmark share. One run fills one struct bench: samples per row of the table,
- * and the single numbers of the sections below it; report.c then only reads.
+ * What the files of the benchmark share. One run fills one struct bench: samples per row of the
+ * table, and the single numbers of the sections below it; report.c then only reads.
  *
  * Functions return 0, or -1 after they have said on stderr what went wrong.
  */
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -39,13 +40,13 @@ struct server {
 };
 
 /* pool: as --pool takes it, NULL for the default. Returns when its pool is full. */
-int server_start(struct server *s, const char *bunker, const char *dir, const char *name,
-	const char *pool);
+int server_start(
+	struct server *s, const char *bunker, const char *dir, const char *name, const char *pool);
 /* Ends it with everything it made. */
 int server_stop(struct server *s);
 /* Wait until it has booted, for a while, as many sandboxes as it wants to. */
 void server_settle(const struct server *s);
-/* Its children called `name`, at most max of them; NULL: its sandboxes' inits. */
+/* Its children called `name`, at most max of them. */
 size_t server_children(const struct server *s, const char *name, pid_t *out, size_t max);
 
 /* ---- http.c: one keep-alive connection ---- */
@@ -110,9 +111,10 @@ struct burst {
 
 struct density {
 	unsigned count;
-	double kib_each;       /* by MemAvailable, with all of them there */
-	double kib_freed_each; /* by MemAvailable, after they went */
-	double init_pss_kib;   /* one init, on average */
+	double kib_each;        /* by MemAvailable, with all of them there */
+	double kib_freed_each;  /* by MemAvailable, after they went */
+	double kernel_kib_each; /* by the kernel's own counters, which others disturb less */
+	double init_pss_kib;    /* one init, on average */
 	int64_t create_p50_us;
 };
 
@@ -134,17 +136,22 @@ struct footprint {
 
 struct options {
 	char bunker[BENCH_PATH_MAX];
-	const char *json;
+	FILE *json; /* NULL: not wanted */
 	unsigned samples;
 	unsigned idle_samples;
 	unsigned burst;
 	unsigned density;
 	int64_t throughput_us;
+	unsigned settle_us; /* before memory is read */
 };
 
+#define PEER_ARGUMENTS 40
+
 struct peer_state {
-	int mounts_fd; /* a mount namespace in which the container runtimes work and leave nothing */
-	char program[ROW_COUNT][BENCH_PATH_MAX];
+	int home_fd;   /* our own mount namespace */
+	int mounts_fd; /* the one in which the container runtimes work, and leave nothing */
+	bool podman_was_there;
+	char *argv[ROW_COUNT][PEER_ARGUMENTS]; /* NULL-terminated; empty for whoever is no peer */
 };
 
 struct bench {
@@ -163,19 +170,24 @@ struct bench {
 	struct footprint footprint;
 };
 
+/* Set by SIGINT and SIGTERM; the next request then fails, and we leave in good order. */
+extern volatile bool bench_interrupted;
+
 int bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- subjects.c: the interleaved run ---- */
 
 int subjects_run(struct bench *b);
-/* As fast as anything can be that starts this program: no isolation at all. */
-int spawn_and_wait(const char *const *argv);
+/* Runs a program without any isolation. With a log it has that as stderr, and nothing else of ours.
+ */
+int spawn_and_wait(const char *const *argv, const char *log);
 
 /* ---- peers.c: the others ---- */
 
-/* Makes what they need and tries each once; who does not work here is in b->skipped afterwards. */
+/* Makes what they need and tries each once. */
 int peers_open(struct bench *b);
 void peers_close(struct bench *b);
+/* One run. A peer that fails is in b->skipped from then on, with the reason, and has no row. */
 int peer_run(struct bench *b, enum row row);
 
 /* ---- scale.c: many at once ---- */

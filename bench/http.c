@@ -1,6 +1,6 @@
 /*
- * The smallest HTTP client that measures the server and not itself: one blocking socket, one write per
- * request, answers with Content-Length only.
+ * The smallest HTTP client that measures the server and not itself: one blocking socket, one write
+ * per request, answers with Content-Length only.
  */
 #include "bench.h"
 
@@ -46,9 +46,11 @@ void http_close(struct http *h)
 
 int http_send(struct http *h, const char *method, const char *path, const char *body)
 {
+	if (bench_interrupted)
+		return bench_fail("interrupted");
 	h->out.len = 0;
-	buf_printf(&h->out, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\n", method,
-		path, h->server->key);
+	buf_printf(&h->out, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\n",
+		method, path, h->server->key);
 	if (body)
 		buf_printf(&h->out, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
 			strlen(body));

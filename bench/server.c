@@ -1,4 +1,5 @@
-/* A server with a data directory of its own, started with --drain: when it ends, nothing is left. */
+/* A server with a data directory of its own, started with --drain: when it ends, nothing is left.
+ */
 #include "bench.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 #include "base/fd.h"
 
 #define START_TIMEOUT_US (30 * 1000000)
-#define CHILDREN_MAX	 2048
+#define CHILDREN_MAX     2048
 
 /* Only our own settings count, whatever the caller's environment says. */
 static void forget_settings(void)
@@ -32,8 +33,8 @@ static void forget_settings(void)
 static void __attribute__((noreturn))
 server_exec(const struct server *s, const char *bunker, const char *pool)
 {
-	const char *argv[] = {bunker, "serve", "--listen", "127.0.0.1:0", "--data", s->data, "--drain",
-		"--config", "/dev/null", pool ? "--pool" : NULL, pool, NULL};
+	const char *argv[] = {bunker, "serve", "--listen", "127.0.0.1:0", "--data", s->data,
+		"--drain", "--config", "/dev/null", pool ? "--pool" : NULL, pool, NULL};
 	int log = open(s->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	/* Should we be killed, it goes, and takes its sandboxes along. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
@@ -76,7 +77,7 @@ static int wait_for_port(struct server *s)
 			s->pid = 0;
 			return fail_with_log(s, "the server did not start");
 		}
-		if (clock_monotonic_us() > deadline)
+		if (bench_interrupted || clock_monotonic_us() > deadline)
 			return fail_with_log(s, "the server took too long to start");
 		usleep(2000);
 	}
@@ -126,17 +127,21 @@ int server_stop(struct server *s)
 
 /* ---- its processes ---- */
 
+/* By its own name, or, for an init that was run from a memfd, by its first argument. */
 static bool is_named(pid_t pid, const char *name)
 {
-	char path[64];
-	autobuf text = {0};
-	snprintf(path, sizeof path, "/proc/%d/comm", pid);
-	if (read_text(path, &text) < 0)
-		return false;
-	text.data[strcspn(text.data, "\n")] = '\0';
-	if (name)
-		return strcmp(text.data, name) == 0;
-	return strncmp(text.data, "bunker", strlen("bunker")) != 0;
+	static const char *const files[] = {"comm", "cmdline"};
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		char path[64];
+		autobuf text = {0};
+		snprintf(path, sizeof path, "/proc/%d/%s", pid, files[i]);
+		if (read_text(path, &text) < 0)
+			return false;
+		text.data[strcspn(text.data, "\n")] = '\0';
+		if (strcmp(text.data, name) == 0)
+			return true;
+	}
+	return false;
 }
 
 size_t server_children(const struct server *s, const char *name, pid_t *out, size_t max)
@@ -162,7 +167,7 @@ void server_settle(const struct server *s)
 	static pid_t inits[CHILDREN_MAX];
 	size_t before = (size_t)-1;
 	for (int i = 0; i < 100; i++) {
-		size_t now = server_children(s, NULL, inits, CHILDREN_MAX);
+		size_t now = server_children(s, "bunker-init", inits, CHILDREN_MAX);
 		if (now == before)
 			return;
 		before = now;

@@ -296,7 +296,7 @@ static int decode_argv(const cJSON *list, const char **argv, struct error *e)
 				"\"command\" must hold strings only");
 		argv[n++] = item->valuestring;
 	}
-	if (argv[0][0] == '\0')
+	if (n == 0 || argv[0][0] == '\0')
 		return error_set_field(e, ERROR_INVALID_FIELD, "command",
 			"the first element of \"command\" must name a program");
 	return 0;

@@ -22,7 +22,7 @@ const char *log_format(char *scratch, unsigned long size, const char *format, ..
 	__attribute__((format(printf, 3, 4)));
 
 #define log_num(n)     log_format((char[24]){0}, 24, "%lld", (long long)(n))
-#define log_error(...) log_write(LOG_ERROR, __VA_ARGS__, NULL)
-#define log_warn(...)  log_write(LOG_WARN, __VA_ARGS__, NULL)
-#define log_info(...)  log_write(LOG_INFO, __VA_ARGS__, NULL)
-#define log_debug(...) log_write(LOG_DEBUG, __VA_ARGS__, NULL)
+#define log_error(...) log_write(LOG_ERROR, __VA_ARGS__, (const char *)NULL)
+#define log_warn(...)  log_write(LOG_WARN, __VA_ARGS__, (const char *)NULL)
+#define log_info(...)  log_write(LOG_INFO, __VA_ARGS__, (const char *)NULL)
+#define log_debug(...) log_write(LOG_DEBUG, __VA_ARGS__, (const char *)NULL)

@@ -52,9 +52,9 @@ static int bind_one(const struct addrinfo *info)
 
 static void bound_name(int fd, char name[LISTEN_NAME_SIZE])
 {
-	struct sockaddr_storage address;
+	struct sockaddr_storage address = {0};
 	socklen_t len = sizeof address;
-	char host[64], port[16];
+	char host[64] = "", port[16] = "";
 	getsockname(fd, (struct sockaddr *)&address, &len);
 	getnameinfo((struct sockaddr *)&address, len, host, sizeof host, port, sizeof port,
 		NI_NUMERICHOST | NI_NUMERICSERV);

@@ -146,7 +146,7 @@ static int run(struct warden *w, struct front_config *f)
 {
 	int restarts = 0;
 	for (;;) {
-		int fd, status;
+		int fd = -1, status;
 		int64_t started = clock_monotonic_us();
 		pid_t pid = start_front(w, f, &fd);
 		if (pid < 0) {

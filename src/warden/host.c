@@ -37,7 +37,7 @@ static void unescape(char *s)
 	char *out = s;
 	for (; *s; s++) {
 		if (s[0] == '\\' && s[1] && s[2] && s[3]) {
-			*out++ = (char)(((s[1] - '0') << 6) | ((s[2] - '0') << 3) | (s[3] - '0'));
+			*out++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
 			s += 3;
 		} else {
 			*out++ = *s;

@@ -415,7 +415,7 @@ static int arrange_descriptors(struct inside *in, int *init_fd, int *report_fd)
 static int step_exec(struct inside *in)
 {
 	const char *argv[] = {"bunker-init", NULL}, *envp[] = {NULL};
-	int init_fd, report_fd;
+	int init_fd = -1, report_fd = -1;
 	int r = arrange_descriptors(in, &init_fd, &report_fd);
 	if (r < 0)
 		return r;

@@ -1,13 +1,44 @@
 // What the system tests share: reading answers, streams, counters, and the kernel's own view of a sandbox.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cgroupRoots, safeReaddir } from '../lib/server.mjs';
+import { Server, cgroupRoots, safeReaddir } from '../lib/server.mjs';
 
 export const LONG = process.env.BUNKER_LONG === '1';
 
 export const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
+
+/** No process of the server crashed or was caught by a sanitizer. */
+export function assertHealthyLog(server) {
+  const bad = /AddressSanitizer|LeakSanitizer|runtime error:|the front died|makes no sense|cannot move like this/;
+  const at = server.log.text.search(bad);
+  assert.equal(at, -1, `the log tells of a fault:\n${server.log.text.slice(Math.max(0, at - 200), at + 4000)}`);
+}
+
+/** The end of a server that a test did not crash by itself. */
+export async function finish(server) {
+  try {
+    assertHealthyLog(server);
+  } finally {
+    await server.destroy();
+  }
+  assertHealthyLog(server);
+}
+
+/** Another server beside this one. It shares the files of the template, which take seconds to copy. */
+export async function startBeside(server, options = {}) {
+  return Server.start({ ...options, data: dataBeside(server) });
+}
+
+/** A data directory for another server. */
+export function dataBeside(server) {
+  const data = mkdtempSync('/tmp/bunker-test-');
+  const copy = spawnSync('cp', ['-al', join(server.data, 'templates'), data], { encoding: 'utf8' });
+  assert.equal(copy.status, 0, copy.stderr);
+  return data;
+}
 
 /** The answer is an error of this status and code, about this field (undefined: about none). */
 export function assertRefused(answer, status, code, field) {
@@ -44,6 +75,11 @@ export async function exists(server, id) {
 export async function remove(server, id) {
   const answer = await server.request('DELETE', `/v1/sandboxes/${id}`);
   assert.equal(answer.status, 204, answer.text);
+}
+
+/** Deletes every sandbox there is. */
+export async function clear(server) {
+  for (const box of await list(server)) await server.request('DELETE', `/v1/sandboxes/${box.id}`);
 }
 
 export async function execution(server, id, query = '') {
