@@ -134,6 +134,7 @@ struct sandbox {
 	uint64_t executions;
 	bool ephemeral;
 	bool listed; /* in the box's table */
+	bool being_created, doomed; /* a delete waits for the creation to end */
 	int64_t oom_seen;
 	struct init_link *link;
 	void (*connected)(void *arg, struct sandbox *s, int error); /* while connecting */

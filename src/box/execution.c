@@ -393,7 +393,6 @@ static void count_end(struct box *b, const struct execution *x)
 static void execution_end(struct execution *x, enum execution_status status)
 {
 	x->status = status;
-	x->started_ms = x->started_ms ? x->started_ms : clock_wall_ms();
 	if (x->sandbox)
 		sandbox_execution_ended(x->sandbox);
 	if (x->internal) {

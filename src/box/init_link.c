@@ -17,8 +17,12 @@
 /* Our own processes send this much at most before init reads: two windows and control frames. */
 #define SEND_MAX (16u << 20)
 
+#define READY_TIMEOUT_MS 10000
+
 struct init_link {
 	uv_pipe_t pipe;
+	uv_timer_t patience; /* until init is ready */
+	int handles_open;
 	uv_write_t write;
 	struct init_events events;
 	void *arg;
@@ -53,6 +57,7 @@ static void handle_frame(struct init_link *l, const struct frame_header *h, cons
 		greet(l, h, payload);
 	} else if (h->type == FRAME_READY && !l->ready) {
 		l->ready = true;
+		uv_timer_stop(&l->patience);
 		l->events.ready(l->arg);
 	} else {
 		l->events.frame(l->arg, h, payload);
@@ -115,6 +120,11 @@ static void read_done(uv_stream_t *stream, ssize_t n, const uv_buf_t *data)
 		link_lost(l, uv_strerror((int)n));
 }
 
+static void patience_over(uv_timer_t *timer)
+{
+	link_lost(timer->data, "init does not get ready");
+}
+
 static int connect_to(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -141,7 +151,10 @@ int init_link_open(struct init_link **ret, uv_loop_t *loop, const char *path,
 	l->events = *events;
 	l->arg = arg;
 	uv_pipe_init(loop, &l->pipe, 0);
-	l->pipe.data = l;
+	uv_timer_init(loop, &l->patience);
+	l->pipe.data = l->patience.data = l;
+	l->handles_open = 2;
+	uv_timer_start(&l->patience, patience_over, READY_TIMEOUT_MS, 0);
 	uv_pipe_open(&l->pipe, fd);
 	uv_read_start((uv_stream_t *)&l->pipe, give_buffer, read_done);
 	*ret = l;
@@ -198,6 +211,8 @@ void init_link_flush(struct init_link *l)
 static void link_free(uv_handle_t *handle)
 {
 	struct init_link *l = handle->data;
+	if (--l->handles_open > 0)
+		return;
 	buf_finish(&l->received);
 	buf_finish(&l->queued);
 	buf_finish(&l->flying);
@@ -210,4 +225,5 @@ void init_link_close(struct init_link *l)
 		return;
 	l->closed = true;
 	uv_close((uv_handle_t *)&l->pipe, link_free);
+	uv_close((uv_handle_t *)&l->patience, link_free);
 }

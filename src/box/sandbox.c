@@ -330,10 +330,10 @@ static void creation_free(struct creation *c)
 static void creation_failed(struct creation *c, const struct error *e)
 {
 	struct sandbox *s = c->sandbox;
+	s->being_created = false;
 	c->created(c->arg, NULL, e);
 	creation_free(c);
-	if (s->status == SANDBOX_CREATING || s->status == SANDBOX_FAILED)
-		sandbox_destroy(s, NULL, NULL);
+	sandbox_destroy(s, NULL, NULL);
 }
 
 static void creation_stored(void *arg, int error)
@@ -341,13 +341,14 @@ static void creation_stored(void *arg, int error)
 	struct creation *c = arg;
 	struct sandbox *s = c->sandbox;
 	struct error e = {0};
-	if (error || s->status != SANDBOX_CREATING) {
+	if (error || s->status != SANDBOX_CREATING || s->doomed) {
 		error_set(&e, error ? ERROR_INTERNAL : ERROR_BOOT_FAILED, "%s",
 			error ? "the sandbox could not be stored"
 			      : "the sandbox ended while it was being created");
 		creation_failed(c, &e);
 		return;
 	}
+	s->being_created = false;
 	sandbox_set_status(s, SANDBOX_IDLE);
 	s->last_active_ms = clock_wall_ms();
 	s->box->counters.created_total++;
@@ -506,6 +507,7 @@ static struct sandbox *sandbox_from_spec(
 	s->execution_ms = spec->execution_ms;
 	s->ephemeral = spec->ephemeral;
 	s->created_ms = s->last_active_ms = clock_wall_ms();
+	s->being_created = true;
 	return s;
 }
 
@@ -606,7 +608,8 @@ void sandbox_destroy(struct sandbox *s, void (*done)(void *arg), void *arg)
 		*w = (struct sandbox_waiter){s->waiters, done, arg};
 		s->waiters = w;
 	}
-	if (s->status == SANDBOX_STOPPING)
+	s->doomed = true;
+	if (s->status == SANDBOX_STOPPING || s->being_created)
 		return;
 	sandbox_set_status(s, SANDBOX_STOPPING);
 	execution_end_all(s, EXECUTION_CANCELLED);

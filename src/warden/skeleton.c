@@ -39,6 +39,10 @@ static const struct {
 	{"var", 0755, 0},
 	{"var/tmp", 01777, 0},
 	{"var/lib", 0755, 0},
+	{"var/lib/dpkg", 0755, 0},
+	{"var/lib/dpkg/info", 0755, 0},
+	{"var/lib/dpkg/updates", 0755, 0},
+	{"var/lib/dpkg/triggers", 0755, 0},
 	{"var/lib/apt", 0755, 0},
 	{"var/lib/apt/lists", 0755, 0},
 	{"var/lib/apt/lists/partial", 0755, 0},
@@ -106,7 +110,7 @@ static const char *const copied[] = {"etc/alternatives", "etc/ssl/certs", "etc/s
 	"etc/debian_version", "etc/os-release", "etc/lsb-release", "etc/login.defs", "etc/pam.d",
 	"etc/pam.conf", "etc/security", "etc/skel", "etc/shells", "etc/inputrc", "etc/profile",
 	"etc/bash.bashrc", "etc/magic", "etc/locale.alias", "etc/java-17-openjdk",
-	"etc/debconf.conf", "etc/dpkg", "etc/adduser.conf", "var/lib/dpkg"};
+	"etc/debconf.conf", "etc/dpkg", "etc/adduser.conf", "var/lib/dpkg/status"};
 
 /* ---- copying ---- */
 

@@ -7,7 +7,7 @@ describe('streamed exec', () => {
   let server;
   let box;
   const path = () => `/v1/sandboxes/${box.id}/exec`;
-  const open = (body, headers) => server.stream(path(), typeof body === 'string' ? { command: body } : body, headers);
+  const open = (body, headers) => server.stream(path(), typeof body === 'string' || Array.isArray(body) ? { command: body } : body, headers);
   before(async () => {
     server = await Server.start();
     box = await server.create();
@@ -98,7 +98,7 @@ describe('streamed exec', () => {
         const lines = block.split('\n');
         assert.equal(lines.length, 2, `more than an event's two lines: ${block}`);
         const [, name] = /^event: (\w+)$/.exec(lines[0]);
-        const data = JSON.parse(/^data: (.*)$/.exec(lines[1])[1]);
+        const data = JSON.parse(/^data: ([^]*)$/.exec(lines[1])[1]);
         assert.equal(data.type, name);
         return data;
       });
@@ -141,7 +141,7 @@ describe('streamed exec', () => {
       let wanted = '';
       for (let i = 0; i < 60000; i++) wanted += ['a', 'é', '€', '🦫'][i % 4].repeat(i % 97);
       assert.equal(sha256(stdout), sha256(wanted));
-    }, { timeout: 60000 });
+    });
 
     it('of a character that is written in pieces come as one character', async () => {
       const pieces = "printf '\\360\\237'; sleep 0.1; printf '\\246'; sleep 0.1; printf '\\253|\\303'; sleep 0.1; printf '\\251'";
