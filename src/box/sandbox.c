@@ -349,6 +349,7 @@ static void creation_stored(void *arg, int error)
 		return;
 	}
 	s->being_created = false;
+	s->startup_us = clock_monotonic_us() - c->began_us; /* with the commit, as the client waits */
 	sandbox_set_status(s, SANDBOX_IDLE);
 	s->last_active_ms = clock_wall_ms();
 	s->box->counters.created_total++;

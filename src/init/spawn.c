@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -98,13 +99,28 @@ void spawn_retry_releases(void)
 
 /* ---- in the child ---- */
 
-static int deny_clone3(void)
+/* The sandbox's second filter: what needs a look at arguments that libseccomp cannot take. */
+static int load_second_filter(void)
 {
+	enum {
+		ALLOW = 6,
+		REFUSE,
+		UNKNOWN
+	};
+#define OFFSET_OF_COMMAND          (offsetof(struct seccomp_data, args) + sizeof(uint64_t))
+#define JUMP_IF(value, target, at) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, (target) - (at)-1, 0)
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		JUMP_IF(SYS_clone3, UNKNOWN, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, ALLOW - 2 - 1),
+		/* The kernel looks at the low half only. Keys typed into a terminal by a program.
+		 */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, OFFSET_OF_COMMAND),
+		JUMP_IF(TIOCSTI, REFUSE, 4),
+		JUMP_IF(TIOCLINUX, REFUSE, 5),
+		[ALLOW] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		[REFUSE] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		[UNKNOWN] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
 	};
 	struct sock_fprog program = {.len = ARRAY_LEN(code), .filter = code};
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
@@ -149,7 +165,7 @@ static void child_become(struct child *c)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
-	if (child_descriptors(c) < 0 || child_limits(c->request) < 0 || deny_clone3() < 0)
+	if (child_descriptors(c) < 0 || child_limits(c->request) < 0 || load_second_filter() < 0)
 		child_fail(c, FRAME_STAGE_RESOURCES);
 	if (child_identity(&c->user) < 0)
 		child_fail(c, FRAME_STAGE_USER);
