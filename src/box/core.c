@@ -146,7 +146,8 @@ static void start_timers(struct box *b)
 {
 	uv_timer_init(b->loop, &b->idle_timer);
 	uv_timer_init(b->loop, &b->retention_timer);
-	b->idle_timer.data = b->retention_timer.data = b;
+	uv_timer_init(b->loop, &b->refill_timer);
+	b->idle_timer.data = b->retention_timer.data = b->refill_timer.data = b;
 	uv_timer_start(&b->retention_timer, retention_timer_fired, 1000, RETENTION_CHECK_MS);
 }
 
@@ -229,8 +230,9 @@ void box_check_closed(struct box *b)
 	if (!b->closing || b->handles_open > 0 || has_unfinished_work(b))
 		return;
 	free_sandboxes(b);
-	b->handles_open = 3;
+	b->handles_open = 4;
 	uv_close((uv_handle_t *)&b->idle_timer, handle_closed);
+	uv_close((uv_handle_t *)&b->refill_timer, handle_closed);
 	uv_close((uv_handle_t *)&b->retention_timer, handle_closed);
 	warden_link_close(&b->warden, warden_poll_closed);
 }

@@ -135,6 +135,7 @@ struct sandbox {
 	bool ephemeral;
 	bool listed; /* in the box's table */
 	bool being_created, doomed; /* a delete waits for the creation to end */
+	bool row_gone, killed;      /* of a delete, what is done */
 	int64_t oom_seen;
 	struct init_link *link;
 	void (*connected)(void *arg, struct sandbox *s, int error); /* while connecting */
@@ -182,6 +183,7 @@ struct box {
 	struct sandbox *pool;
 	unsigned pool_count, pool_booting;
 	uv_timer_t idle_timer;
+	uv_timer_t refill_timer;
 	uv_timer_t retention_timer;
 	struct box_counters counters;
 	void (*ready)(void *arg); /* until the first reconciliation is done */

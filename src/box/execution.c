@@ -406,7 +406,6 @@ static void execution_end(struct execution *x, enum execution_status status)
 		x->committed = true;
 	} else {
 		count_end(x->box, x);
-		store_execution(x);
 	}
 	struct execution_watcher hold = {.changed = NULL};
 	DL_PREPEND(x->watchers, &hold);
@@ -415,6 +414,9 @@ static void execution_end(struct execution *x, enum execution_status status)
 		w->changed(w->arg);
 	}
 	DL_DELETE(x->watchers, &hold);
+	/* After the answer: the store's thread would compete with it for the processor. */
+	if (!x->internal)
+		store_execution(x);
 	execution_free_if_unused(x);
 }
 

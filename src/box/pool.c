@@ -11,6 +11,11 @@
 
 #include "base/log.h"
 
+/* Booting takes a processor for milliseconds: it waits until nobody has come or gone for this long. */
+#define REFILL_QUIET_MS 5
+
+static void refill_timer_fired(uv_timer_t *timer);
+
 struct booting {
 	struct box *box;
 	struct sandbox *sandbox;
@@ -90,19 +95,26 @@ static void pool_booted(void *arg, struct sandbox *s, const struct error *e)
 	b->pool_count++;
 	if (b->closing)
 		pool_drain(b);
-	else
-		pool_refill(b);
+	else if (!uv_is_active((uv_handle_t *)&b->refill_timer))
+		refill_timer_fired(&b->refill_timer);
+}
+
+/* One at a time: whoever creates a sandbox now must not wait behind the pool. */
+static void refill_timer_fired(uv_timer_t *timer)
+{
+	struct box *b = timer->data;
+	char id[ID_SIZE];
+	if (b->closing || b->pool_booting > 0 || b->pool_count >= b->config.pool_size)
+		return;
+	id_generate(id);
+	b->pool_booting++;
+	pool_boot(b, id, &b->config.defaults, pool_booted, b);
 }
 
 void pool_refill(struct box *b)
 {
-	/* One at a time: whoever creates a sandbox now must not wait behind the pool. */
-	if (b->closing || b->pool_booting > 0 || b->pool_count >= b->config.pool_size)
-		return;
-	char id[ID_SIZE];
-	id_generate(id);
-	b->pool_booting++;
-	pool_boot(b, id, &b->config.defaults, pool_booted, b);
+	if (b->pool_count < b->config.pool_size && !b->closing)
+		uv_timer_start(&b->refill_timer, refill_timer_fired, REFILL_QUIET_MS, 0);
 }
 
 struct sandbox *pool_take(struct box *b)

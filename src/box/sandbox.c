@@ -571,25 +571,41 @@ static void tell_waiters(struct sandbox_waiter *w)
 	}
 }
 
-static void destroyed(void *arg, const struct warden_reply *reply)
+/* Nobody waits for this: what is left when we die is destroyed by the next start. */
+static void traces_removed(void *arg, const struct warden_reply *reply)
 {
-	struct sandbox *s = arg;
-	struct box *b = s->box;
-	if (reply->error) {
-		/* Something will not die yet. Nothing is forgotten: we ask until it does. */
-		log_error("cannot destroy a sandbox yet", "sandbox", s->id, "error",
+	if (reply->error)
+		log_error("cannot remove what a sandbox left", "sandbox", reply->id, "error",
 			strerror(reply->error));
-		if (!b->closing) {
-			warden_link_call(&b->warden, WARDEN_DESTROY, s->id, NULL, destroyed, s);
-			return;
-		}
-	}
+	box_check_closed(arg);
+}
+
+static void end_if_dead(struct sandbox *s)
+{
+	struct box *b = s->box;
 	struct sandbox_waiter *waiters = s->waiters;
+	if (!s->row_gone || !s->killed)
+		return;
 	sandbox_set_status(s, SANDBOX_DELETED);
 	b->counters.destroyed_total++;
+	warden_link_call(&b->warden, WARDEN_DESTROY, s->id, NULL, traces_removed, b);
 	sandbox_free(s);
 	tell_waiters(waiters);
-	box_check_closed(b);
+	pool_refill(b);
+}
+
+static void kill_answered(void *arg, const struct warden_reply *reply)
+{
+	struct sandbox *s = arg;
+	if (reply->error && !s->box->closing) {
+		/* Something will not die yet. Nothing is forgotten: we ask until it does. */
+		log_error("cannot kill a sandbox yet", "sandbox", s->id, "error",
+			strerror(reply->error));
+		warden_link_call(&s->box->warden, WARDEN_KILL, s->id, NULL, kill_answered, s);
+		return;
+	}
+	s->killed = true;
+	end_if_dead(s);
 }
 
 static void row_deleted(void *arg, int error)
@@ -597,7 +613,8 @@ static void row_deleted(void *arg, int error)
 	struct sandbox *s = arg;
 	if (error)
 		log_error("a sandbox's row could not be deleted", "sandbox", s->id);
-	warden_link_call(&s->box->warden, WARDEN_DESTROY, s->id, NULL, destroyed, s);
+	s->row_gone = true;
+	end_if_dead(s);
 }
 
 void sandbox_destroy(struct sandbox *s, void (*done)(void *arg), void *arg)
@@ -616,6 +633,8 @@ void sandbox_destroy(struct sandbox *s, void (*done)(void *arg), void *arg)
 	execution_end_all(s, EXECUTION_CANCELLED);
 	init_link_close(s->link);
 	s->link = NULL;
+	/* Side by side; the disk goes only after both, so a crash in between loses no file. */
+	warden_link_call(&s->box->warden, WARDEN_KILL, s->id, NULL, kill_answered, s);
 	store_delete_sandbox(s->box->store, s->id, row_deleted, s);
 }
 

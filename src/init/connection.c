@@ -13,12 +13,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 #define SEND_TARGET (128u * 1024)
+#define PATIENCE_US 1000
 
 static struct source listener;
 static struct source front = {.fd = -1};
 static struct buf received;
 static struct buf sending;
+static int64_t flush_by_us; /* all of `sending` can wait until then; 0: it cannot */
 
 static void connection_drop(void)
 {
@@ -133,8 +137,18 @@ void connection_open(void)
 void connection_send(
 	enum frame_type type, uint64_t tag, uint64_t offset, const void *payload, size_t size)
 {
+	flush_by_us = 0;
 	if (front.fd >= 0)
 		frame_append(&sending, type, 0, tag, offset, payload, size);
+}
+
+void connection_send_later(
+	enum frame_type type, uint64_t tag, uint64_t offset, const void *payload, size_t size)
+{
+	bool alone = sending.len == 0;
+	connection_send(type, tag, offset, payload, size);
+	if (alone)
+		flush_by_us = clock_monotonic_us() + PATIENCE_US;
 }
 
 /* True while the socket takes more. */
@@ -150,18 +164,25 @@ static bool send_some(void)
 	return false;
 }
 
-void connection_flush(void)
+int64_t connection_flush(void)
 {
 	bool open = true;
+	size_t waiting = sending.len;
+	if (front.fd >= 0 && sending.len < SEND_TARGET)
+		process_collect(&sending, SEND_TARGET);
+	if (flush_by_us && sending.len == waiting && clock_monotonic_us() < flush_by_us)
+		return flush_by_us;
+	flush_by_us = 0;
 	while (front.fd >= 0 && open) {
-		if (sending.len < SEND_TARGET)
-			process_collect(&sending, SEND_TARGET);
 		if (sending.failed)
 			connection_drop();
 		if (front.fd < 0 || sending.len == 0)
 			break;
 		open = send_some();
+		if (front.fd >= 0 && sending.len < SEND_TARGET)
+			process_collect(&sending, SEND_TARGET);
 	}
 	if (front.fd >= 0)
 		loop_watch(&front, sending.len ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	return 0;
 }

@@ -108,7 +108,7 @@ int spawn_process(const struct start_request *request, struct spawn_result *ret)
 /* Make the next process's cgroup while nobody waits. */
 void spawn_prepare(void);
 void spawn_kill_cgroup(unsigned cgroup);
-/* Remove a process's cgroup, now or when its last process has gone. */
+/* Take a process's cgroup back, now or when its last process has gone. */
 void spawn_release_cgroup(unsigned cgroup);
 void spawn_retry_releases(void);
 
@@ -139,7 +139,13 @@ bool builtin_is_known(const char *name);
 /* ---- connection.c: the front ---- */
 
 void connection_open(void);
-/* Send what there is to send, as far as the socket takes it. */
-void connection_flush(void);
+/*
+ * Send what there is to send, as far as the socket takes it. What can wait a moment for company, does:
+ * then the answer is when it must go (monotonic µs), otherwise 0.
+ */
+int64_t connection_flush(void);
 void connection_send(
+	enum frame_type type, uint64_t tag, uint64_t offset, const void *payload, size_t size);
+/* For what needs no hurry: most commands have ended before anybody reads that they began. */
+void connection_send_later(
 	enum frame_type type, uint64_t tag, uint64_t offset, const void *payload, size_t size);

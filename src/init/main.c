@@ -71,8 +71,8 @@ int main(void)
 	for (;;) {
 		int64_t deadline = process_check_deadlines();
 		process_sweep();
-		connection_flush();
+		int64_t flush = connection_flush();
 		spawn_prepare();
-		loop_run_once(deadline);
+		loop_run_once(flush && (deadline == 0 || flush < deadline) ? flush : deadline);
 	}
 }

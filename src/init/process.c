@@ -354,7 +354,7 @@ void process_start(uint64_t tag, const struct start_request *request)
 		return;
 	}
 	struct frame_started started = {.pid = spawned.pid};
-	connection_send(FRAME_STARTED, tag, 0, &started, sizeof started);
+	connection_send_later(FRAME_STARTED, tag, 0, &started, sizeof started);
 }
 
 static void process_exited(struct process *p, int status, const struct rusage *usage)

@@ -48,9 +48,12 @@ struct child {
 
 /* ---- cgroups ---- */
 
+#define SPARES_MAX 8
+
 static unsigned cgroup_counter;
-static unsigned cgroup_spare; /* made, not used; 0: none */
-static unsigned lingering[INIT_MAX_PROCESSES];
+static unsigned spares[SPARES_MAX]; /* empty, to be used again: making one costs more than the exec's frames */
+static size_t spare_count;
+static unsigned lingering[INIT_MAX_PROCESSES]; /* not empty yet: something runs in the background */
 static size_t lingering_count;
 
 static void cgroup_name(unsigned number, const char *file, char out[64])
@@ -61,11 +64,11 @@ static void cgroup_name(unsigned number, const char *file, char out[64])
 void spawn_prepare(void)
 {
 	char name[64];
-	if (cgroup_spare)
+	if (spare_count > 0)
 		return;
 	cgroup_name(++cgroup_counter, "", name);
 	if (mkdirat(INIT_CGROUP_FD, name, 0755) == 0)
-		cgroup_spare = cgroup_counter;
+		spares[spare_count++] = cgroup_counter;
 }
 
 void spawn_kill_cgroup(unsigned cgroup)
@@ -75,16 +78,34 @@ void spawn_kill_cgroup(unsigned cgroup)
 	fd_write_file_at(INIT_CGROUP_FD, name, "1");
 }
 
-static bool remove_cgroup(unsigned cgroup)
+static bool is_populated(unsigned cgroup)
 {
 	char name[64];
+	autobuf text = {0};
+	cgroup_name(cgroup, "cgroup.events", name);
+	if (fd_read_file_at(INIT_CGROUP_FD, name, &text, 4096) < 0)
+		return true;
+	buf_append_char(&text, '\0');
+	return text.failed || !strstr(text.data, "populated 0");
+}
+
+/* False while something lives in it. */
+static bool retire_cgroup(unsigned cgroup)
+{
+	char name[64];
+	if (is_populated(cgroup))
+		return false;
+	if (spare_count < SPARES_MAX) {
+		spares[spare_count++] = cgroup;
+		return true;
+	}
 	cgroup_name(cgroup, "", name);
-	return unlinkat(INIT_CGROUP_FD, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+	return unlinkat(INIT_CGROUP_FD, name, AT_REMOVEDIR) == 0;
 }
 
 void spawn_release_cgroup(unsigned cgroup)
 {
-	if (!remove_cgroup(cgroup) && lingering_count < ARRAY_LEN(lingering))
+	if (!retire_cgroup(cgroup) && lingering_count < ARRAY_LEN(lingering))
 		lingering[lingering_count++] = cgroup;
 }
 
@@ -92,7 +113,7 @@ void spawn_retry_releases(void)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < lingering_count; i++)
-		if (!remove_cgroup(lingering[i]))
+		if (!retire_cgroup(lingering[i]))
 			lingering[kept++] = lingering[i];
 	lingering_count = kept;
 }
@@ -373,10 +394,9 @@ static int open_cgroup(unsigned *number)
 {
 	char name[64];
 	spawn_prepare();
-	if (!cgroup_spare)
+	if (spare_count == 0)
 		return -EAGAIN;
-	*number = cgroup_spare;
-	cgroup_spare = 0;
+	*number = spares[--spare_count];
 	cgroup_name(*number, "", name);
 	int fd = openat(INIT_CGROUP_FD, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;

@@ -24,6 +24,7 @@ static void op_hello(struct warden *w, const struct warden_request *q, struct wa
 static void op_boot(struct warden *w, const struct warden_request *q, struct warden_reply *a);
 static void op_limits(struct warden *w, const struct warden_request *q, struct warden_reply *a);
 static void op_usage(struct warden *w, const struct warden_request *q, struct warden_reply *a);
+static void op_kill(struct warden *w, const struct warden_request *q, struct warden_reply *a);
 static void op_destroy(struct warden *w, const struct warden_request *q, struct warden_reply *a);
 static void op_next(struct warden *w, const struct warden_request *q, struct warden_reply *a);
 
@@ -36,6 +37,7 @@ static const struct {
 	[WARDEN_BOOT] = {op_boot, true, true},
 	[WARDEN_LIMITS] = {op_limits, true, true},
 	[WARDEN_USAGE] = {op_usage, true, false},
+	[WARDEN_KILL] = {op_kill, true, false},
 	[WARDEN_DESTROY] = {op_destroy, true, false},
 	[WARDEN_NEXT] = {op_next, false, false},
 };
@@ -76,6 +78,12 @@ static void op_usage(struct warden *w, const struct warden_request *q, struct wa
 {
 	a->error = -cgroup_read_usage(w, q->id, &a->usage);
 	a->step = a->error ? WARDEN_STEP_CGROUP : WARDEN_STEP_NONE;
+}
+
+static void op_kill(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+{
+	a->error = -cgroup_kill(w, q->id);
+	a->step = a->error ? WARDEN_STEP_KILL : WARDEN_STEP_NONE;
 }
 
 static void op_destroy(struct warden *w, const struct warden_request *q, struct warden_reply *a)

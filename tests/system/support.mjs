@@ -10,17 +10,19 @@ export const LONG = process.env.BUNKER_LONG === '1';
 
 export const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
 
-/** No process of the server crashed or was caught by a sanitizer. */
-export function assertHealthyLog(server) {
-  const bad = /AddressSanitizer|LeakSanitizer|runtime error:|the front died|makes no sense|cannot move like this/;
+/** No process of the server crashed by itself or was caught by a sanitizer. */
+export function assertHealthyLog(server, { killed = false } = {}) {
+  const bad = killed
+    ? /AddressSanitizer|LeakSanitizer|runtime error:|makes no sense|cannot move like this/
+    : /AddressSanitizer|LeakSanitizer|runtime error:|makes no sense|cannot move like this|the front died/;
   const at = server.log.text.search(bad);
   assert.equal(at, -1, `the log tells of a fault:\n${server.log.text.slice(Math.max(0, at - 200), at + 4000)}`);
 }
 
-/** The end of a server that a test did not crash by itself. */
-export async function finish(server) {
+/** The end of a server; `killed`: the test itself killed its front. */
+export async function finish(server, options) {
   try {
-    assertHealthyLog(server);
+    assertHealthyLog(server, options);
   } finally {
     await server.destroy();
   }

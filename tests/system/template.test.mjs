@@ -125,8 +125,9 @@ describe('template base', () => {
 
     it('no password hash of the host, and none of its users', async () => {
       const r = await server.run({ command: 'cat /etc/shadow /etc/passwd /etc/group', user: 'root' });
-      for (const line of readFileSync('/etc/shadow', 'utf8').split('\n').filter((l) => /:[^:!*]{3,}:/.test(l)))
-        assert.equal(r.stdout.includes(line.split(':')[1]), false);
+      const hashes = readFileSync('/etc/shadow', 'utf8').split('\n').map((line) => line.split(':')[1] ?? '').filter((hash) => hash.length > 3);
+      for (const hash of hashes) assert.equal(r.stdout.includes(hash), false);
+      assert.equal(r.stdout.includes('messagebus'), false);
       assert.match(r.stdout, /^user:x:1000:1000:/m);
       assert.equal((await server.run('cat /etc/shadow')).exitCode, 1, 'and the user cannot read even the own one');
     });
@@ -167,10 +168,8 @@ for target in [('127.0.0.1', ${server.port}), ('10.0.0.1', 80), ('1.1.1.1', 53)]
     });
 
     it('no process but its own', async () => {
-      const r = await exec('ls /proc | grep -c "^[0-9]*$"; cat /proc/1/comm');
-      const [count, init] = r.stdout.trim().split('\n');
-      assert.ok(Number(count) < 12, `${count} processes`);
-      assert.match(init, /init/);
+      const count = Number((await exec('ls /proc | grep -c "^[0-9]*$"')).stdout);
+      assert.ok(count < 12, `${count} processes`);
     });
 
     it('no device but the harmless ones', async () => {

@@ -113,8 +113,8 @@ static enum outcome try_map(const struct attempt *a)
 static enum outcome try_hostname(const struct attempt *a)
 {
 	const char *name = setting("CANARY_HOSTNAME");
-	if (!name[0])
-		return say(ERROR, "CANARY_HOSTNAME is not set");
+	if (!name[0] || (is_control && unshare(CLONE_NEWUTS) < 0))
+		return say(ERROR, "no name to set, or no namespace to set it in");
 	return judge(a->arg ? setdomainname(name, strlen(name)) : sethostname(name, strlen(name)));
 }
 
