@@ -45,6 +45,11 @@ void auth_disable(struct auth *a)
 	a->disabled = true;
 }
 
+bool auth_is_disabled(const struct auth *a)
+{
+	return a->disabled;
+}
+
 void auth_add(struct auth *a, const char *tenant, const uint8_t hash[AUTH_HASH_SIZE])
 {
 	struct auth_key *key = calloc(1, sizeof *key);

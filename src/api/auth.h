@@ -19,6 +19,7 @@ struct auth *auth_new(void);
 void auth_free(struct auth *a);
 /* Nobody needs a key: everybody is the tenant `default`. */
 void auth_disable(struct auth *a);
+bool auth_is_disabled(const struct auth *a);
 void auth_add(struct auth *a, const char *tenant, const uint8_t hash[AUTH_HASH_SIZE]);
 
 /* A new random key, to be shown once. */

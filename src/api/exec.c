@@ -198,8 +198,9 @@ void handle_exec(struct http_request *req)
 	call->stream.base64 = call->options.base64;
 	http_on_abort(req, call_aborted, call);
 	if (call->options.file_count > 0)
-		files_write(s, call->options.spec.user, call->options.files,
-			call->options.file_count, files_written, call);
+		files_write(s,
+			&(struct files_owner){call->options.spec.user, call->options.spec.cwd},
+			call->options.files, call->options.file_count, files_written, call);
 	else
 		start(call);
 }

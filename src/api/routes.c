@@ -31,6 +31,17 @@ const struct http_route *api_route_at(size_t index)
 	return index < ARRAY_LEN(open_routes) ? &open_routes[index] : &end;
 }
 
+/* Without keys, what keeps web pages out is that they cannot be called by our name. */
+static bool is_loopback_host(const char *host)
+{
+	static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+	size_t len = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strlen(names[i]) == len && strncasecmp(names[i], host, len) == 0)
+			return true;
+	return strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == len;
+}
+
 static int admit(struct http_request *req, struct error *e)
 {
 	const struct api *api = http_ctx(req);
@@ -38,6 +49,10 @@ static int admit(struct http_request *req, struct error *e)
 	const char *authorization = http_header(req, "authorization");
 	if (authorization && strncasecmp(authorization, "Bearer ", 7) == 0)
 		key = authorization + 7;
+	const char *host = http_header(req, "host");
+	if (auth_is_disabled(api->auth) && host && !is_loopback_host(host))
+		return error_set(e, ERROR_UNAUTHORIZED,
+			"without keys, this server answers only to the name of the loopback interface");
 	const char *tenant = auth_find(api->auth, key);
 	if (!tenant)
 		return error_set(e, ERROR_UNAUTHORIZED,

@@ -226,6 +226,12 @@ void execution_load(
 
 /* ---- files ---- */
 
-/* Writes them one after the other; stops at the first that fails. The specs are copied. */
-void files_write(struct sandbox *s, const char *user, const struct file_spec *files, size_t count,
-	void (*done)(void *arg, const struct error *e), void *arg);
+/* Whose they are and where relative paths begin; NULL: as the sandbox has it. */
+struct files_owner {
+	const char *user;
+	const char *cwd;
+};
+
+/* Writes them one after the other; stops at the first that fails. Everything is copied. */
+void files_write(struct sandbox *s, const struct files_owner *owner, const struct file_spec *files,
+	size_t count, void (*done)(void *arg, const struct error *e), void *arg);

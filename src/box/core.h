@@ -94,6 +94,7 @@ struct execution {
 	int32_t pid;
 	struct frame_exit exit;
 	bool oom_killed;
+	bool own_cwd;  /* it asked for its working directory itself */
 	bool internal; /* file work of ours: not counted, not stored */
 	bool in_init;  /* init remembers it, and must be told to forget */
 	bool committed;
@@ -133,7 +134,7 @@ struct sandbox {
 	int64_t created_ms, last_active_ms, startup_us;
 	uint64_t executions;
 	bool ephemeral;
-	bool listed; /* in the box's table */
+	bool listed;                /* in the box's table */
 	bool being_created, doomed; /* a delete waits for the creation to end */
 	bool row_gone, killed;      /* of a delete, what is done */
 	int64_t oom_seen;

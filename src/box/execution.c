@@ -234,6 +234,7 @@ int execution_start_internal(struct sandbox *s, const struct execution_spec *spe
 		return -1;
 	}
 	remember_command(x, spec->argv);
+	x->own_cwd = spec->cwd != NULL;
 	x->input_start = UINT64_MAX;
 	if (spec->input) {
 		x->input_start = 0;
@@ -527,17 +528,16 @@ void execution_cancel(struct execution *x)
 /* It never ran: a user, directory or resource that is missing is the caller's error ... */
 static void refuse(struct execution *x, int stage, int error)
 {
-	static const struct {
-		const char *field, *message;
-	} reasons[] = {
-		[FRAME_STAGE_RESOURCES] = {"", "the sandbox has no room for another process"},
-		[FRAME_STAGE_USER] = {"user", "there is no such user in the sandbox"},
-		[FRAME_STAGE_CWD] = {"cwd", "the working directory cannot be entered"},
-	};
-	enum error_code code =
-		stage == FRAME_STAGE_RESOURCES ? ERROR_RESOURCE_EXHAUSTED : ERROR_INVALID_FIELD;
-	error_set_field(&x->refusal, code, reasons[stage].field, "%s: %s", reasons[stage].message,
-		strerror(error));
+	struct error *e = &x->refusal;
+	if (stage == FRAME_STAGE_USER)
+		error_set_field(
+			e, ERROR_INVALID_FIELD, "user", "there is no such user in the sandbox");
+	else if (stage == FRAME_STAGE_CWD)
+		error_set_field(e, ERROR_INVALID_FIELD, x->own_cwd ? "cwd" : "workdir",
+			"the working directory cannot be entered: %s", strerror(error));
+	else
+		error_set(e, ERROR_RESOURCE_EXHAUSTED,
+			"the sandbox has no room for another process: %s", strerror(error));
 	x->exit.code = 126;
 	execution_end(x, EXECUTION_FAILED);
 }
@@ -661,8 +661,10 @@ void execution_adopt(struct sandbox *s, uint64_t tag, const struct frame_record 
 	}
 	/* The rest of its stdin, and the file we were writing, went with the request. */
 	send_frame(x, internal ? FRAME_KILL : FRAME_STDIN_END, 0, 0, NULL, 0);
-	if (!internal)
-		execution_index(x);
+	if (internal)
+		return;
+	execution_index(x);
+	s->executions++; /* the store counts it when it ends */
 }
 
 /* ---- from the store ---- */

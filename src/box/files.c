@@ -1,6 +1,7 @@
 /* Files written into a sandbox: one of init's builtins per file, the content as its stdin. */
 #include "box/core.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@ struct writing {
 	struct sandbox *sandbox;
 	struct execution *execution;
 	struct execution_watcher watcher;
-	char *user;
+	char *user, *cwd;
 	struct {
 		char *path, *content;
 		size_t len;
@@ -34,6 +35,7 @@ static void writing_free(uv_handle_t *handle)
 	}
 	free(w->files);
 	free(w->user);
+	free(w->cwd);
 	free(w);
 }
 
@@ -57,8 +59,13 @@ static void file_changed(void *arg)
 		e = *refusal;
 	} else if (x->status != EXECUTION_COMPLETED) {
 		error_set(&e, ERROR_INTERNAL, "writing %s was interrupted", path);
+	} else if (x->exit.code == ENXIO) {
+		error_set(&e, ERROR_NOT_A_REGULAR_FILE, "cannot write %s: it is not a regular file",
+			path);
 	} else if (x->exit.code != 0) {
 		error_set_errno(&e, x->exit.code, "cannot write %s", path);
+	}
+	if (e.code != ERROR_NONE && !refusal) {
 		snprintf(e.field, sizeof e.field, "files[%zu]", w->current);
 	}
 	execution_unwatch(x, &w->watcher);
@@ -83,6 +90,7 @@ static void write_next(struct writing *w)
 	struct execution_spec spec = {
 		.argv = argv,
 		.user = w->user,
+		.cwd = w->cwd,
 		.input = w->files[w->current].content,
 		.input_len = w->files[w->current].len,
 	};
@@ -98,14 +106,15 @@ static void start_writing(uv_async_t *async)
 	write_next(async->data);
 }
 
-void files_write(struct sandbox *s, const char *user, const struct file_spec *files, size_t count,
-	void (*done)(void *arg, const struct error *e), void *arg)
+void files_write(struct sandbox *s, const struct files_owner *owner, const struct file_spec *files,
+	size_t count, void (*done)(void *arg, const struct error *e), void *arg)
 {
 	struct writing *w = calloc(1, sizeof *w);
 	if (!w || !(w->files = calloc(count + 1, sizeof *w->files)))
 		abort();
 	w->sandbox = s;
-	w->user = user ? strdup(user) : NULL;
+	w->user = owner->user ? strdup(owner->user) : NULL;
+	w->cwd = owner->cwd ? strdup(owner->cwd) : NULL;
 	w->count = count;
 	for (size_t i = 0; i < count; i++) {
 		w->files[i].path = strdup(files[i].path);

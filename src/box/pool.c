@@ -11,7 +11,8 @@
 
 #include "base/log.h"
 
-/* Booting takes a processor for milliseconds: it waits until nobody has come or gone for this long. */
+/* Booting takes a processor for milliseconds: it waits until nobody has come or gone for this long.
+ */
 #define REFILL_QUIET_MS 5
 
 static void refill_timer_fired(uv_timer_t *timer);

@@ -2,7 +2,7 @@
  * Sandboxes: their creation, their place in the tables, their idle clock, their end.
  *
  * A sandbox is booted first and written to the store before its creation is acknowledged; its row
- * is deleted first and its processes after. So whatever is in the kernel but not in the store was
+ * is deleted before its disk. So whatever is in the kernel or on disk but not in the store was
  * never acknowledged, or is being deleted: the next start may destroy it.
  */
 #include "box/core.h"
@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/units.h"
 
 /* ---- status ---- */
 
@@ -349,7 +350,8 @@ static void creation_stored(void *arg, int error)
 		return;
 	}
 	s->being_created = false;
-	s->startup_us = clock_monotonic_us() - c->began_us; /* with the commit, as the client waits */
+	s->startup_us =
+		clock_monotonic_us() - c->began_us; /* with the commit, as the client waits */
 	sandbox_set_status(s, SANDBOX_IDLE);
 	s->last_active_ms = clock_wall_ms();
 	s->box->counters.created_total++;
@@ -378,7 +380,8 @@ static void creation_write_files(struct creation *c)
 	if (c->file_count == 0)
 		creation_store(c);
 	else
-		files_write(c->sandbox, NULL, c->files, c->file_count, creation_files_written, c);
+		files_write(c->sandbox, &(struct files_owner){0}, c->files, c->file_count,
+			creation_files_written, c);
 }
 
 static void creation_limited(void *arg, const struct warden_reply *reply)
@@ -435,24 +438,39 @@ static struct sandbox *named(struct box *b, const char *tenant, const char *name
 	return NULL;
 }
 
+/* The sandbox of a run that has been answered is only waiting for its end. */
+static bool is_ending(const struct sandbox *s)
+{
+	return s->status == SANDBOX_STOPPING ||
+	       (s->ephemeral && s->executions > 0 && s->running == 0);
+}
+
 static int check_quota(struct box *b, const char *tenant, struct error *e)
 {
 	unsigned count = 0;
 	struct sandbox *s;
 	DL_FOREACH (b->order, s)
-		count += strcmp(s->tenant, tenant) == 0;
+		count += strcmp(s->tenant, tenant) == 0 && !is_ending(s);
 	if (count >= b->config.sandboxes_per_tenant)
 		return error_set(e, ERROR_QUOTA_EXCEEDED, "the limit of %u sandboxes is reached",
 			b->config.sandboxes_per_tenant);
 	return 0;
 }
 
-static int check_resource(const char *field, int64_t value, int64_t max, struct error *e)
+static void format_count(int64_t count, char out[UNITS_TEXT_SIZE])
 {
+	snprintf(out, UNITS_TEXT_SIZE, "%lld", (long long)count);
+}
+
+static int check_resource(const char *field, int64_t value, int64_t max,
+	void (*format)(int64_t amount, char out[UNITS_TEXT_SIZE]), struct error *e)
+{
+	char text[UNITS_TEXT_SIZE];
 	if (value <= max)
 		return 0;
+	format(max, text);
 	return error_set_field(e, ERROR_INVALID_FIELD, field,
-		"\"%s\" is above this server's maximum of %lld", field, (long long)max);
+		"\"%s\" is above this server's maximum of %s", field, text);
 }
 
 /* Zero stands for the default; above the maximum is an error, not a silent cut. */
@@ -463,10 +481,11 @@ static int settle_resources(struct box *b, struct resources *r, struct error *e)
 	r->cpu = r->cpu ? r->cpu : d->cpu;
 	r->pids = r->pids ? r->pids : d->pids;
 	r->open_files = r->open_files ? r->open_files : d->open_files;
-	if (check_resource("resources.memory", r->memory, m->memory, e) < 0 ||
-		check_resource("resources.cpu", r->cpu, m->cpu, e) < 0 ||
-		check_resource("resources.pids", r->pids, m->pids, e) < 0 ||
-		check_resource("resources.openFiles", r->open_files, m->open_files, e) < 0)
+	if (check_resource("resources.memory", r->memory, m->memory, units_format_size, e) < 0 ||
+		check_resource("resources.cpu", r->cpu, m->cpu, units_format_millicores, e) < 0 ||
+		check_resource("resources.pids", r->pids, m->pids, format_count, e) < 0 ||
+		check_resource(
+			"resources.openFiles", r->open_files, m->open_files, format_count, e) < 0)
 		return -1;
 	return 0;
 }

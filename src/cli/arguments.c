@@ -10,7 +10,8 @@
 #include "base/fd.h"
 #include "cli/report.h"
 
-#define FILE_MAX ((size_t)64 << 20)
+/* In base64 it must fit into a request. */
+#define FILE_MAX ((size_t)20 << 20)
 
 #define AT(member) offsetof(struct arguments, member)
 

@@ -67,9 +67,10 @@ static int open_log(struct starting *s)
 /* In the child. Only what is safe between fork and exec. */
 static _Noreturn void become_server(const char *log_path)
 {
-	static char name[] = "bunker", command[] = "serve";
-	char *const argv[] = {name, command, NULL};
+	static char name[] = "bunker", command[] = "serve", listen[] = "--listen=127.0.0.1:2468";
+	char *const argv[] = {name, command, listen, NULL};
 	setsid();
+	unsetenv("BUNKER_API_KEY"); /* of a client, not of this server */
 	int null = open("/dev/null", O_RDONLY);
 	int log = open(log_path, O_WRONLY | O_APPEND);
 	if (null < 0 || log < 0 || dup2(null, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0 ||

@@ -83,8 +83,6 @@ static void explain(const struct bunker_result *result)
 		cli_report("the command was killed: it ran into its time limit (see --timeout)");
 	else if (result->oom_killed)
 		cli_report("the command was killed: out of memory (see --memory)");
-	if (result->output_truncated)
-		cli_report("some of the output is missing: there was more than the server keeps");
 }
 
 static int exit_status(const struct bunker_result *result)

@@ -140,8 +140,8 @@ bool builtin_is_known(const char *name);
 
 void connection_open(void);
 /*
- * Send what there is to send, as far as the socket takes it. What can wait a moment for company, does:
- * then the answer is when it must go (monotonic µs), otherwise 0.
+ * Send what there is to send, as far as the socket takes it. What can wait a moment for company,
+ * does: then the answer is when it must go (monotonic µs), otherwise 0.
  */
 int64_t connection_flush(void);
 void connection_send(

@@ -12,8 +12,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <limits.h>
@@ -26,6 +27,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -51,7 +53,8 @@ struct child {
 #define SPARES_MAX 8
 
 static unsigned cgroup_counter;
-static unsigned spares[SPARES_MAX]; /* empty, to be used again: making one costs more than the exec's frames */
+static unsigned spares[SPARES_MAX]; /* empty, to be used again: making one costs more than the
+				       exec's frames */
 static size_t spare_count;
 static unsigned lingering[INIT_MAX_PROCESSES]; /* not empty yet: something runs in the background */
 static size_t lingering_count;
@@ -120,28 +123,41 @@ void spawn_retry_releases(void)
 
 /* ---- in the child ---- */
 
-/* The sandbox's second filter: what needs a look at arguments that libseccomp cannot take. */
+#define LOAD(what)              BPF_STMT(BPF_LD | BPF_W | BPF_ABS, what)
+#define IF_EQUAL(value, yes)    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, yes, 0)
+#define UNLESS_EQUAL(value, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, no)
+#define ANSWER(action)          BPF_STMT(BPF_RET | BPF_K, action)
+#define NUMBER                  offsetof(struct seccomp_data, nr)
+/* The low half: all that the kernel looks at in an int. */
+#define ARGUMENT(n) (offsetof(struct seccomp_data, args) + (n) * sizeof(uint64_t))
+
+/*
+ * The sandbox's second filter: what needs a look at arguments that libseccomp cannot take. Refused
+ * families of sockets answer as a kernel without them would, because libraries ask and go on.
+ */
 static int load_second_filter(void)
 {
-	enum {
-		ALLOW = 6,
-		REFUSE,
-		UNKNOWN
-	};
-#define OFFSET_OF_COMMAND          (offsetof(struct seccomp_data, args) + sizeof(uint64_t))
-#define JUMP_IF(value, target, at) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, (target) - (at)-1, 0)
 	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		JUMP_IF(SYS_clone3, UNKNOWN, 1),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, ALLOW - 2 - 1),
-		/* The kernel looks at the low half only. Keys typed into a terminal by a program.
-		 */
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, OFFSET_OF_COMMAND),
-		JUMP_IF(TIOCSTI, REFUSE, 4),
-		JUMP_IF(TIOCLINUX, REFUSE, 5),
-		[ALLOW] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		[REFUSE] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		[UNKNOWN] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		LOAD(NUMBER),
+		UNLESS_EQUAL(SYS_clone3, 1),
+		ANSWER(SECCOMP_RET_ERRNO | ENOSYS),
+		UNLESS_EQUAL(SYS_ioctl, 4),
+		LOAD(ARGUMENT(1)),
+		IF_EQUAL(TIOCSTI, 1), /* keys that nobody pressed */
+		UNLESS_EQUAL(TIOCLINUX, 8),
+		ANSWER(SECCOMP_RET_ERRNO | EPERM),
+		UNLESS_EQUAL(SYS_socket, 6),
+		LOAD(ARGUMENT(0)),
+		IF_EQUAL(AF_UNIX, 4),
+		IF_EQUAL(AF_INET, 3),
+		IF_EQUAL(AF_INET6, 2),
+		IF_EQUAL(AF_NETLINK, 2),
+		ANSWER(SECCOMP_RET_ERRNO | EAFNOSUPPORT),
+		ANSWER(SECCOMP_RET_ALLOW),
+		LOAD(ARGUMENT(2)),
+		IF_EQUAL(NETLINK_ROUTE, 1),
+		ANSWER(SECCOMP_RET_ERRNO | EPROTONOSUPPORT),
+		ANSWER(SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = {.len = ARRAY_LEN(code), .filter = code};
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
@@ -162,6 +178,36 @@ static int child_identity(const struct user *u)
 		syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0)
 		return -1;
 	return (int)syscall(SYS_setresuid, u->uid, u->uid, u->uid);
+}
+
+/*
+ * The sandbox's root has no more than its bounding set, from here on and not only after the exec:
+ * the directory, the program and a builtin's paths are the caller's, and with init's capabilities
+ * /proc/1 would be open to them.
+ */
+static int child_capabilities(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2];
+	if (syscall(SYS_capget, &header, data) < 0)
+		return -1;
+	for (int i = 0; i < 2; i++) {
+		uint32_t bounding = 0;
+		for (int bit = 0; bit < 32; bit++)
+			if (prctl(PR_CAPBSET_READ, i * 32 + bit, 0, 0, 0) == 1)
+				bounding |= 1u << bit;
+		data[i].permitted &= bounding;
+		data[i].effective &= bounding;
+		data[i].inheritable = 0;
+	}
+	return (int)syscall(SYS_capset, &header, data);
+}
+
+/* What /proc/self/cwd leads to must be below our root, whatever links led there. */
+static bool cwd_is_inside(void)
+{
+	char path[PATH_MAX];
+	return syscall(SYS_getcwd, path, sizeof path) > 0 && path[0] == '/';
 }
 
 static int child_descriptors(const struct child *c)
@@ -188,7 +234,7 @@ static void child_become(struct child *c)
 	setsid();
 	if (child_descriptors(c) < 0 || child_limits(c->request) < 0 || load_second_filter() < 0)
 		child_fail(c, FRAME_STAGE_RESOURCES);
-	if (child_identity(&c->user) < 0)
+	if (child_identity(&c->user) < 0 || child_capabilities() < 0)
 		child_fail(c, FRAME_STAGE_USER);
 	const char *cwd = c->request->cwd;
 	if (chdir(cwd[0] ? cwd : c->user.home) < 0) {
@@ -196,6 +242,10 @@ static void child_become(struct child *c)
 		 * is. */
 		if (cwd[0] || chdir("/") < 0)
 			child_fail(c, FRAME_STAGE_CWD);
+	}
+	if (!cwd_is_inside()) {
+		errno = EACCES;
+		child_fail(c, FRAME_STAGE_CWD);
 	}
 }
 

@@ -242,7 +242,8 @@ static int load_arguments(struct config *c, int argc, char **argv, struct error 
 			continue;
 		}
 		if (strncmp(argv[i], "--", 2) != 0)
-			return error_set(e, ERROR_INVALID_REQUEST, "what is '%s'?", argv[i]);
+			return error_set(e, ERROR_INVALID_REQUEST,
+				"there is no argument '%s'; see bunker serve --help", argv[i]);
 		size_t len = strcspn(argv[i] + 2, "=");
 		const struct config_option *o = find_option(argv[i] + 2, len);
 		const char *value = argv[i][2 + len] ? argv[i] + 3 + len : NULL;
@@ -259,6 +260,18 @@ static int load_arguments(struct config *c, int argc, char **argv, struct error 
 	return 0;
 }
 
+/* Otherwise every sandbox that asks for nothing would be refused. */
+static int check_defaults(const struct config *c, struct error *e)
+{
+	const struct resources *d = &c->defaults, *m = &c->maxima;
+	if (d->memory <= m->memory && d->cpu <= m->cpu && d->pids <= m->pids &&
+		d->open_files <= m->open_files)
+		return 0;
+	return error_set(e, ERROR_INVALID_REQUEST,
+		"a default is above its maximum: compare --memory, --cpu, --pids and --open-files with "
+		"--max-memory, --max-cpu, --max-pids and --max-open-files");
+}
+
 int config_load(struct config *c, int argc, char **argv, struct error *e)
 {
 	*c = (struct config){0};
@@ -270,5 +283,7 @@ int config_load(struct config *c, int argc, char **argv, struct error *e)
 		load_file(c, early.file ? early.file : CONFIG_FILE, early.file != NULL, e) < 0 ||
 		load_environment(c, e) < 0)
 		return -1;
-	return load_arguments(c, argc, argv, e);
+	if (load_arguments(c, argc, argv, e) < 0)
+		return -1;
+	return check_defaults(c, e);
 }

@@ -194,9 +194,16 @@ int doctor_main(int argc, char **argv)
 			json = true;
 		} else if (strcmp(argv[i], "--data") == 0 && argv[i + 1]) {
 			data = argv[++i];
-		} else {
+		} else if (strncmp(argv[i], "--data=", 7) == 0) {
+			data = argv[i] + 7;
+		} else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
 			print_help();
-			return strcmp(argv[i], "--help") == 0 ? 0 : 2;
+			return 0;
+		} else {
+			fprintf(stderr,
+				"bunker: there is no option '%s'; see bunker doctor --help\n",
+				argv[i]);
+			return 2;
 		}
 	}
 	log_set_level(LOG_ERROR);

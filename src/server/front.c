@@ -19,6 +19,7 @@
 #include "store/store.h"
 
 #define CLOSE_GRACE_MS 2000
+#define TENANT_MAX     63
 
 struct front {
 	const struct front_config *f;
@@ -46,8 +47,12 @@ static void add_stored_key(void *arg, const char *tenant, const uint8_t hash[STO
 static int add_configured_key(struct front *fr, const char *text, struct error *e)
 {
 	uint8_t hash[AUTH_HASH_SIZE];
-	char tenant[64] = "default";
+	char tenant[TENANT_MAX + 1] = "default";
 	const char *equals = strchr(text, '=');
+	if (equals && (equals == text || equals - text > TENANT_MAX))
+		return error_set(e, ERROR_INVALID_REQUEST,
+			"the name of a tenant, before the '=' of an API key, must have 1 to %d bytes",
+			TENANT_MAX);
 	if (equals)
 		snprintf(tenant, sizeof tenant, "%.*s", (int)(equals - text), text);
 	if (!auth_hash_key(equals ? equals + 1 : text, hash))

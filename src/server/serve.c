@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -82,25 +83,24 @@ static int write_local_key(const struct warden *w, const char *key, struct error
 	return 0;
 }
 
-/* The file is for the CLI on this machine; the server itself keeps only a hash. */
+/*
+ * The file is for the CLI on this machine; the server itself keeps only a hash. It is made on the
+ * first start, and again when somebody has removed it.
+ */
 static int prepare_key(const struct warden *w, const struct config *c, char new_key[AUTH_KEY_SIZE],
 	struct error *e)
 {
 	new_key[0] = '\0';
-	if (faccessat(w->data_fd, "front/bunker.db", F_OK, 0) < 0) {
-		auth_generate_key(new_key);
-		if (write_local_key(w, new_key, e) < 0)
-			return -1;
-		if (!c->no_auth && c->key_count == 0)
-			fprintf(stderr,
-				"bunker: made the first API key; it is shown this once:\n\n    %s\n\n"
-				"bunker: the CLI on this machine finds it in %s/api-key\n",
-				new_key, w->data);
-	}
-	if (c->key_count > 0) {
-		const char *equals = strchr(c->keys[0], '=');
-		return write_local_key(w, equals ? equals + 1 : c->keys[0], e);
-	}
+	if (faccessat(w->data_fd, "api-key", F_OK, 0) == 0)
+		return 0;
+	auth_generate_key(new_key);
+	if (write_local_key(w, new_key, e) < 0)
+		return -1;
+	if (!c->no_auth && c->key_count == 0)
+		fprintf(stderr,
+			"bunker: made the first API key; it is shown this once:\n\n    %s\n\n"
+			"bunker: the CLI on this machine finds it in %s/api-key\n",
+			new_key, w->data);
 	return 0;
 }
 
@@ -185,6 +185,28 @@ static int set_log_level(const char *name, struct error *e)
 	return error_set(e, ERROR_INVALID_REQUEST, "there is no log level '%s'", name);
 }
 
+/* A process may get as many descriptors as we may have; raising that takes CAP_SYS_RESOURCE. */
+static int settle_open_files(struct config *c, struct error *e)
+{
+	struct rlimit limit;
+	rlim_t wanted = (rlim_t)c->maxima.open_files;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return error_set_errno(e, errno, "cannot read the limit of open files");
+	if (limit.rlim_max >= wanted)
+		return 0;
+	struct rlimit raised = {limit.rlim_cur, wanted};
+	if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
+		return 0;
+	if (c->defaults.open_files > (int64_t)limit.rlim_max)
+		return error_set(e, ERROR_INVALID_REQUEST,
+			"--open-files is %lld, but this host allows a process %llu (ulimit -Hn)",
+			(long long)c->defaults.open_files, (unsigned long long)limit.rlim_max);
+	log_warn("a sandbox may ask for no more open files than this host allows", "max-open-files",
+		log_num(limit.rlim_max));
+	c->maxima.open_files = (int64_t)limit.rlim_max;
+	return 0;
+}
+
 static int check(const struct config *c, bool is_loopback, struct error *e)
 {
 	if (c->no_auth && !is_loopback)
@@ -245,6 +267,9 @@ int serve_main(int argc, char **argv)
 	if (server_check_root(&e) < 0)
 		return say(&e);
 	log_set_process("warden");
+	prctl(PR_SET_NAME, "bunker-warden", 0, 0, 0);
+	if (settle_open_files(&c, &e) < 0)
+		return say(&e);
 	catch_signals();
 	return serve(&c, &e);
 }

@@ -103,7 +103,7 @@ static int boot_prepare(struct warden *w, struct boot *b)
 	r = cgroup_create(w, b->id, b->uid_base, &b->limits);
 	if (r < 0)
 		return boot_fail(b, WARDEN_STEP_CGROUP, r);
-	b->cgroup_fd = cgroup_dir(w, b->id);
+	b->cgroup_fd = cgroup_detached_dir(w, b->id);
 	if (b->cgroup_fd < 0)
 		return boot_fail(b, WARDEN_STEP_CGROUP, b->cgroup_fd);
 	b->userns_fd = userns_create(b->uid_base);

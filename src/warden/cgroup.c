@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <linux/magic.h>
+#include <linux/mount.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -218,6 +219,18 @@ int cgroup_set_limits(struct warden *w, const char *id, const struct warden_limi
 }
 
 /* ---- life ---- */
+
+int cgroup_detached_dir(struct warden *w, const char *id)
+{
+	int fd = (int)syscall(
+		SYS_open_tree, w->cgroup_v2_fd, id, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int readable = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = readable < 0 ? -errno : readable;
+	close(fd);
+	return r;
+}
 
 int cgroup_dir(struct warden *w, const char *id)
 {

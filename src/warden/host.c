@@ -27,7 +27,8 @@ static bool is_at_or_above(const char *mount_point, const char *path)
 static bool is_needed(const char *mount_point, const char *data)
 {
 	return is_at_or_above(mount_point, data) || is_at_or_above(mount_point, "/usr") ||
-	       is_at_or_above(mount_point, "/proc") || strcmp(mount_point, "/sys") == 0 ||
+	       is_at_or_above(mount_point, "/proc") || is_at_or_above(mount_point, "/run") ||
+	       strcmp(mount_point, "/sys") == 0 ||
 	       strncmp(mount_point, "/sys/fs/cgroup", strlen("/sys/fs/cgroup")) == 0;
 }
 

@@ -19,6 +19,8 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 
+#define LOCK_DIR "/run/bunker"
+
 /* ---- which uids are ours ---- */
 
 /* The file data/instance holds "RANGE NAME" for as long as the data lives. */
@@ -46,8 +48,8 @@ static int write_instance(struct warden *w)
 static int lock_range(unsigned range)
 {
 	char path[64];
-	mkdir("/run/bunker", 0755);
-	snprintf(path, sizeof path, "/run/bunker/range-%u.lock", range);
+	mkdir(LOCK_DIR, 0755);
+	snprintf(path, sizeof path, LOCK_DIR "/range-%u.lock", range);
 	autoclose int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
@@ -85,6 +87,9 @@ static int take_new_range(struct warden *w, struct error *e)
 		w->lock_fd = lock_range(w->uid_range);
 		if (w->lock_fd >= 0)
 			break;
+		if (w->lock_fd != -EWOULDBLOCK)
+			return error_set_errno(
+				e, w->lock_fd, "cannot lock a range of uids in " LOCK_DIR);
 	}
 	if (w->uid_range == UID_RANGES)
 		return error_set(e, ERROR_UNAVAILABLE,
@@ -99,6 +104,8 @@ static int take_range(struct warden *w, struct error *e)
 	if (!read_instance(w))
 		return take_new_range(w, e);
 	w->lock_fd = lock_range(w->uid_range);
+	if (w->lock_fd < 0 && w->lock_fd != -EWOULDBLOCK)
+		return error_set_errno(e, w->lock_fd, "cannot lock the range of uids in " LOCK_DIR);
 	if (w->lock_fd < 0)
 		return error_set(e, ERROR_UNAVAILABLE,
 			"another bunker server is running with the data directory %s (or with its uids)",
@@ -135,6 +142,7 @@ static int seal_init(struct warden *w, const struct warden_config *config, struc
 int warden_open(struct warden *w, const struct warden_config *config, struct error *e)
 {
 	*w = (struct warden){.lock_fd = -1};
+	umask(022); /* what we make for the sandboxes must not depend on who started us */
 	if (open_data(w, config->data, e) < 0 || host_enter_private_mounts(w->data, e) < 0 ||
 		disk_open(w, e) < 0 || take_range(w, e) < 0 || cgroup_open(w, e) < 0 ||
 		seal_init(w, config, e) < 0 || seccomp_build(w, e) < 0 || skeleton_open(w, e) < 0 ||

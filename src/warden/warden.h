@@ -105,8 +105,10 @@ int cgroup_create(
 	struct warden *w, const char *id, uid_t owner, const struct warden_limits *limits);
 int cgroup_set_limits(struct warden *w, const char *id, const struct warden_limits *limits);
 int cgroup_read_usage(struct warden *w, const char *id, struct warden_usage *usage);
-/* The v2 directory of one sandbox, for clone3 and for init. */
+/* The v2 directory of one sandbox. */
 int cgroup_dir(struct warden *w, const char *id);
+/* The same for init: the root of a mount of its own, from which no `..` leads anywhere. */
+int cgroup_detached_dir(struct warden *w, const char *id);
 /* Called in the new process: join the v1 controllers. */
 int cgroup_join_v1(struct warden *w, const char *id);
 /* Kill everything and wait for it; 0 also when there is nothing. */

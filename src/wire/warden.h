@@ -17,8 +17,8 @@ enum warden_op {
 	WARDEN_BOOT,      /* id, limits → pid; the sandbox's init listens on its socket */
 	WARDEN_LIMITS,    /* id, limits */
 	WARDEN_USAGE,     /* id → usage */
-	WARDEN_KILL,    /* id: kill every process, and wait for their end */
-	WARDEN_DESTROY, /* the same, then remove every trace; fine if there is none */
+	WARDEN_KILL,      /* id: kill every process, and wait for their end */
+	WARDEN_DESTROY,   /* the same, then remove every trace; fine if there is none */
 	WARDEN_NEXT, /* id → the next id, in no particular order, of which anything exists; "" ends
 		      */
 	WARDEN_OP_END

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, afterEach, before, describe, it } from 'node:test';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { Server, safeReaddir, sleep, until } from '../lib/server.mjs';
 import {
-  LONG, assertRefused, clear, execution, exists, finish, hostPids, initPid, isAlive, list, metric, remove, sandboxesInKernel,
+  LONG, assertRefused, clear, execution, exists, finish, hostPids, initPid, isAlive, killServer, list, metric, remove, sandboxesInKernel,
   startBeside, startCommand, startTime,
 } from './support.mjs';
 
@@ -37,7 +37,10 @@ describe('restart', () => {
     server = await Server.start();
   });
   after(() => finish(server, { killed: true }));
-  afterEach(() => clear(server));
+  afterEach(async () => {
+    if (server.child.exitCode !== null || server.child.signalCode !== null) await restart();
+    await clear(server);
+  });
 
   const restart = async (args = []) => {
     server.args = args;
@@ -50,22 +53,17 @@ describe('restart', () => {
     await until('the warden has started a new front', () => server.frontPid && server.frontPid !== old);
     await until('it answers', () => server.request('GET', '/health').then((a) => a.status === 200, () => false));
   };
-  const killWarden = async () => {
-    const front = server.frontPid;
-    process.kill(server.wardenPid, 'SIGKILL');
-    await server.ended;
-    await until('the front ends, too', () => !isAlive(front), 5000);
-    server.agent.destroy();
-    await restart();
-  };
   const deaths = {
     'kill -9 of both': async () => {
-      await server.crash();
+      await killServer(server);
       await restart();
     },
     'kill -9 of the front': killFront,
-    'kill -9 of the warden': killWarden,
-    'SIGTERM': async () => {
+    'kill -9 of the warden': async () => {
+      await killServer(server, { both: false });
+      await restart();
+    },
+    SIGTERM: async () => {
       await server.stop();
       await restart();
     },
@@ -73,6 +71,9 @@ describe('restart', () => {
 
   for (const [name, die] of Object.entries(deaths))
     describe(`after ${name}`, () => {
+      /* A warden gives up when its front dies again and again; each test here is a new start for it. */
+      if (die === killFront) beforeEach(deaths.SIGTERM);
+
       it('sandboxes are the same: ids, options, processes and files', async () => {
         const made = await server.create({
           name: 'survivor', description: 'd', project: 'p', metadata: { deep: { er: [1] } }, env: { KEPT: 'yes' }, workdir: '/var/tmp', user: 'root',
@@ -162,6 +163,18 @@ describe('restart', () => {
       });
     });
 
+  it('leaves no process that holds the port or the data, whatever the moment of a kill -9', async () => {
+    const strays = [];
+    for (let i = 0; i < 25; i++) {
+      const creating = Array.from({ length: 3 }, () => server.request('POST', '/v1/sandboxes', {}).catch(() => {}));
+      await sleep(Math.random() * 25);
+      strays.push(...(await killServer(server)));
+      await Promise.all(creating);
+      await restart();
+    }
+    assert.deepEqual(strays, []);
+  });
+
   it('many deaths in a row during one command lose nothing', async () => {
     const { id: box } = await server.create({ resources: { cpu: 2 } });
     const lines = 100000;
@@ -181,7 +194,7 @@ describe('restart', () => {
     const { id, stream } = await startCommand(server, box, { command: 'printf abc; sleep 1; printf def; sleep 0.5; printf ghi' });
     stream.close();
     await sleep(200);
-    await server.crash();
+    await killServer(server);
     await sleep(1600);
     await restart();
     const r = await execution(server, id, '?wait=10s');
@@ -192,7 +205,7 @@ describe('restart', () => {
     const { id: box } = await server.create();
     const { id, stream } = await startCommand(server, box, { command: 'sleep 0.6; seq 1 3000; kill -USR1 $$' });
     stream.response.on('error', () => {});
-    await server.crash();
+    await killServer(server);
     await sleep(1200);
     await restart();
     const r = await execution(server, id, '?wait=10s');
@@ -204,7 +217,7 @@ describe('restart', () => {
     const { id: box } = await server.create();
     const { id, stream } = await startCommand(server, box, { command: 'echo x; sleep 30', timeout: '800ms' });
     stream.response.on('error', () => {});
-    await server.crash();
+    await killServer(server);
     await sleep(1200);
     await restart();
     const r = await execution(server, id, '?wait=10s');
@@ -216,7 +229,7 @@ describe('restart', () => {
     const { id: box } = await server.create();
     const { id, stream } = await startCommand(server, box, { command: counter(60000, 10000, 0.2) });
     stream.response.on('error', () => {});
-    await server.crash();
+    await killServer(server);
     await sleep(1500);
     await restart();
     sameText((await execution(server, id, '?wait=30s')).stdout, counted(60000));
@@ -271,7 +284,7 @@ describe('restart', () => {
       stream.response.on('error', () => {});
       stream.response.resume();
       await sleep(100);
-      await server.crash();
+      await killServer(server);
       await restart();
       assert.equal(await exists(server, value.sandboxId), true);
       const r = await execution(server, value.executionId, '?wait=20s');
@@ -285,7 +298,7 @@ describe('restart', () => {
       const { value } = await stream.events.next();
       stream.response.on('error', () => {});
       stream.response.resume();
-      await server.crash();
+      await killServer(server);
       await sleep(900);
       await restart();
       const r = await execution(server, value.executionId, '?wait=20s');
@@ -330,7 +343,7 @@ describe('restart', () => {
       const { id } = await server.create();
       process.kill(initPid(server, id), 'SIGKILL');
       await until('it is failed', () => isFailed(id), 3000);
-      await server.crash();
+      await killServer(server);
       await restart();
       assert.equal(await isFailed(id), true);
       await remove(server, id);
@@ -340,7 +353,7 @@ describe('restart', () => {
     it('while no server ran is found failed, and can be deleted', async () => {
       const { id } = await server.create();
       const pid = initPid(server, id);
-      await server.crash();
+      await killServer(server);
       process.kill(pid, 'SIGKILL');
       await restart();
       assert.equal(await isFailed(id), true);
@@ -354,7 +367,7 @@ describe('restart', () => {
       const { id: running, stream } = await startCommand(server, id, { command: 'sleep 60' });
       stream.response.on('error', () => {});
       const pid = initPid(server, id);
-      await server.crash();
+      await killServer(server);
       process.kill(pid, 'SIGKILL');
       await restart();
       assert.equal((await execution(server, running)).status, 'failed');
@@ -363,7 +376,7 @@ describe('restart', () => {
 
   it('does not take time that the server was down for idleness', async () => {
     const { id } = await server.create({ timeout: { idle: '1200ms' } });
-    await server.crash();
+    await killServer(server);
     await sleep(1500);
     await restart();
     assert.equal(await exists(server, id), true);
@@ -373,7 +386,7 @@ describe('restart', () => {
   it('does not blame a kill on an old lack of memory', async () => {
     const { id } = await server.create({ resources: { memory: '96Mi' } });
     assert.equal((await server.exec(id, ['python3', '-c', 'x = bytearray(300 << 20)'])).oomKilled, true);
-    await server.crash();
+    await killServer(server);
     await restart();
     assert.equal((await server.exec(id, 'kill -9 $$')).oomKilled, false);
   });
@@ -385,7 +398,7 @@ describe('restart', () => {
     const { id, stream } = await startCommand(server, box, { command: 'seq 1 10000; sleep 1; seq 10001 20000' });
     stream.close();
     await sleep(400);
-    await server.crash();
+    await killServer(server);
     await restart(['--output-limit', '16Ki']);
     const r = await execution(server, id, '?wait=20s');
     sameText(r.stdout, Array.from({ length: 20000 }, (_, i) => `${i + 1}\n`).join('').slice(0, 16384));
@@ -402,7 +415,7 @@ describe('restart', () => {
     const { id, stream } = await startCommand(server, box, { command: 'seq 1 50000; sleep 1; seq 50001 60000' });
     stream.close();
     await sleep(500);
-    await server.crash();
+    await killServer(server);
     await restart();
     const r = await execution(server, id, '?wait=20s');
     const all = Array.from({ length: 60000 }, (_, i) => `${i + 1}\n`).join('');
@@ -416,7 +429,7 @@ describe('restart', () => {
     const { id, stream } = await startCommand(server, box, { command: 'head -c 1000 >/dev/null; sleep 1; wc -c', stdin });
     stream.response.on('error', () => {});
     await sleep(200);
-    await server.crash();
+    await killServer(server);
     await restart();
     const r = await execution(server, id, '?wait=20s');
     assert.ok(r.stdout === '3999000\n' || r.status !== 'completed', `it ended ${r.status} after ${r.stdout.trim()} of 3999000 bytes`);
@@ -462,7 +475,7 @@ describe('restart', () => {
         const workers = Array.from({ length: 6 }, (_, n) => worker(n).catch(() => {}));
         await sleep(200 + Math.random() * 300);
         stop = true;
-        await server.crash();
+        await killServer(server);
         await Promise.all(workers);
         await restart();
         const ids = new Set((await list(server, '?limit=1000')).map((b) => b.id));

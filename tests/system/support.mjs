@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { Server, cgroupRoots, safeReaddir } from '../lib/server.mjs';
+import { Server, cgroupRoots, safeReaddir, sleep, until } from '../lib/server.mjs';
 
 export const LONG = process.env.BUNKER_LONG === '1';
 
@@ -184,6 +184,46 @@ export function startTime(pid) {
 
 export function isAlive(pid) {
   return startTime(pid) !== undefined;
+}
+
+/** Processes of a server, alive or dead, by its data directory: [pid, name]. The inits of sandboxes are not among them. */
+export function serverProcesses(server) {
+  const found = [];
+  for (const entry of readdirSync('/proc')) {
+    try {
+      if (/^\d+$/.test(entry) && readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0').includes(server.data))
+        found.push([Number(entry), readFileSync(`/proc/${entry}/comm`, 'utf8').trim()]);
+    } catch {
+      // It ended while we looked.
+    }
+  }
+  return found;
+}
+
+function killIfAlive(pid) {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It was faster.
+  }
+}
+
+/**
+ * kill -9 of the warden, and of the front if `both`. Returns what the dead server left running, which should be
+ * nothing but the sweeper, and kills that, so that it spoils only the test that is about it.
+ */
+export async function killServer(server, { both = true } = {}) {
+  const front = server.frontPid;
+  process.kill(server.wardenPid, 'SIGKILL');
+  if (both && front) killIfAlive(front);
+  await until('the server is dead', () => !isAlive(server.wardenPid) && !isAlive(front), 5000);
+  await sleep(20);
+  const strays = serverProcesses(server).filter(([, name]) => name !== 'bunker-sweeper');
+  for (const [pid] of strays) killIfAlive(pid);
+  await server.ended;
+  server.agent.destroy();
+  server.agent = undefined;
+  return strays;
 }
 
 /** Resident memory of a process, in KiB. */
