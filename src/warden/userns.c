@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <linux/sched.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,37 +42,41 @@ static int map_and_open(pid_t pid, uid_t base)
 	return fd < 0 ? -errno : fd;
 }
 
-/* In the child: forbid user namespaces below this one for good, say so, and stay until killed. */
-static void __attribute__((noreturn)) hold(int report_fd)
+/* In the child: forbid user namespaces below this one for good, say so, and stay while we are
+ * wanted. */
+static void __attribute__((noreturn)) hold(int link_fd)
 {
 	int r = fd_write_file_at(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "0");
-	fd_write_all(report_fd, &r, sizeof r);
-	for (;;)
-		pause();
+	fd_write_all(link_fd, &r, sizeof r);
+	/* The end comes when the warden closes its side, or dies. */
+	while (read(link_fd, &r, sizeof r) < 0 && errno == EINTR)
+		;
+	_exit(0);
 }
 
-static int wait_until_held(int report_fd)
+static int wait_until_held(int link_fd)
 {
 	int r;
-	return read(report_fd, &r, sizeof r) == (ssize_t)sizeof r ? r : -EIO;
+	return read(link_fd, &r, sizeof r) == (ssize_t)sizeof r ? r : -EIO;
 }
 
 int userns_create(uid_t base)
 {
 	struct clone_args args = {.flags = CLONE_NEWUSER, .exit_signal = SIGCHLD};
-	int report[2];
-	if (pipe2(report, O_CLOEXEC) < 0)
+	int link[2];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, link) < 0)
 		return -errno;
-	autoclose int ours = report[0], theirs = report[1];
 	long pid = syscall(SYS_clone3, &args, sizeof args);
-	if (pid < 0)
-		return -errno;
-	if (pid == 0)
-		hold(theirs);
-	close(take_fd(&theirs));
-	int r = wait_until_held(ours);
+	if (pid == 0) {
+		close(link[0]);
+		hold(link[1]);
+	}
+	int error = errno;
+	close(link[1]);
+	int r = pid < 0 ? -error : wait_until_held(link[0]);
 	int fd = r < 0 ? r : map_and_open((pid_t)pid, base);
-	kill((pid_t)pid, SIGKILL);
-	waitpid((pid_t)pid, NULL, 0);
+	close(link[0]);
+	if (pid > 0)
+		waitpid((pid_t)pid, NULL, 0);
 	return fd;
 }
