@@ -22,7 +22,6 @@ static const struct {
 	[ERROR_METHOD_NOT_ALLOWED] = {"method_not_allowed", 405},
 	[ERROR_NAME_TAKEN] = {"name_taken", 409},
 	[ERROR_NOT_RUNNING] = {"not_running", 409},
-	[ERROR_LENGTH_REQUIRED] = {"length_required", 411},
 	[ERROR_BODY_TOO_LARGE] = {"body_too_large", 413},
 	[ERROR_URI_TOO_LONG] = {"uri_too_long", 414},
 	[ERROR_UNSUPPORTED_MEDIA_TYPE] = {"unsupported_media_type", 415},

@@ -185,7 +185,6 @@ static const char *reason_of(int status)
 		{405, "Method Not Allowed"},
 		{408, "Request Timeout"},
 		{409, "Conflict"},
-		{411, "Length Required"},
 		{413, "Content Too Large"},
 		{414, "URI Too Long"},
 		{415, "Unsupported Media Type"},
