@@ -69,8 +69,10 @@ static int receive_more(struct http *h)
 		return bench_fail("the server's answer is too long");
 	ssize_t n = recv(h->fd, h->in.data + h->in.len, h->in.cap - h->in.len - 1, 0);
 	if (n <= 0)
-		return bench_fail("the server closed the connection: %s",
-			n < 0 ? strerror(errno) : "end of file");
+		return bench_fail(
+			"the server does not answer: %s", bench_interrupted ? "interrupted"
+							  : n < 0           ? strerror(errno)
+								  : "it closed the connection");
 	h->in.len += (size_t)n;
 	h->in.data[h->in.len] = '\0';
 	return 0;

@@ -27,19 +27,18 @@
 #define CLEANUP_WAIT_US (5 * 1000000)
 #define PODMAN_CGROUP   "libpod_parent"
 
-/* A leading @ in an argument stands for our directory. */
+/* In the order of their rows. A leading @ in an argument stands for our directory. */
 static const struct peer {
-	enum row row;
 	const char *name;
 	bool own_mounts;
 	const char *arguments[PEER_ARGUMENTS - 1]; /* behind its name */
-} peers[] = {
-	{ROW_BWRAP, "bwrap", false,
+} peers[ROW_PODMAN - ROW_BWRAP + 1] = {
+	{"bwrap", false,
 		{"--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
 			"true"}},
-	{ROW_CRUN, "crun", true, {"--root", "@/crun", "run", "--bundle", "@/bundle", "c"}},
-	{ROW_RUNC, "runc", true, {"--root", "@/runc", "run", "--bundle", "@/bundle", "r"}},
-	{ROW_PODMAN, "podman", true,
+	{"crun", true, {"--root", "@/crun", "run", "--bundle", "@/bundle", "c"}},
+	{"runc", true, {"--root", "@/runc", "run", "--bundle", "@/bundle", "r"}},
+	{"podman", true,
 		{"--root", "@/podman/root", "--runroot", "@/podman/run", "--tmpdir", "@/podman/tmp",
 			"--network-config-dir", "@/podman/net", "--runtime", "runc",
 			"--cgroup-manager", "cgroupfs", "--events-backend", "none", "run", "--rm",
@@ -137,39 +136,33 @@ static bool find_program(const char *name, char out[BENCH_PATH_MAX])
 	return false;
 }
 
-static void fill_arguments(struct bench *b, const struct peer *p, const char *program)
+/* NULL-terminated: the last entry is never filled. */
+static void fill_arguments(struct bench *b, enum row row, const char *program)
 {
-	char **argv = b->peers.argv[p->row];
-	argv[0] = strdup(program);
-	for (size_t i = 0; i + 2 < PEER_ARGUMENTS && p->arguments[i]; i++) {
-		const char *from = p->arguments[i];
+	const char *const *from = peers[row - ROW_BWRAP].arguments;
+	for (size_t i = 0; i + 1 < PEER_ARGUMENTS && (i == 0 || from[i - 1]); i++) {
+		const char *argument = i == 0 ? program : from[i - 1];
+		bool below_dir = argument[0] == '@';
 		autobuf text = {0};
-		buf_append_str(&text, from[0] == '@' ? b->dir : "");
-		buf_append_str(&text, from[0] == '@' ? from + 1 : from);
-		argv[i + 1] = buf_take_str(&text);
+		buf_append_str(&text, below_dir ? b->dir : "");
+		buf_append_str(&text, below_dir ? argument + 1 : argument);
+		b->peers.argv[row][i] = buf_take_str(&text);
 	}
 }
 
-static const struct peer *peer_of(enum row row)
+static int run_once(struct bench *b, enum row row, const char *log)
 {
-	for (size_t i = 0; i < ARRAY_LEN(peers); i++)
-		if (peers[i].row == row)
-			return &peers[i];
-	return NULL;
-}
-
-static int run_once(struct bench *b, const struct peer *p, const char *log)
-{
-	if (p->own_mounts && setns(b->peers.mounts_fd, CLONE_NEWNS) < 0)
+	bool own_mounts = peers[row - ROW_BWRAP].own_mounts;
+	if (own_mounts && setns(b->peers.mounts_fd, CLONE_NEWNS) < 0)
 		return bench_fail("cannot enter a mount namespace: %s", strerror(errno));
-	int r = spawn_and_wait((const char *const *)b->peers.argv[p->row], log);
-	if (p->own_mounts && setns(b->peers.home_fd, CLONE_NEWNS) < 0)
+	int r = spawn_and_wait((const char *const *)b->peers.argv[row], log);
+	if (own_mounts && setns(b->peers.home_fd, CLONE_NEWNS) < 0)
 		return bench_fail("cannot leave a mount namespace: %s", strerror(errno));
 	return r;
 }
 
 /* The last line that it said, as the reason why it has no number. */
-static void note_failure(struct bench *b, const struct peer *p, const char *log)
+static void note_failure(struct bench *b, enum row row, const char *log)
 {
 	autobuf text = {0};
 	fd_read_file_at(AT_FDCWD, log, &text, 1 << 16);
@@ -178,9 +171,9 @@ static void note_failure(struct bench *b, const struct peer *p, const char *log)
 	buf_append_char(&text, '\0');
 	const char *line = text.failed ? "" : text.data;
 	const char *last = strrchr(line, '\n');
-	snprintf(b->skipped[p->row], sizeof b->skipped[p->row], "%s failed after %zu runs: %s",
-		p->name, b->rows[p->row].count, last ? last + 1 : line);
-	samples_finish(&b->rows[p->row]);
+	snprintf(b->skipped[row], sizeof b->skipped[row], "%s failed after %zu runs: %s",
+		peers[row - ROW_BWRAP].name, b->rows[row].count, last ? last + 1 : line);
+	samples_finish(&b->rows[row]);
 }
 
 static void log_path(const struct bench *b, char out[BENCH_PATH_MAX + 16])
@@ -191,11 +184,10 @@ static void log_path(const struct bench *b, char out[BENCH_PATH_MAX + 16])
 int peer_run(struct bench *b, enum row row)
 {
 	char log[BENCH_PATH_MAX + 16];
-	const struct peer *p = peer_of(row);
 	log_path(b, log);
-	if (run_once(b, p, log) == 0)
+	if (run_once(b, row, log) == 0)
 		return 0;
-	note_failure(b, p, log);
+	note_failure(b, row, log);
 	return -1;
 }
 
@@ -210,13 +202,13 @@ int peers_open(struct bench *b)
 		return bench_fail("cannot prepare for the other sandboxes: %s", strerror(-r));
 	for (size_t i = 0; i < ARRAY_LEN(peers); i++) {
 		char program[BENCH_PATH_MAX];
-		enum row row = peers[i].row;
+		enum row row = ROW_BWRAP + (enum row)i;
 		if (!find_program(peers[i].name, program)) {
 			snprintf(b->skipped[row], sizeof b->skipped[row], "%s is not installed",
 				peers[i].name);
 			continue;
 		}
-		fill_arguments(b, &peers[i], program);
+		fill_arguments(b, row, program);
 		peer_run(b, row);
 	}
 	return 0;

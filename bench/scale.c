@@ -120,7 +120,9 @@ int scale_burst(struct bench *b)
 	autofree char(*ids)[ID_SIZE] = calloc(count, sizeof *ids);
 	autofree bool *failed = calloc(count, sizeof *failed);
 	struct crowd crowd = {http, ids, failed, count};
-	int r = http && ids && failed ? 0 : bench_fail("out of memory");
+	int r = 0;
+	if (!http || !ids || !failed)
+		return bench_fail("out of memory");
 	for (unsigned i = 0; r == 0 && i < count; i++)
 		r = http_open(&http[i], &b->pooled);
 	if (r == 0) {

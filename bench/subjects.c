@@ -23,8 +23,6 @@
 #define SHUFFLE_SEED   20261115
 #define WARM_UP_ROUNDS 3
 
-extern char **environ;
-
 static int run_floor(struct bench *b, enum row row);
 static int run_exec(struct bench *b, enum row row);
 static int run_pooled_cycle(struct bench *b, enum row row);

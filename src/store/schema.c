@@ -29,7 +29,7 @@ static const char *const migrations[] = {
 	" out_spooled INTEGER NOT NULL, err_spooled INTEGER NOT NULL,"
 	" out_data BLOB NOT NULL, err_data BLOB NOT NULL"
 	") STRICT;"
-	"CREATE INDEX execution_ages ON executions (started_ms);"
+	"CREATE INDEX execution_ages ON executions (started_ms + duration_us / 1000);"
 	"CREATE TABLE keys (hash BLOB PRIMARY KEY, tenant TEXT NOT NULL, created_ms INTEGER NOT NULL) STRICT;",
 };
 

@@ -36,7 +36,7 @@ static const char sql_count_execution[] =
 static const char sql_get_execution[] =
 	"SELECT " EXECUTION_COLUMNS " FROM executions WHERE id = ? AND tenant = ?";
 static const char sql_expire_executions[] =
-	"DELETE FROM executions WHERE started_ms < ? RETURNING id";
+	"DELETE FROM executions WHERE started_ms + duration_us / 1000 < ? RETURNING id";
 static const char sql_all_keys[] = "SELECT tenant, hash FROM keys";
 static const char sql_add_key[] = "INSERT INTO keys (tenant, hash, created_ms) VALUES (?,?,?)";
 

@@ -73,7 +73,7 @@ void store_put_execution(
 /* found is called with NULL when there is none of this id and tenant. */
 void store_get_execution(struct store *s, const char *id, const char *tenant,
 	void (*found)(void *arg, const struct execution_row *row), void *arg);
-/* Forget what started before; each names one whose spool files can go. */
+/* Forget what ended before; each names one whose spool files can go. */
 void store_expire_executions(
 	struct store *s, int64_t before_ms, void (*each)(void *arg, const char *id), void *arg);
 

@@ -327,21 +327,19 @@ static void remove_children(int dir_fd)
 	closedir(dir);
 }
 
+/* The v2 directory goes last: while it is there, a later start finds what is left. */
 int cgroup_remove(struct warden *w, const char *id)
 {
-	int result = 0;
-	int fd = cgroup_dir(w, id);
-	if (fd >= 0) {
-		remove_children(fd);
-		close(fd);
-		if (unlinkat(w->cgroup_v2_fd, id, AT_REMOVEDIR) < 0 && errno != ENOENT)
-			result = -errno;
-	}
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
 		if (w->cgroup_v1_fd[c] >= 0 && unlinkat(w->cgroup_v1_fd[c], id, AT_REMOVEDIR) < 0 &&
 			errno != ENOENT)
-			result = -errno;
-	return result;
+			return -errno;
+	int fd = cgroup_dir(w, id);
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	remove_children(fd);
+	close(fd);
+	return unlinkat(w->cgroup_v2_fd, id, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 int cgroup_scan_slots(struct warden *w)

@@ -280,6 +280,38 @@ static int build_at(struct warden *w, const char *name)
 	return r;
 }
 
+static bool has_sandboxes(const struct warden *w)
+{
+	int fd = openat(w->boxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	bool found = dir == NULL;
+	while (dir && !found && (entry = readdir(dir)) != NULL)
+		found = entry->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* What an earlier host or a build that was interrupted left; a sandbox may still stand on the
+ * former. */
+static void discard_others(const struct warden *w, const char *current)
+{
+	bool in_use = has_sandboxes(w);
+	int fd = openat(w->data_fd, "templates", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	while (dir && (entry = readdir(dir)) != NULL) {
+		bool half_built = strncmp(entry->d_name, "new.", 4) == 0;
+		bool other = strncmp(entry->d_name, "base-", 5) == 0 &&
+			     strcmp(entry->d_name, current) != 0;
+		if (half_built || (other && !in_use))
+			renameat(dirfd(dir), entry->d_name, w->trash_fd, entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 int skeleton_open(struct warden *w, struct error *e)
 {
 	char hashed[64], name[128];
@@ -295,6 +327,7 @@ int skeleton_open(struct warden *w, struct error *e)
 			return error_set_errno(
 				e, r, "cannot build the template 'base' in %s", w->data);
 	}
+	discard_others(w, hashed);
 	snprintf(w->template_path, sizeof w->template_path, "%s/%s", w->data, name);
 	return 0;
 }
