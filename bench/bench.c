@@ -194,7 +194,9 @@ int main(int argc, char **argv)
 	catch_signals();
 	if (make_directory(&b) < 0)
 		return 1;
+	getloadavg(&b.load[0], 1);
 	r = measure(&b);
+	getloadavg(&b.load[1], 1);
 	if (clean_up(&b) < 0)
 		r = -1;
 	if (r == 0)

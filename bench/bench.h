@@ -162,6 +162,7 @@ struct bench {
 	char live[ID_SIZE]; /* the sandbox in which exec is measured */
 	struct peer_state peers;
 
+	double load[2]; /* of the machine, before and after */
 	struct samples rows[ROW_COUNT];
 	char skipped[ROW_COUNT][256]; /* why a peer has no row */
 	struct burst burst;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 
@@ -154,8 +155,21 @@ static void print_targets(const struct bench *b)
 	}
 }
 
+/* Every stop of an exec waits behind whoever else wants a processor; the floor has one stop only.
+ */
+static void print_load(const struct bench *b)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	printf("%ld processors, load average %.2f before and %.2f after\n", processors, b->load[0],
+		b->load[1]);
+	if (b->load[0] > (double)processors / 2)
+		printf("the machine was busy with something else: expect larger multiples than it can do\n");
+	printf("\n");
+}
+
 void report_print(const struct bench *b)
 {
+	print_load(b);
 	print_rows(b, "one interleaved run", ROW_FLOOR, ROW_IDLE_FLOOR);
 	print_rows(b, "from idle (100 ms pause before each)", ROW_IDLE_FLOOR, ROW_COUNT);
 	print_scale(b);
@@ -237,6 +251,8 @@ static void add_scale(cJSON *root, const struct bench *b)
 int report_write_json(const struct bench *b)
 {
 	cJSON *root = cJSON_CreateObject();
+	cJSON_AddNumberToObject(root, "loadBefore", b->load[0]);
+	cJSON_AddNumberToObject(root, "loadAfter", b->load[1]);
 	add_rows(cJSON_AddArrayToObject(root, "rows"), b);
 	add_scale(root, b);
 	add_targets(cJSON_AddArrayToObject(root, "targets"), b);

@@ -1,5 +1,9 @@
 /* Templates, liveness and counters. */
+#include <string.h>
+
 #include "api/routes.h"
+
+#define OPERATOR "default"
 
 void handle_list_templates(struct http_request *req)
 {
@@ -46,6 +50,14 @@ void handle_metrics(struct http_request *req)
 	struct box_counters c;
 	struct http_counters h = {0};
 	struct buf out = {0};
+	struct error e;
+	if (strcmp(api_tenant(req), OPERATOR) != 0) {
+		error_set(&e, ERROR_PERMISSION_DENIED,
+			"the counters are of all tenants together, for the tenant '" OPERATOR
+			"' only");
+		http_respond_error(req, &e);
+		return;
+	}
 	box_counters(api->box, &c);
 	if (api->server)
 		http_server_counters(api->server, &h);

@@ -17,6 +17,7 @@
 #include "base/log.h"
 
 #define RETENTION_CHECK_MS (10 * 60 * 1000)
+#define WATCHDOG_MS        5000
 
 const struct box_config *box_config(const struct box *b)
 {
@@ -142,12 +143,19 @@ static void hello_answered(void *arg, const struct warden_reply *reply)
 	warden_link_call(&b->warden, WARDEN_NEXT, "", NULL, list_answered, b);
 }
 
+static void watchdog_fired(uv_timer_t *timer)
+{
+	execution_check_overdue(timer->data);
+}
+
 static void start_timers(struct box *b)
 {
 	uv_timer_init(b->loop, &b->idle_timer);
 	uv_timer_init(b->loop, &b->retention_timer);
 	uv_timer_init(b->loop, &b->refill_timer);
-	b->idle_timer.data = b->retention_timer.data = b->refill_timer.data = b;
+	uv_timer_init(b->loop, &b->watchdog);
+	b->idle_timer.data = b->retention_timer.data = b->refill_timer.data = b->watchdog.data = b;
+	uv_timer_start(&b->watchdog, watchdog_fired, WATCHDOG_MS, WATCHDOG_MS);
 	uv_timer_start(&b->retention_timer, retention_timer_fired, 1000, RETENTION_CHECK_MS);
 }
 
@@ -230,7 +238,8 @@ void box_check_closed(struct box *b)
 	if (!b->closing || b->handles_open > 0 || has_unfinished_work(b))
 		return;
 	free_sandboxes(b);
-	b->handles_open = 4;
+	b->handles_open = 5;
+	uv_close((uv_handle_t *)&b->watchdog, handle_closed);
 	uv_close((uv_handle_t *)&b->idle_timer, handle_closed);
 	uv_close((uv_handle_t *)&b->refill_timer, handle_closed);
 	uv_close((uv_handle_t *)&b->retention_timer, handle_closed);

@@ -100,6 +100,7 @@ struct execution {
 	bool committed;
 	bool unstorable; /* the store refused it; it stays in memory, and with init */
 	int64_t started_ms;
+	int64_t timeout_ms;
 	uint64_t acked[EXECUTION_STREAMS];
 	struct error refusal;
 	struct execution_watcher *watchers;
@@ -117,6 +118,8 @@ void execution_handle_frame(struct sandbox *s, const struct frame_header *h, con
 void execution_end_all(struct sandbox *s, enum execution_status status);
 /* We end, and they go on: only our memory of them goes. */
 void execution_abandon_all(struct sandbox *s);
+/* Sandboxes whose init owes an answer for too long are given up. */
+void execution_check_overdue(struct box *b);
 
 /* ---- sandbox.c ---- */
 
@@ -185,6 +188,7 @@ struct box {
 	unsigned pool_count, pool_booting;
 	uv_timer_t idle_timer;
 	uv_timer_t refill_timer;
+	uv_timer_t watchdog;
 	uv_timer_t retention_timer;
 	struct box_counters counters;
 	void (*ready)(void *arg); /* until the first reconciliation is done */

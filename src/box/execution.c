@@ -20,6 +20,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+/* How much later than it should init may answer. */
+#define OVERDUE_MS 30000
+
 static const char *const status_names[EXECUTION_STATUS_COUNT] = {
 	"queued", "running", "completed", "failed", "timeout", "cancelled"};
 
@@ -183,6 +186,7 @@ static int encode_start(struct execution *x, const struct execution_spec *spec, 
 		.argv = (const char **)(uintptr_t)spec->argv,
 		.envp = envp,
 	};
+	x->timeout_ms = timeout;
 	memcpy(request.fixed.execution, x->id, ID_SIZE);
 	int r = frame_encode_start(init_link_buffer(s->link), x->tag, &request);
 	if (r == -E2BIG)
@@ -500,6 +504,38 @@ void execution_end_all(struct sandbox *s, enum execution_status status)
 		x->sandbox = NULL;
 		if (!ended)
 			execution_end(x, status);
+	}
+}
+
+static bool is_overdue(const struct execution *x, int64_t now)
+{
+	if (x->status == EXECUTION_QUEUED)
+		return now > x->started_ms + OVERDUE_MS;
+	return x->status == EXECUTION_RUNNING && x->timeout_ms > 0 &&
+	       now > x->started_ms + x->timeout_ms + OVERDUE_MS;
+}
+
+static void kill_answered(void *arg, const struct warden_reply *reply)
+{
+	(void)reply;
+	box_check_closed(arg);
+}
+
+/* Init can be made to wait from inside: whoever stops a process before its exec stops init with it.
+ */
+void execution_check_overdue(struct box *b)
+{
+	int64_t now = clock_wall_ms();
+	struct sandbox *s, *next;
+	DL_FOREACH_SAFE (b->order, s, next) {
+		const struct execution *x;
+		bool overdue = false;
+		DL_FOREACH (s->live, x)
+			overdue |= is_overdue(x, now);
+		if (!overdue || s->status == SANDBOX_STOPPING || s->status == SANDBOX_FAILED)
+			continue;
+		sandbox_fail(s, "its init does not answer");
+		warden_link_call(&b->warden, WARDEN_KILL, s->id, NULL, kill_answered, b);
 	}
 }
 

@@ -35,6 +35,10 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 
+#ifndef PR_SCHED_CORE
+#define PR_SCHED_CORE 62
+#endif
+
 #define CHILD_STACK_SIZE (64u * 1024)
 #define DEFAULT_PATH     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -141,10 +145,16 @@ static int load_second_filter(void)
 		LOAD(NUMBER),
 		UNLESS_EQUAL(SYS_clone3, 1),
 		ANSWER(SECCOMP_RET_ERRNO | ENOSYS),
-		UNLESS_EQUAL(SYS_ioctl, 4),
+		UNLESS_EQUAL(SYS_prctl, 4),
+		LOAD(ARGUMENT(0)),
+		UNLESS_EQUAL(PR_SCHED_CORE, 1),
+		ANSWER(SECCOMP_RET_ERRNO | EINVAL),
+		ANSWER(SECCOMP_RET_ALLOW),
+		UNLESS_EQUAL(SYS_ioctl, 5),
 		LOAD(ARGUMENT(1)),
-		IF_EQUAL(TIOCSTI, 1), /* keys that nobody pressed */
-		UNLESS_EQUAL(TIOCLINUX, 8),
+		IF_EQUAL(TIOCSTI, 2), /* keys that nobody pressed */
+		IF_EQUAL(TIOCLINUX, 1),
+		ANSWER(SECCOMP_RET_ALLOW),
 		ANSWER(SECCOMP_RET_ERRNO | EPERM),
 		UNLESS_EQUAL(SYS_socket, 6),
 		LOAD(ARGUMENT(0)),
@@ -231,7 +241,10 @@ static void child_become(struct child *c)
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL); /* what is ignored stays ignored across clone and exec */
 	setsid();
+	/* Whoever fills the memory goes before init does. */
+	fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "100");
 	if (child_descriptors(c) < 0 || child_limits(c->request) < 0 || load_second_filter() < 0)
 		child_fail(c, FRAME_STAGE_RESOURCES);
 	if (child_identity(&c->user) < 0 || child_capabilities() < 0)

@@ -59,7 +59,7 @@ static const struct config_option options[] = {
 	{"max-memory", OPTION_SIZE, AT(maxima.memory), "SIZE", "64Gi", 16 << 20, INT64_C(1) << 46,
 		"the most memory a sandbox may ask for"},
 	{"max-cpu", OPTION_CPU, AT(maxima.cpu), "CPU", "64", 10, 1024000, "the same for CPU"},
-	{"max-pids", OPTION_NUMBER, AT(maxima.pids), "N", "32768", 2, 1 << 22,
+	{"max-pids", OPTION_NUMBER, AT(maxima.pids), "N", "4096", 2, 1 << 22,
 		"the same for processes and threads"},
 	{"max-open-files", OPTION_NUMBER, AT(maxima.open_files), "N", "16384", 16, 1 << 20,
 		"the same for open files of a process"},

@@ -155,7 +155,11 @@ static int set_memory_v1(int fd, int64_t bytes)
 	int swap = write_number(fd, "memory.memsw.limit_in_bytes", bytes);
 	if (r < 0)
 		r = write_number(fd, "memory.limit_in_bytes", bytes);
-	return r < 0 ? r : swap == -ENOENT ? 0 : swap;
+	if (r < 0 || (swap < 0 && swap != -ENOENT))
+		return r < 0 ? r : swap;
+	/* v1 counts the buffers of sockets apart. */
+	int sockets = write_number(fd, "memory.kmem.tcp.limit_in_bytes", bytes);
+	return sockets == -ENOENT ? 0 : sockets;
 }
 
 static int set_memory_v2(int fd, int64_t bytes)

@@ -58,7 +58,7 @@ int disk_open(struct warden *w, struct error *e)
 	if (w->boxes_fd < 0 || w->trash_fd < 0 || w->run_fd < 0 || stage < 0)
 		return error_set(
 			e, ERROR_INTERNAL, "cannot make the directories below %s", w->data);
-	static const char *const mounts[] = {"disk", "skeleton", "usr", "root", "dev", "mask"};
+	static const char *const mounts[] = {"disk", "skeleton", "usr", "root"};
 	for (size_t i = 0; i < ARRAY_LEN(mounts); i++) {
 		int fd = make_dir(stage, mounts[i], 0755, 0);
 		if (fd < 0)

@@ -29,6 +29,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -268,8 +269,8 @@ static int mount_pts(struct inside *in)
 	char gid[16];
 	snprintf(gid, sizeof gid, "%u", in->b->uid_base + 5);
 	autoclose int fd = new_mount("devpts",
-		(struct option[]){
-			{"gid", gid}, {"mode", "0620"}, {"ptmxmode", "0666"}, {NULL, NULL}},
+		(struct option[]){{"gid", gid}, {"mode", "0620"}, {"ptmxmode", "0666"},
+			{"max", "256"}, {NULL, NULL}},
 		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
 	return fd < 0 ? fd : move_inside(fd, in->root_fd, "dev/pts");
 }
@@ -285,14 +286,51 @@ static int mount_shm(struct inside *in)
 	return fd < 0 ? fd : move_inside(fd, in->root_fd, "dev/shm");
 }
 
+static const struct {
+	const char *name;
+	unsigned major, minor;
+} nodes[] = {{"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7}, {"random", 1, 8}, {"urandom", 1, 9},
+	{"tty", 5, 0}};
+
+static const struct {
+	const char *name, *target;
+} dev_links[] = {{"fd", "/proc/self/fd"}, {"stdin", "/proc/self/fd/0"},
+	{"stdout", "/proc/self/fd/1"}, {"stderr", "/proc/self/fd/2"}, {"ptmx", "pts/ptmx"}};
+
+/* mqueue stays empty: it is also what covers the hidden directories of /proc. */
+static const char *const dev_directories[] = {"pts", "shm", "mqueue"};
+
+static int fill_dev(int fd, uid_t owner)
+{
+	for (size_t i = 0; i < ARRAY_LEN(nodes); i++)
+		if (mknodat(fd, nodes[i].name, S_IFCHR | 0666,
+			    makedev(nodes[i].major, nodes[i].minor)) < 0 ||
+			fchownat(fd, nodes[i].name, owner, owner, 0) < 0)
+			return -errno;
+	for (size_t i = 0; i < ARRAY_LEN(dev_links); i++)
+		if (symlinkat(dev_links[i].target, fd, dev_links[i].name) < 0)
+			return -errno;
+	for (size_t i = 0; i < ARRAY_LEN(dev_directories); i++)
+		if (mkdirat(fd, dev_directories[i], 0755) < 0)
+			return -errno;
+	return 0;
+}
+
+/* Its own, not a clone of a shared one: inotify and locks on a shared /dev/null would reach
+ * neighbours. */
 static int step_dev(struct inside *in)
 {
-	autoclose int fd = open_tree_at(AT_FDCWD, "dev", 0);
+	char owner[16];
+	snprintf(owner, sizeof owner, "%u", in->b->uid_base);
+	autoclose int fd = new_mount("tmpfs",
+		(struct option[]){{"size", "65536"}, {"nr_inodes", "32"}, {"mode", "0755"},
+			{"uid", owner}, {"gid", owner}, {NULL, NULL}},
+		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
 	if (fd < 0)
 		return fd;
-	/* A tmpfs cannot be idmapped before 6.3; then its nodes look owned by nobody, and work. */
-	int r = set_attributes(fd, MOUNT_ATTR_RDONLY, in->b->userns_fd);
-	if (r == -EINVAL)
+	umask(0);
+	int r = fill_dev(fd, in->b->uid_base);
+	if (r == 0)
 		r = set_attributes(fd, MOUNT_ATTR_RDONLY, -1);
 	if (r == 0)
 		r = move_inside(fd, in->root_fd, "dev");
@@ -314,12 +352,14 @@ static int step_proc(struct inside *in)
 	return in->proc_fd < 0 ? in->proc_fd : 0;
 }
 
-static const char *const read_only_paths[] = {"sys", "sysrq-trigger", "irq", "bus", "fs"};
+static const char *const read_only_paths[] = {
+	"sys", "sysrq-trigger", "irq", "bus", "fs", "pressure"};
 /* What the host's root alone may read needs no cover: nobody inside is that. */
 static const char *const hidden_files[] = {"kcore", "keys", "key-users", "timer_list",
 	"sched_debug", "kallsyms", "latency_stats", "interrupts"};
 static const char *const hidden_directories[] = {"acpi", "scsi", "asound"};
 
+/* Puts a read-only clone of something over a part of /proc, if there is such a part. */
 static int cover(struct inside *in, const char *name, int source_dir, const char *source)
 {
 	autoclose int target = open_inside(in->proc_fd, name);
@@ -344,9 +384,9 @@ static int step_mask(struct inside *in)
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(read_only_paths); i++)
 		r = cover(in, read_only_paths[i], in->proc_fd, read_only_paths[i]);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(hidden_files); i++)
-		r = cover(in, hidden_files[i], AT_FDCWD, "mask/nothing");
+		r = cover(in, hidden_files[i], in->root_fd, "dev/null");
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(hidden_directories); i++)
-		r = cover(in, hidden_directories[i], AT_FDCWD, "mask/empty");
+		r = cover(in, hidden_directories[i], in->root_fd, "dev/mqueue");
 	return r;
 }
 
@@ -378,6 +418,8 @@ static int step_identity(struct inside *in)
 	if (r < 0)
 		return r;
 	setsid();
+	setpriority(PRIO_PROCESS, 0, 0);
+	fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "0");
 	if (setns(in->b->userns_fd, CLONE_NEWUSER) < 0)
 		return -errno;
 	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)

@@ -145,8 +145,7 @@ int warden_open(struct warden *w, const struct warden_config *config, struct err
 	umask(022); /* what we make for the sandboxes must not depend on who started us */
 	if (open_data(w, config->data, e) < 0 || host_enter_private_mounts(w->data, e) < 0 ||
 		disk_open(w, e) < 0 || take_range(w, e) < 0 || cgroup_open(w, e) < 0 ||
-		seal_init(w, config, e) < 0 || seccomp_build(w, e) < 0 || skeleton_open(w, e) < 0 ||
-		skeleton_mount_shared(w, e) < 0)
+		seal_init(w, config, e) < 0 || seccomp_build(w, e) < 0 || skeleton_open(w, e) < 0)
 		return -1;
 	/* The block before the first sandbox's is unused, and its last uid is the front's. */
 	w->front_uid = (w->uid_range + 1) * UID_RANGE_SIZE - 1;
@@ -165,13 +164,10 @@ void warden_close(struct warden *w)
 
 void warden_discard_data(struct warden *w, const char *data)
 {
-	static const char *const shared[] = {"dev", "mask", "cgroup2"};
+	char path[WARDEN_PATH_MAX];
 	if (w->sweeper_pid > 0)
 		disk_stop_sweeper(w);
-	for (size_t i = 0; i < ARRAY_LEN(shared); i++) {
-		char path[WARDEN_PATH_MAX];
-		snprintf(path, sizeof path, "%s/stage/%s", data, shared[i]);
-		umount2(path, MNT_DETACH);
-	}
+	snprintf(path, sizeof path, "%s/stage/cgroup2", data);
+	umount2(path, MNT_DETACH);
 	disk_remove_tree(data);
 }

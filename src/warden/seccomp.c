@@ -74,8 +74,8 @@ static const char *const allowed_calls[] = {
 	/* waiting, pipes, events */
 	"epoll_create", "epoll_create1", "epoll_ctl", "epoll_ctl_old", "epoll_pwait",
 	"epoll_pwait2", "epoll_wait", "epoll_wait_old", "eventfd", "eventfd2", "futex",
-	"futex_requeue", "futex_wait", "futex_waitv", "futex_wake", "io_cancel", "io_destroy",
-	"io_getevents", "io_pgetevents", "io_setup", "io_submit", "pipe", "pipe2", "poll", "ppoll",
+	"futex_requeue", "futex_wait", "futex_waitv", "futex_wake", 
+	"pipe", "pipe2", "poll", "ppoll",
 	"pselect6", "select",
 	/* sockets, once made */
 	"accept", "accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt",

@@ -13,10 +13,8 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -330,60 +328,4 @@ int skeleton_open(struct warden *w, struct error *e)
 	discard_others(w, hashed);
 	snprintf(w->template_path, sizeof w->template_path, "%s/%s", w->data, name);
 	return 0;
-}
-
-/* ---- /dev ---- */
-
-static const struct {
-	const char *name;
-	unsigned major, minor;
-} nodes[] = {{"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7}, {"random", 1, 8}, {"urandom", 1, 9},
-	{"tty", 5, 0}};
-
-static const struct {
-	const char *name, *target;
-} dev_links[] = {{"fd", "/proc/self/fd"}, {"stdin", "/proc/self/fd/0"},
-	{"stdout", "/proc/self/fd/1"}, {"stderr", "/proc/self/fd/2"}, {"ptmx", "pts/ptmx"}};
-
-static int fill_dev(int fd)
-{
-	for (size_t i = 0; i < ARRAY_LEN(nodes); i++)
-		if (mknodat(fd, nodes[i].name, S_IFCHR | 0666,
-			    makedev(nodes[i].major, nodes[i].minor)) < 0)
-			return -errno;
-	for (size_t i = 0; i < ARRAY_LEN(dev_links); i++)
-		if (symlinkat(dev_links[i].target, fd, dev_links[i].name) < 0)
-			return -errno;
-	if (mkdirat(fd, "pts", 0755) < 0 || mkdirat(fd, "shm", 0755) < 0)
-		return -errno;
-	return 0;
-}
-
-static int fill_mask(int fd)
-{
-	int nothing = openat(fd, "nothing", O_RDONLY | O_CREAT | O_CLOEXEC, 0444);
-	if (nothing < 0 || mkdirat(fd, "empty", 0555) < 0)
-		return -errno;
-	close(nothing);
-	return 0;
-}
-
-static int mount_shared(struct warden *w, const char *name, int (*fill)(int fd), struct error *e)
-{
-	char path[WARDEN_PATH_MAX], source[32];
-	snprintf(path, sizeof path, "%s/stage/%s", w->data, name);
-	snprintf(source, sizeof source, "bunker-%s", name);
-	if (mount(source, path, "tmpfs", MS_NOSUID | MS_NOEXEC, "size=64k,mode=755") < 0)
-		return error_set_errno(e, errno, "cannot mount a tmpfs at %s", path);
-	autoclose int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	mode_t mask = umask(0);
-	int r = fd < 0 ? -errno : fill(fd);
-	umask(mask);
-	return r < 0 ? error_set_errno(e, r, "cannot fill %s", path) : 0;
-}
-
-int skeleton_mount_shared(struct warden *w, struct error *e)
-{
-	int r = mount_shared(w, "dev", fill_dev, e);
-	return r < 0 ? r : mount_shared(w, "mask", fill_mask, e);
 }

@@ -8,9 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
-#include <linux/sched.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -42,11 +40,22 @@ static int map_and_open(pid_t pid, uid_t base)
 	return fd < 0 ? -errno : fd;
 }
 
-/* In the child: forbid user namespaces below this one for good, say so, and stay while we are
- * wanted. */
-static void __attribute__((noreturn)) hold(int link_fd)
+/*
+ * In the child: what a namespace uses of the host's kernel (inotify, queues, signals) is charged to
+ * the uid that made it, so that must be the sandbox's own and not root. No namespace is made below
+ * this one.
+ */
+static int make_namespace(uid_t base)
 {
-	int r = fd_write_file_at(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "0");
+	if (syscall(SYS_setresgid, base, base, base) < 0 ||
+		syscall(SYS_setresuid, base, base, base) < 0 || unshare(CLONE_NEWUSER) < 0)
+		return -errno;
+	return fd_write_file_at(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "0");
+}
+
+static void __attribute__((noreturn)) hold(uid_t base, int link_fd)
+{
+	int r = make_namespace(base);
 	fd_write_all(link_fd, &r, sizeof r);
 	/* The end comes when the warden closes its side, or dies. */
 	while (read(link_fd, &r, sizeof r) < 0 && errno == EINTR)
@@ -62,21 +71,20 @@ static int wait_until_held(int link_fd)
 
 int userns_create(uid_t base)
 {
-	struct clone_args args = {.flags = CLONE_NEWUSER, .exit_signal = SIGCHLD};
 	int link[2];
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, link) < 0)
 		return -errno;
-	long pid = syscall(SYS_clone3, &args, sizeof args);
+	pid_t pid = fork();
 	if (pid == 0) {
 		close(link[0]);
-		hold(link[1]);
+		hold(base, link[1]);
 	}
 	int error = errno;
 	close(link[1]);
 	int r = pid < 0 ? -error : wait_until_held(link[0]);
-	int fd = r < 0 ? r : map_and_open((pid_t)pid, base);
+	int fd = r < 0 ? r : map_and_open(pid, base);
 	close(link[0]);
 	if (pid > 0)
-		waitpid((pid_t)pid, NULL, 0);
+		waitpid(pid, NULL, 0);
 	return fd;
 }

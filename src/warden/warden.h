@@ -91,11 +91,6 @@ int host_enter_private_mounts(const char *data, struct error *e);
 
 /* Makes or finds the base template's own files; fills w->template_path. */
 int skeleton_open(struct warden *w, struct error *e);
-/*
- * What every sandbox gets read-only clones of: data/stage/dev, the device nodes, and
- * data/stage/mask, the empty file and directory that cover parts of /proc.
- */
-int skeleton_mount_shared(struct warden *w, struct error *e);
 
 /* ---- cgroup.c ---- */
 

@@ -160,10 +160,9 @@ describe('exec', () => {
     });
 
     it('have three descriptors, a session of their own and no terminal', async () => {
-      const r = await exec(['sh', '-c', 'ls -1 /proc/$$/fd | tr "\\n" " "; ps -o sid= -p $$ | tr -d " " ; echo $$; tty']);
-      const [fds, pid, tty] = r.stdout.split('\n');
-      assert.match(fds, /^0 1 2 \d+$/);
-      assert.equal(fds.split(' ')[3], pid, 'it leads its session');
+      assert.equal((await exec(['ls', '/proc/self/fd'])).stdout, '0\n1\n2\n3\n', 'the last is the directory itself');
+      const [sid, pid, tty] = (await exec('ps -o sid= -p $$ | tr -d " "; echo $$; tty')).stdout.split('\n');
+      assert.equal(sid, pid, 'it leads its session');
       assert.equal(tty, 'not a tty');
     });
 
@@ -283,6 +282,15 @@ describe('exec', () => {
       const r = await exec({ command: 'sleep 0.2; echo in time', timeout: '1h30m' });
       assert.equal(r.stdout, 'in time\n');
       assert.equal(r.timedOut, false);
+    });
+
+    it('again and again does not harm the commands that follow', async () => {
+      for (let i = 0; i < 12; i++) {
+        const late = await exec({ command: ['sleep', '9'], timeout: '50ms' });
+        assert.deepEqual([late.timedOut, late.exitCode], [true, 124], `round ${i}: ${late.status} ${late.signal}`);
+        const next = await exec('exit 77');
+        assert.deepEqual([next.status, next.exitCode], ['completed', 77], `round ${i}: ${next.status} ${next.signal}`);
+      }
     });
 
     it('counts, and is in the metrics', async () => {

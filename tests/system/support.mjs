@@ -172,18 +172,24 @@ export function hostPids(server, id) {
   return [...pidsIn(dir), ...below.flatMap((name) => pidsIn(join(dir, name)))];
 }
 
-/** Start time of a process in clock ticks: with its pid it names a process for good. */
-export function startTime(pid) {
+/** The fields of /proc/PID/stat from the state on; [] when there is no such process. */
+function statOf(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
-    return undefined;
+    return [];
   }
 }
 
+/** Start time of a process in clock ticks: with its pid it names a process for good. */
+export function startTime(pid) {
+  return statOf(pid)[19];
+}
+
+/** A zombie is dead: whoever is PID 1 here may take its time. */
 export function isAlive(pid) {
-  return startTime(pid) !== undefined;
+  return !['Z', 'X', undefined].includes(statOf(pid)[0]);
 }
 
 /** Processes of a server, alive or dead, by its data directory: [pid, name]. The inits of sandboxes are not among them. */
