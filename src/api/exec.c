@@ -72,13 +72,11 @@ static void call_aborted(void *arg)
 
 static void respond(struct exec_call *call)
 {
-	struct buf output[EXECUTION_STREAMS] = {0};
+	struct output_copy copies[EXECUTION_STREAMS];
 	struct execution_view view;
 	execution_view(call->execution, &view);
-	read_all_output(call->execution, output);
-	respond_result(call->req, &(struct execution_result){&view, output, call->options.base64});
-	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
-		buf_finish(&output[i]);
+	execution_copy_output(call->execution, copies);
+	respond_result(call->req, &view, copies, call->options.base64);
 	call_free(call);
 }
 

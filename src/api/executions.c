@@ -18,13 +18,11 @@ struct get_call {
 
 static void respond_live(struct http_request *req, struct execution *x, bool base64)
 {
-	struct buf output[EXECUTION_STREAMS] = {0};
+	struct output_copy copies[EXECUTION_STREAMS];
 	struct execution_view view;
 	execution_view(x, &view);
-	read_all_output(x, output);
-	respond_result(req, &(struct execution_result){&view, output, base64});
-	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
-		buf_finish(&output[i]);
+	execution_copy_output(x, copies);
+	respond_result(req, &view, copies, base64);
 }
 
 /* ---- waiting for one that runs ---- */
@@ -83,15 +81,18 @@ static void load_aborted(void *arg)
 }
 
 static void loaded(
-	void *arg, const struct execution_view *view, const struct buf output[EXECUTION_STREAMS])
+	void *arg, const struct execution_view *view, struct output_copy copies[EXECUTION_STREAMS])
 {
 	struct get_call *call = arg;
 	struct error e;
 	if (call->req && view) {
-		respond_result(call->req, &(struct execution_result){view, output, call->base64});
-	} else if (call->req) {
+		respond_result(call->req, view, copies, call->base64);
+	} else {
+		for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+			output_copy_finish(&copies[i]);
 		error_set(&e, ERROR_NOT_FOUND, "there is no such execution");
-		http_respond_error(call->req, &e);
+		if (call->req)
+			http_respond_error(call->req, &e);
 	}
 	free(call);
 }

@@ -1,14 +1,11 @@
-/* An execution's end as an answer. */
+/*
+ * An execution's end as an answer. Long output is not collected for it: it is read from the spool
+ * while the client takes it, so that many answers at once cost little memory.
+ */
 #pragma once
 
 #include "api/routes.h"
 
-struct execution_result {
-	const struct execution_view *view;
-	const struct buf *output; /* EXECUTION_STREAMS of them */
-	bool base64;
-};
-
-void respond_result(struct http_request *req, const struct execution_result *result);
-/* Everything that is kept of a live execution's output. */
-void read_all_output(struct execution *x, struct buf output[EXECUTION_STREAMS]);
+/* Takes the copies. */
+void respond_result(struct http_request *req, const struct execution_view *view,
+	struct output_copy copies[EXECUTION_STREAMS], bool base64);

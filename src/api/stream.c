@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/encode.h"
+#include "http/utf8.h"
 
 #define CHUNK_SIZE (64u * 1024)
 
@@ -69,22 +70,9 @@ static void put_exit(struct stream *s, const struct execution_view *view, struct
 
 /* ---- text that is cut in the middle of a character ---- */
 
-/* How many bytes at the end begin a UTF-8 sequence that goes on behind them. */
-static size_t incomplete_tail(const char *data, size_t len)
-{
-	for (size_t back = 1; back <= 3 && back <= len; back++) {
-		unsigned char c = (unsigned char)data[len - back];
-		if ((c & 0xc0) == 0x80)
-			continue;
-		size_t need = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
-		return need > back ? back : 0;
-	}
-	return 0;
-}
-
 static void hold_back(struct stream *s, unsigned index, struct buf *data)
 {
-	size_t tail = incomplete_tail(data->data, data->len);
+	size_t tail = utf8_incomplete_tail(data->data, data->len);
 	buf_append(&s->carry[index], data->data + data->len - tail, tail);
 	data->len -= tail;
 }

@@ -217,10 +217,22 @@ void execution_unwatch(struct execution *x, struct execution_watcher *w);
 bool execution_read(struct execution *x, struct execution_watcher *w, unsigned stream, size_t max,
 	struct buf *out);
 
-/* One that ended and is no longer in memory; view is NULL when there is none. Its kept output
- * follows. */
+/* What is kept of a stream, to be read at leisure: the execution may be gone meanwhile. */
+struct output_copy {
+	struct buf memory;
+	int fd; /* -1: it is all in memory */
+	uint64_t length;
+};
+
+void execution_copy_output(const struct execution *x, struct output_copy copies[EXECUTION_STREAMS]);
+/* Appends up to max bytes from *position, which moves; negative when they cannot be read. */
+int output_copy_read(const struct output_copy *c, uint64_t *position, size_t max, struct buf *out);
+void output_copy_finish(struct output_copy *c);
+
+/* One that ended and is no longer in memory; view is NULL when there is none. The copies are given
+ * away. */
 typedef void execution_loaded_fn(
-	void *arg, const struct execution_view *view, const struct buf output[EXECUTION_STREAMS]);
+	void *arg, const struct execution_view *view, struct output_copy copies[EXECUTION_STREAMS]);
 void execution_load(
 	struct box *b, const char *tenant, const char *id, execution_loaded_fn *loaded, void *arg);
 

@@ -65,6 +65,7 @@ struct output {
 
 void output_init(struct output *o);
 void output_finish(struct output *o);
+void output_copy(const struct output *o, struct output_copy *ret);
 /* The path of a spool file. */
 void output_path(const struct box *b, const char *execution, unsigned stream, char out[256]);
 /* Continue with what an earlier front left on disk. */

@@ -338,6 +338,12 @@ void execution_view(const struct execution *x, struct execution_view *out)
 	}
 }
 
+void execution_copy_output(const struct execution *x, struct output_copy copies[EXECUTION_STREAMS])
+{
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+		output_copy(&x->outputs[i], &copies[i]);
+}
+
 /* ---- ending ---- */
 
 static void ended_and_stored(void *arg, int error)
@@ -711,29 +717,29 @@ struct loading {
 	void *arg;
 };
 
-static void load_output(
-	const struct box *b, const struct execution_row *row, unsigned stream, struct buf *out)
+static void load_output(const struct box *b, const struct execution_row *row, unsigned stream,
+	struct output_copy *ret)
 {
 	char path[256];
 	struct output o;
-	uint64_t position = 0;
-	if (!row->spooled[stream]) {
-		buf_append(out, row->data[stream], (size_t)row->stored[stream]);
-		return;
+	output_init(&o);
+	if (row->spooled[stream]) {
+		output_path(b, row->id, stream, path);
+		output_restore(&o, path);
+	} else {
+		buf_append(&o.memory, row->data[stream], (size_t)row->stored[stream]);
+		o.stored = o.memory.len;
 	}
-	output_path(b, row->id, stream, path);
-	output_restore(&o, path);
-	while (position < o.stored && output_read(&o, &position, 1u << 20, out) == 0)
-		;
+	output_copy(&o, ret);
 	output_finish(&o);
 }
 
 static void row_found(void *arg, const struct execution_row *row)
 {
 	struct loading *l = arg;
-	struct buf output[EXECUTION_STREAMS] = {0};
+	struct output_copy copies[EXECUTION_STREAMS] = {{.fd = -1}, {.fd = -1}};
 	if (!row) {
-		l->loaded(l->arg, NULL, output);
+		l->loaded(l->arg, NULL, copies);
 		free(l);
 		return;
 	}
@@ -751,14 +757,12 @@ static void row_found(void *arg, const struct execution_row *row)
 		.duration_us = row->duration_us,
 	};
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
-		load_output(l->box, row, i, &output[i]);
+		load_output(l->box, row, i, &copies[i]);
 		view.length[i] = (uint64_t)row->length[i];
 		view.stored[i] = (uint64_t)row->stored[i];
 		view.truncated |= row->length[i] > row->stored[i];
 	}
-	l->loaded(l->arg, &view, output);
-	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
-		buf_finish(&output[i]);
+	l->loaded(l->arg, &view, copies);
 	free(l);
 }
 

@@ -138,26 +138,55 @@ uint64_t output_release(struct output *o, uint64_t slowest)
 	return slowest;
 }
 
-static int read_stored(const struct output *o, uint64_t position, size_t max, struct buf *out)
+void output_copy(const struct output *o, struct output_copy *ret)
 {
-	size_t len = o->stored - position < max ? (size_t)(o->stored - position) : max;
-	if (o->fd < 0) {
-		buf_append(out, o->memory.data + position, len);
+	*ret = (struct output_copy){.fd = -1, .length = o->stored};
+	if (o->fd >= 0)
+		ret->fd = fcntl(o->fd, F_DUPFD_CLOEXEC, 3);
+	else
+		buf_append(&ret->memory, o->memory.data, o->memory.len);
+	if (o->fd >= 0 && ret->fd < 0)
+		ret->length = 0; /* no descriptor is left: the answer comes without output */
+}
+
+void output_copy_finish(struct output_copy *c)
+{
+	buf_finish(&c->memory);
+	if (c->fd >= 0)
+		close(c->fd);
+	*c = (struct output_copy){.fd = -1};
+}
+
+static int read_part(
+	const struct buf *memory, int fd, uint64_t position, size_t len, struct buf *out)
+{
+	if (fd < 0) {
+		buf_append(out, memory->data + position, len);
 		return (int)len;
 	}
 	if (!buf_reserve(out, len))
 		return -ENOMEM;
-	ssize_t n = pread(o->fd, out->data + out->len, len, (off_t)position);
+	ssize_t n = pread(fd, out->data + out->len, len, (off_t)position);
 	if (n <= 0)
 		return n < 0 ? -errno : -EIO;
 	out->len += (size_t)n;
 	return (int)n;
 }
 
+int output_copy_read(const struct output_copy *c, uint64_t *position, size_t max, struct buf *out)
+{
+	size_t len = c->length - *position < max ? (size_t)(c->length - *position) : max;
+	int n = len > 0 ? read_part(&c->memory, c->fd, *position, len, out) : 0;
+	if (n > 0)
+		*position += (uint64_t)n;
+	return n < 0 ? n : 0;
+}
+
 int output_read(const struct output *o, uint64_t *position, size_t max, struct buf *out)
 {
 	if (*position < o->stored) {
-		int n = read_stored(o, *position, max, out);
+		size_t stored = (size_t)(o->stored - *position);
+		int n = read_part(&o->memory, o->fd, *position, stored < max ? stored : max, out);
 		if (n > 0)
 			*position += (uint64_t)n;
 		return n < 0 ? n : 0;

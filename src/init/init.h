@@ -19,6 +19,11 @@
 #define INIT_CGROUP_FD     4
 #define INIT_MAX_PROCESSES 1024
 
+/* ---- main.c ---- */
+
+/* A bit for each capability that anybody inside can ever have. */
+extern const uint64_t init_kept_capabilities;
+
 /* ---- loop.c: descriptors that call back ---- */
 
 struct source {
@@ -107,7 +112,8 @@ struct spawn_result {
 int spawn_process(const struct start_request *request, struct spawn_result *ret);
 /* Make the next process's cgroup while nobody waits. */
 void spawn_prepare(void);
-void spawn_kill_cgroup(unsigned cgroup);
+/* Everything in it; it is marked, because it cannot be used again. */
+void spawn_kill_cgroup(unsigned *cgroup);
 /* Take a process's cgroup back, now or when its last process has gone. */
 void spawn_release_cgroup(unsigned cgroup);
 void spawn_retry_releases(void);

@@ -14,24 +14,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#define BIT(capability) (1ull << (capability))
 
 /* What `apt-get install`, `sudo` and a server on port 80 need. Nothing here reaches the host. */
-static const int kept_capabilities[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID,
-	CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_NET_BIND_SERVICE};
-
-static bool is_kept(int capability)
-{
-	for (size_t i = 0; i < ARRAY_LEN(kept_capabilities); i++)
-		if (kept_capabilities[i] == capability)
-			return true;
-	return false;
-}
+const uint64_t init_kept_capabilities = BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_FOWNER) |
+					BIT(CAP_FSETID) | BIT(CAP_KILL) | BIT(CAP_SETGID) |
+					BIT(CAP_SETUID) | BIT(CAP_NET_BIND_SERVICE);
 
 static void bound_capabilities(void)
 {
 	for (int c = 0; prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
-		if (!is_kept(c) && prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
+		if (!(init_kept_capabilities & BIT(c)) && prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
 			abort();
 }
 

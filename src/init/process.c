@@ -349,7 +349,7 @@ void process_start(uint64_t tag, const struct start_request *request)
 		return;
 	}
 	if (!process_create(tag, request, &spawned)) {
-		spawn_kill_cgroup(spawned.cgroup);
+		spawn_kill_cgroup(&spawned.cgroup);
 		refuse_start(tag, FRAME_STAGE_RESOURCES, ENOMEM);
 		return;
 	}
@@ -400,7 +400,7 @@ void process_kill(uint64_t tag)
 		return;
 	if (!p->exited)
 		p->exit.flags |= FRAME_EXIT_KILLED;
-	spawn_kill_cgroup(p->cgroup);
+	spawn_kill_cgroup(&p->cgroup);
 }
 
 int64_t process_check_deadlines(void)
@@ -412,7 +412,7 @@ int64_t process_check_deadlines(void)
 		if (p->deadline_us <= now) {
 			p->exit.flags |= FRAME_EXIT_TIMED_OUT;
 			p->deadline_us = 0;
-			spawn_kill_cgroup(p->cgroup);
+			spawn_kill_cgroup(&p->cgroup);
 		} else if (next == 0 || p->deadline_us < next) {
 			next = p->deadline_us;
 		}

@@ -62,10 +62,13 @@ static unsigned spares[SPARES_MAX]; /* empty, to be used again: making one costs
 static size_t spare_count;
 static unsigned lingering[INIT_MAX_PROCESSES]; /* not empty yet: something runs in the background */
 static size_t lingering_count;
+/* Bit of a cgroup's number: it was killed, and whatever is cloned into it later would be killed,
+ * too. */
+#define CGROUP_KILLED 0x80000000u
 
 static void cgroup_name(unsigned number, const char *file, char out[64])
 {
-	snprintf(out, 64, "e%u%s%s", number, file[0] ? "/" : "", file);
+	snprintf(out, 64, "e%u%s%s", number & ~CGROUP_KILLED, file[0] ? "/" : "", file);
 }
 
 void spawn_prepare(void)
@@ -78,10 +81,11 @@ void spawn_prepare(void)
 		spares[spare_count++] = cgroup_counter;
 }
 
-void spawn_kill_cgroup(unsigned cgroup)
+void spawn_kill_cgroup(unsigned *cgroup)
 {
 	char name[64];
-	cgroup_name(cgroup, "cgroup.kill", name);
+	*cgroup |= CGROUP_KILLED;
+	cgroup_name(*cgroup, "cgroup.kill", name);
 	fd_write_file_at(INIT_CGROUP_FD, name, "1");
 }
 
@@ -102,7 +106,7 @@ static bool retire_cgroup(unsigned cgroup)
 	char name[64];
 	if (is_populated(cgroup))
 		return false;
-	if (spare_count < SPARES_MAX) {
+	if (spare_count < SPARES_MAX && !(cgroup & CGROUP_KILLED)) {
 		spares[spare_count++] = cgroup;
 		return true;
 	}
@@ -202,12 +206,9 @@ static int child_capabilities(void)
 	if (syscall(SYS_capget, &header, data) < 0)
 		return -1;
 	for (int i = 0; i < 2; i++) {
-		uint32_t bounding = 0;
-		for (int bit = 0; bit < 32; bit++)
-			if (prctl(PR_CAPBSET_READ, i * 32 + bit, 0, 0, 0) == 1)
-				bounding |= 1u << bit;
-		data[i].permitted &= bounding;
-		data[i].effective &= bounding;
+		uint32_t kept = (uint32_t)(init_kept_capabilities >> (i * 32));
+		data[i].permitted &= kept;
+		data[i].effective &= kept;
 		data[i].inheritable = 0;
 	}
 	return (int)syscall(SYS_capset, &header, data);

@@ -13,21 +13,29 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
 
-#define USER_FILE_MAX (256u * 1024)
+#define USER_FILE_MAX (256 * 1024)
 
-static int read_database(const char *path, struct buf *out)
+/* One file at a time, into memory of ours: an allocation of this size would be mapped for each
+ * exec. */
+static char *read_database(const char *path)
 {
+	static char text[USER_FILE_MAX + 1];
+	size_t len = 0;
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	int r = fd_read_all(fd, out, USER_FILE_MAX);
-	buf_append_char(out, '\0');
-	return r < 0 ? r : out->failed ? -ENOMEM : 0;
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > USER_FILE_MAX)
+		return NULL;
+	while (len < USER_FILE_MAX) {
+		ssize_t n = read(fd, text + len, USER_FILE_MAX - len);
+		if (n < 0)
+			return NULL;
+		if (n == 0)
+			break;
+		len += (size_t)n;
+	}
+	text[len] = '\0';
+	return text;
 }
 
 /* Splits "a:b:c" in place; returns how many fields there were, at most max. */
@@ -86,12 +94,9 @@ static bool list_has(char *members, const char *name)
 /* group: name:password:gid:member,member */
 static void add_groups(struct user *u)
 {
-	autobuf file = {0};
 	u->groups[u->group_count++] = u->gid;
-	if (read_database("/etc/group", &file) < 0)
-		return;
-	char *save = NULL;
-	for (char *line = strtok_r(file.data, "\n", &save); line;
+	char *save = NULL, *text = read_database("/etc/group");
+	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
 		line = strtok_r(NULL, "\n", &save)) {
 		char *f[4];
 		unsigned gid;
@@ -103,18 +108,15 @@ static void add_groups(struct user *u)
 
 int user_lookup(const char *name, struct user *ret)
 {
-	autobuf file = {0};
 	unsigned uid = 0;
 	bool by_uid = parse_number(name, &uid);
+	char *save = NULL, *text = read_database("/etc/passwd");
 	*ret = (struct user){0};
-	if (read_database("/etc/passwd", &file) == 0) {
-		char *save = NULL;
-		for (char *line = strtok_r(file.data, "\n", &save); line;
-			line = strtok_r(NULL, "\n", &save)) {
-			if (match_passwd(line, name, by_uid, uid, ret)) {
-				add_groups(ret);
-				return 0;
-			}
+	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
+		line = strtok_r(NULL, "\n", &save)) {
+		if (match_passwd(line, name, by_uid, uid, ret)) {
+			add_groups(ret);
+			return 0;
 		}
 	}
 	/* A number needs no entry, and root exists even where somebody broke the file. */

@@ -21,6 +21,9 @@ struct queue {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	uv_async_t async;
+	uv_prepare_t prepare; /* wakes the thread at the end of the loop's turn: one batch for all
+				 of it */
+	unsigned handles_open;
 	struct operation *waiting, **waiting_end;
 	struct operation *finished, **finished_end;
 	bool closing;
@@ -235,13 +238,20 @@ static void async_ready(uv_async_t *async)
 	queue_deliver(async->data);
 }
 
+static void wake_thread(uv_prepare_t *prepare)
+{
+	struct queue *q = prepare->data;
+	uv_prepare_stop(prepare);
+	pthread_cond_signal(&q->wake);
+}
+
 void queue_submit(struct queue *q, struct operation *op)
 {
 	pthread_mutex_lock(&q->lock);
 	*q->waiting_end = op;
 	q->waiting_end = &op->next;
-	pthread_cond_signal(&q->wake);
 	pthread_mutex_unlock(&q->lock);
+	uv_prepare_start(&q->prepare, wake_thread);
 }
 
 int queue_open(struct queue **ret, uv_loop_t *loop, sqlite3 *db)
@@ -255,7 +265,9 @@ int queue_open(struct queue **ret, uv_loop_t *loop, sqlite3 *db)
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_cond_init(&q->wake, NULL);
 	uv_async_init(loop, &q->async, async_ready);
-	q->async.data = q;
+	uv_prepare_init(loop, &q->prepare);
+	q->async.data = q->prepare.data = q;
+	q->handles_open = 2;
 	if (pthread_create(&q->thread, NULL, queue_main, q) != 0)
 		abort();
 	*ret = q;
@@ -264,7 +276,9 @@ int queue_open(struct queue **ret, uv_loop_t *loop, sqlite3 *db)
 
 static void queue_free(uv_handle_t *handle)
 {
-	free(handle->data);
+	struct queue *q = handle->data;
+	if (--q->handles_open == 0)
+		free(q);
 }
 
 void queue_close(struct queue *q)
@@ -278,4 +292,5 @@ void queue_close(struct queue *q)
 	for (size_t i = 0; i < STATEMENTS_MAX; i++)
 		sqlite3_finalize(q->prepared[i].statement);
 	uv_close((uv_handle_t *)&q->async, queue_free);
+	uv_close((uv_handle_t *)&q->prepare, queue_free);
 }

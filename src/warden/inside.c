@@ -191,7 +191,11 @@ static int act_as(uid_t uid)
 	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-/* Called in data/stage, with relative names: they are what /proc/mounts shows inside. */
+/*
+ * Called in data/stage, with relative names: they are what /proc/mounts shows inside. Volatile,
+ * because otherwise the end of each sandbox syncs the whole file system that its disk is on, and
+ * everybody waits.
+ */
 static int overlay(struct inside *in, const char *lower, const char *upper)
 {
 	char upper_path[64], work_path[64];
@@ -199,7 +203,7 @@ static int overlay(struct inside *in, const char *lower, const char *upper)
 	snprintf(work_path, sizeof work_path, "disk/%s.work", upper);
 	struct option options[] = {{"source", "sandbox"}, {"lowerdir", lower},
 		{"upperdir", upper_path}, {"workdir", work_path}, {"metacopy", "off"},
-		{"redirect_dir", "on"}, {NULL, NULL}};
+		{"redirect_dir", "on"}, {"volatile", NULL}, {NULL, NULL}};
 	int r = act_as(in->b->uid_base);
 	int fd = r < 0 ? r : new_mount("overlay", options, MOUNT_ATTR_NODEV);
 	r = act_as(0);

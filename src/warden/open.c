@@ -144,8 +144,8 @@ int warden_open(struct warden *w, const struct warden_config *config, struct err
 	*w = (struct warden){.lock_fd = -1};
 	umask(022); /* what we make for the sandboxes must not depend on who started us */
 	if (open_data(w, config->data, e) < 0 || host_enter_private_mounts(w->data, e) < 0 ||
-		disk_open(w, e) < 0 || take_range(w, e) < 0 || cgroup_open(w, e) < 0 ||
-		seal_init(w, config, e) < 0 || seccomp_build(w, e) < 0 || skeleton_open(w, e) < 0)
+		disk_open(w, e) < 0 || take_range(w, e) < 0 || seal_init(w, config, e) < 0 ||
+		seccomp_build(w, e) < 0 || skeleton_open(w, e) < 0 || cgroup_open(w, e) < 0)
 		return -1;
 	/* The block before the first sandbox's is unused, and its last uid is the front's. */
 	w->front_uid = (w->uid_range + 1) * UID_RANGE_SIZE - 1;
