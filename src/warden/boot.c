@@ -206,10 +206,18 @@ static bool remove_cgroups(struct warden *w, const char *id)
 	return true;
 }
 
+int boot_kill(struct warden *w, const char *id)
+{
+	int mounts_fd;
+	int r = cgroup_kill(w, id, &mounts_fd);
+	disk_release_mounts(w, mounts_fd);
+	return r;
+}
+
 int boot_destroy(struct warden *w, const char *id)
 {
 	char name[ID_SIZE + 8];
-	int r = cgroup_kill(w, id);
+	int r = boot_kill(w, id);
 	if (r < 0)
 		return r;
 	socket_name(id, name);

@@ -304,12 +304,22 @@ static int wait_for_end(int pidfd, int dir_fd)
 	return 0;
 }
 
-int cgroup_kill(struct warden *w, const char *id)
+static int open_mounts_of(pid_t pid)
 {
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%d/ns/mnt", pid);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+int cgroup_kill(struct warden *w, const char *id, int *mounts_fd)
+{
+	*mounts_fd = -1;
 	autoclose int fd = cgroup_dir(w, id);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
 	pid_t pid = first_process(fd);
+	if (pid > 0)
+		*mounts_fd = open_mounts_of(pid);
 	autoclose int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	int r = fd_write_file_at(fd, "cgroup.kill", "1");
 	if (r < 0)

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,9 +92,35 @@ void disk_discard(struct warden *w, const char *id)
 				"error", strerror(errno));
 		return;
 	}
-	/* A full pipe means that the sweeper has been told already. */
-	if (write(w->sweeper_fd, "x", 1) < 0 && errno != EAGAIN)
+	/* A full socket means that the sweeper has been told already. */
+	if (send(w->sweeper_fd, "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN)
 		log_warn("the sweeper is gone", "error", strerror(errno));
+}
+
+union fd_message {
+	char space[CMSG_SPACE(sizeof(int))];
+	struct cmsghdr align;
+};
+
+void disk_release_mounts(struct warden *w, int mounts_fd)
+{
+	union fd_message control = {0};
+	struct iovec text = {.iov_base = (char[]){'m'}, .iov_len = 1};
+	struct msghdr message = {.msg_iov = &text,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = sizeof control.space};
+	if (mounts_fd < 0)
+		return;
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &mounts_fd, sizeof(int));
+	/* If the sweeper cannot keep up we wait here after all, in close. */
+	if (sendmsg(w->sweeper_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		log_debug("the sweeper is busy", "error", strerror(errno));
+	close(mounts_fd);
 }
 
 /* ---- the sweeper ---- */
@@ -150,23 +177,45 @@ static bool sweep_once(int trash_fd)
 	return progress;
 }
 
-static void sweeper_main(int trash_fd, int wake_fd)
+/* Waits for work; a descriptor that comes along is the last thing that holds a dead sandbox's
+ * mounts. */
+static bool receive_work(int work_fd)
 {
-	char bytes[64];
+	union fd_message control;
+	char byte;
+	struct iovec text = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr message = {.msg_iov = &text,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = sizeof control.space};
+	ssize_t n = recvmsg(work_fd, &message, MSG_CMSG_CLOEXEC);
+	if (n <= 0)
+		return n < 0 && errno == EINTR;
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		int fd;
+		memcpy(&fd, CMSG_DATA(c), sizeof fd);
+		close(fd);
+	}
+	return true;
+}
+
+static void sweeper_main(int trash_fd, int work_fd)
+{
 	log_set_process("sweeper");
 	prctl(PR_SET_NAME, "bunker-sweeper", 0, 0, 0);
 	setpriority(PRIO_PROCESS, 0, 10);
 	do {
 		while (sweep_once(trash_fd))
 			;
-	} while (read(wake_fd, bytes, sizeof bytes) > 0);
+	} while (receive_work(work_fd));
 	_exit(0);
 }
 
 int disk_start_sweeper(struct warden *w)
 {
 	int p[2];
-	if (pipe2(p, O_CLOEXEC) < 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) < 0)
 		return -errno;
 	pid_t pid = fork();
 	if (pid < 0) {
@@ -175,18 +224,17 @@ int disk_start_sweeper(struct warden *w)
 		return -errno;
 	}
 	if (pid == 0) {
-		/* Ctrl-C is for the server; the sweeper finishes and leaves when the pipe closes.
+		/* Ctrl-C is for the server; the sweeper finishes and leaves when the socket closes.
 		 */
 		signal(SIGINT, SIG_IGN);
 		signal(SIGTERM, SIG_IGN);
 		/* Nothing else of ours: the port and the lock are free when the warden is gone. */
-		int trash_fd = dup2(w->trash_fd, 100), wake_fd = dup2(p[0], 101);
+		int trash_fd = dup2(w->trash_fd, 100), work_fd = dup2(p[0], 101);
 		close_range(3, 99, 0);
 		close_range(102, ~0u, 0);
-		sweeper_main(trash_fd, wake_fd);
+		sweeper_main(trash_fd, work_fd);
 	}
 	close(p[0]);
-	fcntl(p[1], F_SETFL, O_NONBLOCK);
 	w->sweeper_fd = p[1];
 	w->sweeper_pid = pid;
 	return 0;

@@ -203,7 +203,7 @@ static int overlay(struct inside *in, const char *lower, const char *upper)
 	snprintf(work_path, sizeof work_path, "disk/%s.work", upper);
 	struct option options[] = {{"source", "sandbox"}, {"lowerdir", lower},
 		{"upperdir", upper_path}, {"workdir", work_path}, {"metacopy", "off"},
-		{"redirect_dir", "on"}, {"volatile", NULL}, {NULL, NULL}};
+		{"redirect_dir", "on"}, {NULL, NULL}};
 	int r = act_as(in->b->uid_base);
 	int fd = r < 0 ? r : new_mount("overlay", options, MOUNT_ATTR_NODEV);
 	r = act_as(0);

@@ -82,7 +82,7 @@ static void op_usage(struct warden *w, const struct warden_request *q, struct wa
 
 static void op_kill(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
-	a->error = -cgroup_kill(w, q->id);
+	a->error = -boot_kill(w, q->id);
 	a->step = a->error ? WARDEN_STEP_KILL : WARDEN_STEP_NONE;
 }
 

@@ -106,8 +106,11 @@ int cgroup_dir(struct warden *w, const char *id);
 int cgroup_detached_dir(struct warden *w, const char *id);
 /* Called in the new process: join the v1 controllers. */
 int cgroup_join_v1(struct warden *w, const char *id);
-/* Kill everything and wait for it; 0 also when there is nothing. */
-int cgroup_kill(struct warden *w, const char *id);
+/*
+ * Kill everything and wait for it; 0 also when there is nothing. *mounts_fd keeps the mounts of
+ * what was killed, or is -1: the caller must close it.
+ */
+int cgroup_kill(struct warden *w, const char *id, int *mounts_fd);
 /* 0 when nothing is left, -EBUSY to try again later. */
 int cgroup_remove(struct warden *w, const char *id);
 /* Find the uid blocks that living sandboxes use. */
@@ -129,6 +132,9 @@ int disk_create(struct warden *w, const char *id);
 void disk_discard(struct warden *w, const char *id);
 int disk_open(struct warden *w, struct error *e);
 int disk_start_sweeper(struct warden *w);
+/* Takes the descriptor: unmounting syncs the whole file system below, and nobody shall wait for
+ * that. */
+void disk_release_mounts(struct warden *w, int mounts_fd);
 void disk_stop_sweeper(struct warden *w);
 /* Removes a whole tree, whatever is in it. */
 void disk_remove_tree(const char *path);
@@ -150,6 +156,7 @@ struct boot {
 
 /* 0 with b->pid, or negative with b->step and b->error; nothing is left behind on failure. */
 int boot_sandbox(struct warden *w, struct boot *b);
+int boot_kill(struct warden *w, const char *id);
 int boot_destroy(struct warden *w, const char *id);
 /* Cgroups that were still busy when their sandbox was destroyed; true while some are left. */
 bool boot_retry_cleanups(struct warden *w);

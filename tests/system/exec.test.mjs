@@ -9,9 +9,12 @@ describe('exec', () => {
   let box;
   const exec = (body) => server.exec(box.id, body);
   const post = (body) => server.request('POST', `/v1/sandboxes/${box.id}/exec`, body);
+  const fresh = async () => {
+    box = await server.create({ env: { FROM_SANDBOX: 'sandbox', BOTH: 'sandbox' } });
+  };
   before(async () => {
     server = await Server.start();
-    box = await server.create({ env: { FROM_SANDBOX: 'sandbox', BOTH: 'sandbox' } });
+    await fresh();
   });
   after(() => finish(server));
 
@@ -30,6 +33,8 @@ describe('exec', () => {
   });
 
   describe('command', () => {
+    before(fresh);
+
     it('as a list is argv as it is: no shell looks at it', async () => {
       const odd = ['$HOME', '*', 'a b', '', "quote'", '"', '\\', 'ü🦫', '-n', '\t\n'];
       const r = await exec(['printf', '[%s]', ...odd]);
@@ -93,6 +98,8 @@ describe('exec', () => {
   });
 
   describe('surroundings', () => {
+    before(fresh);
+
     it('let the environment of the call win over the sandbox, and that over the defaults', async () => {
       const r = await exec({
         command: 'echo $FROM_SANDBOX $BOTH $FROM_CALL $HOME $USER',
@@ -174,6 +181,8 @@ describe('exec', () => {
   });
 
   describe('stdin', () => {
+    before(fresh);
+
     it('is at its end at once when there is none', async () => {
       assert.equal((await exec({ command: 'wc -c', timeout: '5s' })).stdout, '0\n');
       assert.equal((await exec({ command: 'wc -c', stdin: '', timeout: '5s' })).stdout, '0\n');
@@ -209,6 +218,8 @@ describe('exec', () => {
   });
 
   describe('end', () => {
+    before(fresh);
+
     it('passes every exit status on', async () => {
       for (const code of [0, 1, 2, 77, 128, 255]) assert.equal((await exec(`exit ${code}`)).exitCode, code);
     });
@@ -252,6 +263,8 @@ describe('exec', () => {
   });
 
   describe('timeout', () => {
+    before(fresh);
+
     it('kills the command, reports 124 and keeps what it wrote', async () => {
       const began = Date.now();
       const r = await exec({ command: 'echo early; trap "" TERM INT HUP; while :; do sleep 1; done', timeout: '400ms' });
@@ -342,6 +355,8 @@ describe('exec', () => {
   });
 
   describe('output', () => {
+    before(fresh);
+
     it('keeps 8 MiB of each stream, and says when there was more', async () => {
       const limit = 8 << 20;
       const whole = await exec(`head -c ${limit} /dev/zero | tr "\\0" w`);
@@ -416,6 +431,8 @@ describe('exec', () => {
   });
 
   describe('many at once', () => {
+    before(fresh);
+
     it('of 50 get their own answers', async () => {
       const results = await Promise.all(Array.from({ length: 50 }, (_, i) => exec({ command: `sleep 0.0${i % 10}; echo ${i}; exit ${i}` })));
       results.forEach((r, i) => {
@@ -463,6 +480,8 @@ describe('exec', () => {
   });
 
   describe('results by execution id', () => {
+    before(fresh);
+
     it('are what the call had answered', async () => {
       const r = await exec('echo once; echo more >&2; exit 5');
       assert.deepEqual(await execution(server, r.executionId), r);

@@ -37,10 +37,11 @@ describe('restart', () => {
     server = await Server.start();
   });
   after(() => finish(server, { killed: true }));
-  afterEach(async () => {
+  const tidy = async () => {
     if (server.child.exitCode !== null || server.child.signalCode !== null) await restart();
     await clear(server);
-  });
+  };
+  afterEach(tidy);
 
   const sameResult = async ({ startedAt, ...answered }) => {
     const { startedAt: when, ...now } = await execution(server, answered.executionId);
@@ -78,6 +79,7 @@ describe('restart', () => {
     describe(`after ${name}`, () => {
       /* A warden gives up when its front dies again and again; each test here is a new start for it. */
       if (die === killFront) beforeEach(deaths.SIGTERM);
+      afterEach(tidy);
 
       it('sandboxes are the same: ids, options, processes and files', async () => {
         const made = await server.create({
@@ -285,6 +287,8 @@ describe('restart', () => {
   });
 
   describe('a run that a crash interrupts', () => {
+    afterEach(tidy);
+
     it('still finishes, its result can be fetched, and its sandbox is then removed', async () => {
       const stream = await server.stream('/v1/run', { command: 'echo one; sleep 1.2; echo two; exit 4' });
       const { value } = await stream.events.next();
@@ -326,6 +330,8 @@ describe('restart', () => {
   });
 
   describe('a sandbox whose init was killed', () => {
+    afterEach(tidy);
+
     const isFailed = async (id) => (await server.request('GET', `/v1/sandboxes/${id}`)).json.status === 'failed';
 
     it('is failed and says why, its commands are failed, and it can be deleted', async () => {

@@ -8,13 +8,18 @@ describe('streamed exec', () => {
   let box;
   const path = () => `/v1/sandboxes/${box.id}/exec`;
   const open = (body, headers) => server.stream(path(), typeof body === 'string' || Array.isArray(body) ? { command: body } : body, headers);
+  const fresh = async () => {
+    box = await server.create();
+  };
   before(async () => {
     server = await Server.start();
-    box = await server.create();
+    await fresh();
   });
   after(() => finish(server));
 
   describe('as NDJSON', () => {
+    before(fresh);
+
     it('is one event a line: start, output, exit', async () => {
       const stream = await open('echo out; sleep 0.1; echo err >&2; exit 3');
       assert.match(stream.headers['content-type'], /^application\/x-ndjson/);
@@ -88,6 +93,8 @@ describe('streamed exec', () => {
   });
 
   describe('as SSE', () => {
+    before(fresh);
+
     const sse = async (command, extra) => {
       const headers = { accept: 'text/event-stream' };
       const answer = await server.request('POST', path(), { command, ...extra }, { headers });
@@ -127,6 +134,8 @@ describe('streamed exec', () => {
   });
 
   describe('bytes', () => {
+    before(fresh);
+
     it('of 20 MB of noise arrive exactly, as base64', async () => {
       const command = 'head -c 20000000 /dev/urandom | tee /tmp/noise; sha256sum < /tmp/noise >&2';
       const r = await drain(await open({ command, encoding: 'base64' }), { base64: true });
@@ -182,6 +191,8 @@ describe('streamed exec', () => {
   });
 
   describe('slow reader', () => {
+    before(fresh);
+
     const writer = 'i=0; while [ $i -lt 1000 ]; do head -c 100000 /dev/zero | tr "\\0" x; i=$((i+1)); echo $i > /tmp/progress; done';
     const progress = async () => Number((await server.exec(box.id, 'cat /tmp/progress 2>/dev/null || echo 0')).stdout);
     const standstill = async () => {
@@ -246,6 +257,8 @@ describe('streamed exec', () => {
   });
 
   describe('client that goes away', () => {
+    before(fresh);
+
     it('leaves the command running, and its result can be had by id', async () => {
       const { id, stream } = await startCommand(server, box.id, { command: 'echo begun; sleep 1; echo ended >&2; exit 8' });
       stream.close();
