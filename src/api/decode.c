@@ -214,7 +214,7 @@ static int check_env_name(const char *name, struct error *e)
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 	bool digit_first = name[0] >= '0' && name[0] <= '9';
 	size_t len = strlen(name);
-	if (len > 0 && len <= ENV_NAME_MAX && !digit_first && strspn(name, rest) == len)
+	if (len > 0 && !digit_first && strspn(name, rest) == len)
 		return 0;
 	return error_set_field(e, ERROR_INVALID_FIELD, "env",
 		"'%.64s' is not a valid name of an environment variable", name);

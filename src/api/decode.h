@@ -8,8 +8,6 @@
 #include "box/box.h"
 #include "http/json.h"
 
-#define ENV_NAME_MAX 255
-
 /* Memory that goes when a request's work is done. */
 struct scratch {
 	struct scratch_block *blocks;

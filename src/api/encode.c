@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/decode.h"
 #include "base/units.h"
 
 static void put_duration(struct json_writer *w, const char *key, int64_t ms)
@@ -54,9 +53,11 @@ static void put_env(struct json_writer *w, const struct sandbox_view *view)
 	for (size_t at = 0; at < view->env_len; at += strlen(view->env + at) + 1) {
 		const char *entry = view->env + at;
 		size_t len = strcspn(entry, "=");
-		char name[ENV_NAME_MAX + 1] = "";
-		memcpy(name, entry, len < ENV_NAME_MAX ? len : ENV_NAME_MAX);
-		json_put_string(w, name, entry + len + (entry[len] == '='));
+		autobuf name = {0};
+		buf_append(&name, entry, len);
+		buf_append_char(&name, '\0');
+		if (!name.failed)
+			json_put_string(w, name.data, entry + len + (entry[len] == '='));
 	}
 	json_end_object(w);
 }

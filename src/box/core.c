@@ -96,6 +96,8 @@ static void reconnected(void *arg, struct sandbox *s, int error)
 		sandbox_fail(s, "it did not survive: its init is gone");
 	else
 		sandbox_set_status(s, s->running > 0 ? SANDBOX_RUNNING : SANDBOX_IDLE);
+	if (!error)
+		sandbox_note_oom(s);
 	if (s->ephemeral && !s->live)
 		sandbox_destroy(s, NULL, NULL);
 	check_ready(b);

@@ -146,6 +146,7 @@ struct sandbox {
 	void (*connected)(void *arg, struct sandbox *s, int error); /* while connecting */
 	void *connected_arg;
 	unsigned running; /* executions that have not ended, ours included */
+	unsigned readers; /* streams of its executions that are open */
 	struct execution *live;
 	struct sandbox_waiter *waiters; /* for the end */
 	struct sandbox *prev, *next;
@@ -164,6 +165,8 @@ void sandbox_set_status(struct sandbox *s, enum sandbox_status status);
 void sandbox_execution_began(struct sandbox *s);
 void sandbox_execution_ended(struct sandbox *s);
 void sandbox_check_idle(struct box *b);
+/* What the kernel has counted so far is nobody's fault from now on. */
+void sandbox_note_oom(struct sandbox *s);
 
 /* ---- pool.c: booted sandboxes that nobody has yet ---- */
 

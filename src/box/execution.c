@@ -291,14 +291,28 @@ static void acknowledge(struct execution *x, unsigned stream)
 	flush(x);
 }
 
+/* A stream that is open keeps its sandbox from being idle, also when the command has ended. */
+static void count_reader(const struct execution *x, const struct execution_watcher *w, int change)
+{
+	struct sandbox *s = NULL;
+	HASH_FIND(by_id, x->box->sandboxes, x->sandbox_id, ID_LEN, s);
+	if (!s || !w->paced)
+		return;
+	s->readers += (unsigned)change;
+	s->last_active_ms = clock_wall_ms();
+	sandbox_check_idle(x->box);
+}
+
 void execution_watch(struct execution *x, struct execution_watcher *w)
 {
 	DL_APPEND(x->watchers, w);
+	count_reader(x, w, 1);
 }
 
 void execution_unwatch(struct execution *x, struct execution_watcher *w)
 {
 	DL_DELETE(x->watchers, w);
+	count_reader(x, w, -1);
 	if (!execution_has_ended(x))
 		for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
 			acknowledge(x, i);
@@ -482,6 +496,10 @@ static void handle_exit(struct execution *x, const struct frame_exit *exit)
 	bool ours = exit->flags & (FRAME_EXIT_TIMED_OUT | FRAME_EXIT_KILLED);
 	x->exit = *exit;
 	if (ours || x->internal || (exit->signal != SIGKILL && exit->code != 128 + SIGKILL)) {
+		/* It may have lost a child to the memory limit: that must not be blamed on a later
+		 * one. */
+		if ((int64_t)exit->max_rss_kib * 1024 > x->sandbox->resources.memory / 8)
+			sandbox_note_oom(x->sandbox);
 		finish_exit(x);
 		return;
 	}
@@ -703,6 +721,7 @@ void execution_adopt(struct sandbox *s, uint64_t tag, const struct frame_record 
 	}
 	/* The rest of its stdin, and the file we were writing, went with the request. */
 	send_frame(x, internal ? FRAME_KILL : FRAME_STDIN_END, 0, 0, NULL, 0);
+	flush(x);
 	if (internal)
 		return;
 	execution_index(x);

@@ -14,8 +14,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-/* Our own processes send this much at most before init reads: two windows and control frames. */
-#define SEND_MAX (16u << 20)
+/* A START for each execution that may run at once, and their windows of stdin. */
+#define SEND_MAX (768u << 20)
 
 #define READY_TIMEOUT_MS 10000
 

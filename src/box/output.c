@@ -85,7 +85,8 @@ static int keep(struct output *o, const char *path, const char *data, size_t len
 static size_t keep_some(
 	struct output *o, const char *path, uint64_t limit, const char *data, size_t len)
 {
-	if (o->full || o->stored >= limit)
+	/* What is kept is the beginning, without a hole. */
+	if (o->full || o->stored >= limit || o->stored != o->end)
 		return 0;
 	size_t part = limit - o->stored < len ? (size_t)(limit - o->stored) : len;
 	uint64_t before = o->stored;
@@ -112,6 +113,9 @@ int output_append(struct output *o, const char *path, uint64_t limit, bool keep_
 	o->end += len;
 	if (kept == len)
 		return 0;
+	/* Init will be told to forget more than we keep: then what we keep must be on disk. */
+	if (o->fd < 0 && !o->full && spill(o, path) < 0)
+		o->full = true;
 	if (!keep_tail) {
 		buf_finish(&o->tail);
 		o->tail_start = o->end;

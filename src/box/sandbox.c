@@ -94,10 +94,23 @@ void sandbox_free(struct sandbox *s)
 	free(s);
 }
 
+static bool is_after(const struct sandbox *a, int64_t ms, const char *id)
+{
+	return a->created_ms > ms || (a->created_ms == ms && strcmp(a->id, id) > 0);
+}
+
+/* The order is by time and id, which is what a cursor names; new ones nearly always belong at the
+ * end. */
 void sandbox_add(struct sandbox *s)
 {
+	struct sandbox *at = s->box->order ? s->box->order->prev : NULL; /* the last */
 	HASH_ADD(by_id, s->box->sandboxes, id, ID_LEN, s);
-	DL_APPEND(s->box->order, s);
+	while (at && is_after(at, s->created_ms, s->id))
+		at = at == s->box->order ? NULL : at->prev;
+	if (at)
+		DL_APPEND_ELEM(s->box->order, at, s);
+	else
+		DL_PREPEND(s->box->order, s);
 	s->listed = true;
 	s->box->counters.sandboxes++;
 }
@@ -183,8 +196,7 @@ struct sandbox *sandbox_first(
 	struct box *b, const char *tenant, int64_t after_ms, const char *after_id)
 {
 	struct sandbox *s = b->order;
-	while (s && (s->created_ms < after_ms ||
-			    (s->created_ms == after_ms && strcmp(s->id, after_id) <= 0)))
+	while (s && !is_after(s, after_ms, after_id))
 		s = s->next;
 	return of_same_tenant(s, tenant);
 }
@@ -196,7 +208,7 @@ struct sandbox *sandbox_next(const struct sandbox *s)
 
 static int64_t expires_ms(const struct sandbox *s)
 {
-	if (s->idle_ms == 0 || s->running > 0 || s->status != SANDBOX_IDLE)
+	if (s->idle_ms == 0 || s->running > 0 || s->readers > 0 || s->status != SANDBOX_IDLE)
 		return 0;
 	return s->last_active_ms + s->idle_ms;
 }
@@ -343,9 +355,14 @@ static void creation_stored(void *arg, int error)
 	struct sandbox *s = c->sandbox;
 	struct error e = {0};
 	if (error || s->status != SANDBOX_CREATING || s->doomed) {
-		error_set(&e, error ? ERROR_INTERNAL : ERROR_BOOT_FAILED, "%s",
-			error ? "the sandbox could not be stored"
-			      : "the sandbox ended while it was being created");
+		error_set(&e,
+			error       ? ERROR_INTERNAL
+			: s->doomed ? ERROR_NOT_RUNNING
+				    : ERROR_BOOT_FAILED,
+			"%s",
+			error       ? "the sandbox could not be stored"
+			: s->doomed ? "the sandbox was deleted while it was being created"
+				    : "the sandbox ended while it was being created");
 		creation_failed(c, &e);
 		return;
 	}
@@ -398,16 +415,13 @@ static void creation_limited(void *arg, const struct warden_reply *reply)
 }
 
 /*
- * A booted sandbox becomes the one that was asked for. The object in the table takes over its id
- * and its connection; what is left of the other one is freed.
+ * A booted sandbox becomes the one that was asked for. The object in the table, which has the same
+ * id, takes over its connection; what is left of the other one is freed.
  */
 static void creation_adopt(struct creation *c, struct sandbox *booted)
 {
 	struct sandbox *s = c->sandbox;
 	struct resources had = booted->resources;
-	HASH_DELETE(by_id, s->box->sandboxes, s);
-	memcpy(s->id, booted->id, ID_SIZE);
-	HASH_ADD(by_id, s->box->sandboxes, id, ID_LEN, s);
 	s->link = booted->link;
 	booted->link = NULL;
 	init_link_set_arg(s->link, s);
@@ -562,8 +576,10 @@ int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_creat
 	c->arg = arg;
 	copy_files(c, spec);
 	c->sandbox = sandbox_from_spec(b, spec, &r);
-	sandbox_add(c->sandbox);
 	struct sandbox *ready = pool_take(b);
+	if (ready)
+		memcpy(c->sandbox->id, ready->id, ID_SIZE);
+	sandbox_add(c->sandbox);
 	if (ready)
 		creation_adopt(c, ready);
 	else
@@ -655,6 +671,34 @@ void sandbox_destroy(struct sandbox *s, void (*done)(void *arg), void *arg)
 	/* Side by side; the disk goes only after both, so a crash in between loses no file. */
 	warden_link_call(&s->box->warden, WARDEN_KILL, s->id, NULL, kill_answered, s);
 	store_delete_sandbox(s->box->store, s->id, row_deleted, s);
+}
+
+/* ---- out of memory ---- */
+
+struct oom_note {
+	struct box *box;
+	char id[ID_SIZE];
+};
+
+static void oom_noted(void *arg, const struct warden_reply *reply)
+{
+	struct oom_note *note = arg;
+	struct sandbox *s = NULL;
+	HASH_FIND(by_id, note->box->sandboxes, note->id, ID_LEN, s);
+	if (s && reply->error == 0 && reply->usage.oom_kills > s->oom_seen)
+		s->oom_seen = reply->usage.oom_kills;
+	box_check_closed(note->box);
+	free(note);
+}
+
+void sandbox_note_oom(struct sandbox *s)
+{
+	struct oom_note *note = calloc(1, sizeof *note);
+	if (!note)
+		abort();
+	note->box = s->box;
+	memcpy(note->id, s->id, ID_SIZE);
+	warden_link_call(&s->box->warden, WARDEN_USAGE, s->id, NULL, oom_noted, note);
 }
 
 /* ---- idleness ---- */

@@ -139,11 +139,6 @@ int confine_front(uid_t uid, const char *const *writable, struct error *e)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return error_set_errno(e, errno, "cannot set no_new_privs");
 	int r = restrict_files(writable);
-	if (r == -EACCES)
-		return error_set(e, ERROR_PERMISSION_DENIED,
-			"the front, which has no privilege, cannot reach %s: every directory above it must be open "
-			"to others (chmod o+x)",
-			writable[0]);
 	if (r < 0)
 		return error_set_errno(e, r, "cannot confine the front with Landlock");
 	r = restrict_calls();

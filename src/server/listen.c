@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -29,12 +30,15 @@ static int split(const char *address, char host[64], char port[16], struct error
 		address++;
 		len -= 2;
 	}
-	if (!colon || len == 0 || len >= 64 || strlen(colon + 1) >= 16 || !colon[1])
+	char *end = NULL;
+	unsigned long number = colon ? strtoul(colon + 1, &end, 10) : 0;
+	if (!colon || len == 0 || len >= 64 || colon[1] < '0' || colon[1] > '9' || *end ||
+		number > 65535)
 		return error_set(e, ERROR_INVALID_REQUEST,
 			"'%s' is no address; write HOST:PORT, such as 127.0.0.1:2468", address);
 	memcpy(host, address, len);
 	host[len] = '\0';
-	snprintf(port, 16, "%s", colon + 1);
+	snprintf(port, 16, "%lu", number);
 	return 0;
 }
 

@@ -115,6 +115,24 @@ static int take_range(struct warden *w, struct error *e)
 
 /* ---- all of it ---- */
 
+/* The front has no privilege: it must be able to walk to its own directory below. */
+static int check_reachable(const char *data, struct error *e)
+{
+	char path[DATA_PATH_MAX + 1];
+	for (const char *slash = strchr(data, '/'); slash; slash = strchr(slash + 1, '/')) {
+		struct stat st;
+		if (slash == data)
+			continue;
+		snprintf(path, sizeof path, "%.*s", (int)(slash - data), data);
+		if (stat(path, &st) < 0 || !(st.st_mode & S_IXOTH))
+			return error_set(e, ERROR_PERMISSION_DENIED,
+				"the data directory %s cannot be reached by processes without privilege: %s is "
+				"closed to others (chmod o+x)",
+				data, path);
+	}
+	return 0;
+}
+
 static int open_data(struct warden *w, const char *data, struct error *e)
 {
 	char resolved[4096];
@@ -127,6 +145,8 @@ static int open_data(struct warden *w, const char *data, struct error *e)
 			"the data directory's path is longer than %d bytes: %s", DATA_PATH_MAX,
 			resolved);
 	memcpy(w->data, resolved, strlen(resolved) + 1);
+	if (check_reachable(w->data, e) < 0)
+		return -1;
 	if (chmod(w->data, 0711) < 0)
 		return error_set_errno(e, errno, "cannot set the mode of %s", w->data);
 	return 0;

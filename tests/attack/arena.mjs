@@ -77,14 +77,15 @@ class Canaries {
     c.mark = `canary-${random()}`;
     c.file = `/root/bunker-canary-${random()}`;
     writeFileSync(c.file, c.mark, { mode: 0o600 });
-    // The mark is an argument, by which the process can be found.
-    c.process = spawn('sh', ['-c', 'while :; do sleep 1000; done', c.mark], { stdio: 'ignore' });
+    // The mark is its name, by which the process can be found.
+    c.process = spawn('sleep', ['infinity'], { argv0: c.mark, stdio: 'ignore' });
     c.visitors = [];
     c.listener = createServer((socket) => {
       socket.on('error', () => {});
       socket.on('data', (data) => c.visitors.push(data.toString()));
     });
     await new Promise((resolve) => c.listener.listen(0, '127.0.0.1', resolve));
+    process.on('exit', () => c.remove());
     return c;
   }
 
@@ -130,7 +131,10 @@ export class Arena {
 
   async close() {
     this.canaries.remove();
-    await this.server.destroy();
+    const late = sleep(60000).then(() => {
+      throw new Error('the server and its sandboxes did not end within a minute');
+    });
+    await Promise.race([this.server.destroy(), late]);
   }
 
   /** A sandbox with the programs in it. */

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import http from 'node:http';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { Server, safeReaddir, sleep, until } from '../lib/server.mjs';
@@ -50,12 +52,14 @@ describe('restart', () => {
   };
   const restart = async (args = []) => {
     server.args = args;
+    http.globalAgent.destroy(); // Connections to the dead server are not to be used again.
     await server.launch();
   };
   const killFront = async () => {
     const old = server.frontPid;
     process.kill(old, 'SIGKILL');
     server.agent.destroy();
+    http.globalAgent.destroy();
     await until('the warden has started a new front', () => server.frontPid && server.frontPid !== old);
     await until('it answers', () => server.request('GET', '/health').then((a) => a.status === 200, () => false));
   };
@@ -463,7 +467,6 @@ describe('restart', () => {
     let refused;
     try {
       await other.stop();
-      const { spawnSync } = await import('node:child_process');
       const db = join(other.data, 'front', 'bunker.db');
       const sql = (text) => spawnSync('python3', ['-c', `import sqlite3, sys\nc = sqlite3.connect(sys.argv[1]); print(c.execute(sys.argv[2]).fetchall()); c.commit()`, db, text], { encoding: 'utf8' });
       const version = Number(/\d+/.exec(sql('PRAGMA user_version').stdout)[0]);

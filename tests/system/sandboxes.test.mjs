@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { Server, sleep, until } from '../lib/server.mjs';
-import { assertRefused, clear, exists, finish, list, metric, remove, sandboxesInKernel, sha256, startBeside, startCommand } from './support.mjs';
+import { assertRefused, clear, exists, finish, initPid, list, metric, remove, sandboxesInKernel, sha256, startBeside, startCommand } from './support.mjs';
 
 const RFC3339_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
@@ -258,6 +258,28 @@ describe('sandboxes', () => {
         await finish(cold);
       }
       assert.equal(faults.length, 0, `${faults.length} creations answered 5xx, such as ${faults[0]}`);
+    });
+  });
+
+  describe('prepared ones', () => {
+    it('are lent once each, however many ask', async () => {
+      const many = await Promise.all(Array.from({ length: 25 }, () => server.create()));
+      assert.equal(new Set(many.map((box) => box.id)).size, 25);
+      const marks = await Promise.all(many.map(async (box, i) => (await server.exec(box.id, `echo ${i} >> /tmp/mark; cat /tmp/mark`)).stdout));
+      assert.deepEqual(marks, many.map((_, i) => `${i}\n`));
+      await clear(server);
+    });
+
+    it('that died are not lent', async () => {
+      const other = await startBeside(server, { args: ['--pool', '3'] });
+      try {
+        await until('the pool is full', async () => (await metric(other, 'sandboxes_pooled')) === 3);
+        for (const id of sandboxesInKernel(other)) process.kill(initPid(other, id), 'SIGKILL');
+        await sleep(200);
+        for (let i = 0; i < 5; i++) assert.equal((await other.exec((await other.create()).id, 'echo alive')).stdout, 'alive\n');
+      } finally {
+        await finish(other);
+      }
     });
   });
 

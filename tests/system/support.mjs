@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Server, cgroupRoots, safeReaddir, sleep, until } from '../lib/server.mjs';
 
@@ -31,7 +31,13 @@ export async function finish(server, options) {
 
 /** Another server beside this one. It shares the files of the template, which take seconds to copy. */
 export async function startBeside(server, options = {}) {
-  return Server.start({ ...options, data: dataBeside(server) });
+  const data = dataBeside(server);
+  try {
+    return await Server.start({ ...options, data });
+  } catch (e) {
+    rmSync(data, { recursive: true, force: true });
+    throw e;
+  }
 }
 
 /** A data directory for another server. */
