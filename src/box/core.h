@@ -175,6 +175,8 @@ void pool_boot(struct box *b, const char *id, const struct resources *r,
 	void (*booted)(void *arg, struct sandbox *s, const struct error *e), void *arg);
 struct sandbox *pool_take(struct box *b);
 void pool_refill(struct box *b);
+/* One that died before anybody had it. */
+void pool_discard(struct sandbox *s);
 void pool_drain(struct box *b);
 
 /* ---- core.c ---- */

@@ -93,6 +93,7 @@ static void pool_booted(void *arg, struct sandbox *s, const struct error *e)
 		return;
 	}
 	DL_APPEND(b->pool, s);
+	s->pooled = true;
 	b->pool_count++;
 	if (b->closing)
 		pool_drain(b);
@@ -127,16 +128,24 @@ struct sandbox *pool_take(struct box *b)
 	if (s) {
 		DL_DELETE(b->pool, s);
 		b->pool_count--;
+		s->pooled = false;
 		s->prev = s->next = NULL;
 	}
 	return s;
 }
 
+void pool_discard(struct sandbox *s)
+{
+	struct box *b = s->box;
+	DL_DELETE(b->pool, s);
+	b->pool_count--;
+	warden_link_call(&b->warden, WARDEN_DESTROY, s->id, NULL, discarded, b);
+	sandbox_free(s);
+	pool_refill(b);
+}
+
 void pool_drain(struct box *b)
 {
-	struct sandbox *s;
-	while ((s = pool_take(b)) != NULL) {
-		warden_link_call(&b->warden, WARDEN_DESTROY, s->id, NULL, discarded, b);
-		sandbox_free(s);
-	}
+	while (b->pool)
+		pool_discard(b->pool);
 }

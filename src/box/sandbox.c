@@ -280,6 +280,8 @@ static void link_lost(void *arg)
 	struct sandbox *s = arg;
 	if (s->connected)
 		connected(s, -ECONNRESET);
+	else if (s->pooled)
+		pool_discard(s);
 	else
 		sandbox_fail(s, "its init ended");
 }

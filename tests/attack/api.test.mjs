@@ -38,7 +38,7 @@ describe('K the control plane', () => {
   before(async () => {
     arena = await Arena.open({ args: ['--api-key', `default=${key}`, '--api-key', `other=${otherKey}`] });
     server = arena.server;
-    assert.equal(server.key, key);
+    server.key = key;
     box = await arena.sandbox({ name: 'of-default' });
     execution = (await server.exec(box.id, ['echo', 'of default'])).executionId;
     slowHead = trickle(server.port, 'GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: ', 'a', 500);
@@ -153,6 +153,7 @@ describe('K the control plane', () => {
     it(`K112 ${route.method} ${route.pattern}: what belongs to another tenant does not exist`, async () => {
       const ids = await sandboxIds();
       const id = idOf(route);
+      assert.ok(ids.includes(box.id), 'the control: there is nothing to be found');
       for (const [what, make] of Object.entries(bodies))
         for (const query of route.method === 'GET' ? ['', '?wait=100ms', '?encoding=base64', '?encoding=nonsense', '?wait=nonsense'] : [''])
           for (const method of route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]) {
@@ -451,6 +452,7 @@ describe('K the control plane', () => {
     await server.stop();
     server.args = ['--api-key', `default=${key}`];
     await server.launch();
+    server.key = key;
     for (const route of closedRoutes) {
       const r = await server.request(route.method, path(route, idOf(route)), bodyFor(route), { key: otherKey });
       assert.equal(r.status, 401, `${route.pattern}: ${r.text}`);

@@ -131,10 +131,13 @@ export class Arena {
 
   async close() {
     this.canaries.remove();
-    const late = sleep(60000).then(() => {
-      throw new Error('the server and its sandboxes did not end within a minute');
+    let timer;
+    const late = new Promise((_, reject) => {
+      timer = setTimeout(() => reject(new Error('the server and its sandboxes did not end within a minute')), 60000);
     });
-    await Promise.race([this.server.destroy(), late]);
+    const log = this.server.log.text;
+    await Promise.race([this.server.destroy(), late]).finally(() => clearTimeout(timer));
+    assert.doesNotMatch(log, /the front died|Sanitizer|runtime error/, 'the server stumbled');
   }
 
   /** A sandbox with the programs in it. */
