@@ -138,6 +138,7 @@ struct sandbox {
 	int64_t created_ms, last_active_ms, startup_us;
 	uint64_t executions;
 	bool ephemeral;
+	bool pooled;                /* nobody has it yet */
 	bool listed;                /* in the box's table */
 	bool being_created, doomed; /* a delete waits for the creation to end */
 	bool row_gone, killed;      /* of a delete, what is done */
