@@ -522,6 +522,13 @@ static int check_spec(
 	return check_quota(b, spec->tenant, e);
 }
 
+/* No two at the same time: the time is the place in the list, and in what a cursor names. */
+static int64_t next_created_ms(const struct box *b, int64_t now)
+{
+	const struct sandbox *last = b->order ? b->order->prev : NULL;
+	return last && last->created_ms >= now ? last->created_ms + 1 : now;
+}
+
 static struct sandbox *sandbox_from_spec(
 	struct box *b, const struct sandbox_spec *spec, const struct resources *r)
 {
@@ -542,7 +549,8 @@ static struct sandbox *sandbox_from_spec(
 	s->idle_ms = spec->idle_ms;
 	s->execution_ms = spec->execution_ms;
 	s->ephemeral = spec->ephemeral;
-	s->created_ms = s->last_active_ms = clock_wall_ms();
+	s->last_active_ms = clock_wall_ms();
+	s->created_ms = next_created_ms(b, s->last_active_ms);
 	s->being_created = true;
 	return s;
 }
