@@ -1,6 +1,7 @@
 /*
- * Starts one process. A command is started the way vfork would (init's memory is shared until the
- * exec, so nothing is copied); a builtin is a plain fork, because it goes on running our code.
+ * Starts one process. A command shares init's memory until its exec, on a stack of its own, so
+ * nothing is copied; unlike with vfork, init waits for that no longer than it wants to. A builtin
+ * is a plain fork, because it goes on running our code.
  *
  * Every process is born in a cgroup of its own, by CLONE_INTO_CGROUP: writing cgroup.procs
  * afterwards costs an RCU grace period of milliseconds. That needs clone3, whose flags a filter
@@ -18,6 +19,8 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <limits.h>
+#include <linux/close_range.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -39,6 +42,7 @@
 #define PR_SCHED_CORE 62
 #endif
 
+#define EXEC_TIMEOUT_MS  2000
 #define CHILD_STACK_SIZE (64u * 1024)
 #define DEFAULT_PATH     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -152,7 +156,7 @@ static int load_second_filter(void)
 		UNLESS_EQUAL(SYS_prctl, 4),
 		LOAD(ARGUMENT(0)),
 		UNLESS_EQUAL(PR_SCHED_CORE, 1),
-		ANSWER(SECCOMP_RET_ERRNO | EINVAL),
+		ANSWER(SECCOMP_RET_ERRNO | EPERM),
 		ANSWER(SECCOMP_RET_ALLOW),
 		UNLESS_EQUAL(SYS_ioctl, 5),
 		LOAD(ARGUMENT(1)),
@@ -226,7 +230,10 @@ static int child_descriptors(const struct child *c)
 	for (int i = 0; i < 3; i++)
 		if (dup2(c->stdio[i], i) < 0)
 			return -1;
-	return (int)syscall(SYS_close_range, 3u, ~0u, 0u);
+	/* A command's go with its exec: until then, the end of one of them tells init how far it
+	 * is. */
+	bool builtin = c->request->fixed.flags & FRAME_START_BUILTIN;
+	return (int)syscall(SYS_close_range, 3u, ~0u, builtin ? 0u : CLOSE_RANGE_CLOEXEC);
 }
 
 static void child_fail(struct child *c, enum frame_stage stage)
@@ -244,8 +251,6 @@ static void child_become(struct child *c)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL); /* what is ignored stays ignored across clone and exec */
 	setsid();
-	/* Whoever fills the memory goes before init does. */
-	fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "100");
 	if (child_descriptors(c) < 0 || child_limits(c->request) < 0 || load_second_filter() < 0)
 		child_fail(c, FRAME_STAGE_RESOURCES);
 	if (child_identity(&c->user) < 0 || child_capabilities() < 0)
@@ -311,8 +316,8 @@ static int child_main(void *arg)
 /* ---- in init ---- */
 
 /*
- * clone3 with a stack of the child's own, where it calls run(arg). It shares our memory and we wait
- * for its exec or exit, so the stack can be reused at once.
+ * clone3 with a stack of the child's own, where it calls run(arg). It shares our memory; the caller
+ * waits for its exec or exit, after which the stack can be used again.
  */
 static long clone_on_stack(struct clone_args *args, int (*run)(void *), void *arg)
 {
@@ -369,6 +374,20 @@ static char *child_stack(void)
 	return stack;
 }
 
+/*
+ * The child's end of the pipe closes with its exec or its death. Somebody inside may have stopped
+ * it before: then it is killed, which works on what is stopped, and we go on.
+ */
+static bool wait_for_exec(int link_fd, pid_t pid)
+{
+	struct pollfd p = {.fd = link_fd, .events = POLLIN};
+	if (poll(&p, 1, EXEC_TIMEOUT_MS) > 0)
+		return true;
+	kill(pid, SIGKILL);
+	poll(&p, 1, -1);
+	return false;
+}
+
 static pid_t clone_child(struct child *c, int cgroup_fd)
 {
 	struct clone_args args = {
@@ -388,10 +407,19 @@ static pid_t clone_child(struct child *c, int cgroup_fd)
 	char *stack = child_stack();
 	if (!stack)
 		return -ENOMEM;
-	args.flags |= CLONE_VM | CLONE_VFORK;
+	int link[2];
+	if (pipe2(link, O_CLOEXEC) < 0)
+		return -errno;
+	args.flags |= CLONE_VM;
 	args.stack = (uint64_t)(uintptr_t)stack;
 	args.stack_size = CHILD_STACK_SIZE;
 	pid = clone_on_stack(&args, child_main, c);
+	close(link[1]);
+	if (pid > 0 && !wait_for_exec(link[0], (pid_t)pid)) {
+		c->stage = FRAME_STAGE_RESOURCES;
+		c->error = ETIMEDOUT;
+	}
+	close(link[0]);
 	/* The child's change of user reset this, for the memory is shared. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	return (pid_t)pid;
@@ -482,6 +510,10 @@ static int spawn_child(struct child *c, int cgroup_fd, struct spawn_result *ret)
 	if (c->stage != FRAME_STAGE_NONE)
 		return spawn_failed(ret, c->stage, c->error); /* process_reap collects it */
 	ret->pid = pid;
+	/* Whoever fills the memory goes before init does. */
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%d/oom_score_adj", pid);
+	fd_write_file_at(AT_FDCWD, path, "100");
 	return 0;
 }
 

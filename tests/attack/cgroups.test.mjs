@@ -82,6 +82,28 @@ describe('F cgroups', () => {
     await removeWithin(victim, 5000);
   });
 
+  it('F75 while one sandbox takes long to die, others are made', async (t) => {
+    const victim = await arena.sandbox({ resources: { pids: 1100, cpu: '2', memory: '1200Mi' } });
+    await start(victim, 'slow-to-die', 'user');
+    const timed = async (action) => {
+      const from = Date.now();
+      await action();
+      return Date.now() - from;
+    };
+    const removing = timed(() => arena.remove(victim));
+    await sleep(30);
+    // One that is not in the pool, so that the warden has to boot it.
+    let other;
+    const making = await timed(async () => (other = await arena.server.create({ resources: { pids: 100 } })));
+    const fresh = await timed(async () => {
+      for (let i = 0; i < 10; i++) await arena.remove(await arena.server.create({}));
+    });
+    t.diagnostic(`deleting took ${await removing} ms, making one with other limits meanwhile ${making} ms, ten more ${fresh} ms`);
+    await arena.remove(other);
+    assert.ok(making < 1000, `making a sandbox took ${making} ms`);
+    assert.ok((await removing) < 10000);
+  });
+
   for (const user of ['user', 'root'])
     it(`F75 who stops processes as they are born cannot hold up the answer to an exec with a timeout (${user})`, async () => {
       const victim = await arena.sandbox({ resources: { cpu: '2' } });

@@ -29,9 +29,13 @@ describe('B mounts and filesystems', () => {
   it('B19 device nodes cannot be made', (t) => mounts.check(t, 19));
 
   it('B18 /dev holds what the design names and nothing else', async () => {
-    const r = await exec(box, 'ls /dev');
-    const expected = ['fd', 'full', 'null', 'ptmx', 'pts', 'random', 'shm', 'stderr', 'stdin', 'stdout', 'tty', 'urandom', 'zero'];
-    assert.deepEqual(r.stdout.trim().split('\n'), expected);
+    const r = await exec(box, "find /dev -xdev -mindepth 1 -printf '%y %f\\n' | sort");
+    const found = r.stdout.trim().split('\n');
+    const nodes = found.filter((line) => !/^[dl] /.test(line));
+    assert.deepEqual(nodes, ['c full', 'c null', 'c random', 'c tty', 'c urandom', 'c zero']);
+    const rest = found.filter((line) => /^[dl] /.test(line)).map((line) => line.slice(2));
+    const known = ['fd', 'mqueue', 'ptmx', 'pts', 'shm', 'stderr', 'stdin', 'stdout'];
+    assert.deepEqual(rest.filter((name) => !known.includes(name)), []);
   });
 
   it('B19 a node that is in the disk already cannot be used', async () => {
@@ -128,7 +132,7 @@ m.flush()`;
     const host = readFileSync('/proc/self/mountinfo', 'utf8');
     assert.ok(!host.includes(arena.server.data), 'the host sees mounts of a sandbox');
     assert.ok(!host.includes('overlay sandbox'), 'the host sees mounts of a sandbox');
-    assert.ok(warden.some((line) => line.includes(arena.server.data)), 'the control: the warden has mounts there');
+    assert.ok((await exec(box, 'cat /proc/self/mountinfo')).stdout.includes('overlay sandbox'), 'the control: that is not what they look like');
   });
 
   it('B the canaries are unharmed', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { BUNKER, cgroupRoots, safeReaddir } from '../lib/server.mjs';
@@ -9,6 +9,7 @@ describe('bunker doctor', () => {
   let dir;
   before(() => {
     dir = mkdtempSync('/tmp/bunker-test-doctor-');
+    chmodSync(dir, 0o755); // What has no privilege must get through.
   });
   after(() => rmSync(dir, { recursive: true }));
   const doctor = (args = [], prefix = []) => {

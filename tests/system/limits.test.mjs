@@ -130,7 +130,7 @@ except OSError as e:
 
   it('let a fork bomb neither out nor the server down', async () => {
     const { id } = await server.create({ resources: { pids: 64 } });
-    const bomb = server.exec(id, { command: 'f() { f | f & }; f; while :; do :; done', timeout: '2s' });
+    const bomb = server.exec(id, { command: 'f() { f | f & }; (f) & while :; do :; done', timeout: '2s' });
     const other = await server.create();
     for (let i = 0; i < 10; i++) assert.equal((await server.exec(other.id, 'echo well')).stdout, 'well\n');
     assert.equal((await bomb).timedOut, true);

@@ -319,6 +319,26 @@ static void bomb_vfork_wait(void)
 	hold();
 }
 
+/* Many processes with large page tables: the kernel needs seconds to take them apart. */
+static void bomb_slow_to_die(void)
+{
+	size_t size = 300ul << 20;
+	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise(p, size, MADV_NOHUGEPAGE);
+	for (size_t at = 0; at < size; at += 4096)
+		p[at] = 1;
+	for (int i = 0; i < 1000; i++) {
+		pid_t pid = fork();
+		if (pid < 0)
+			break;
+		if (pid == 0)
+			hold();
+	}
+	puts("ready");
+	fflush(stdout);
+	hold();
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -329,7 +349,8 @@ static const struct {
 	{"mlock", bomb_mlock}, {"spin", bomb_spin}, {"single-bytes", bomb_single_bytes},
 	{"daemon", bomb_daemon}, {"daemon-and-wait", bomb_daemon_and_wait},
 	{"holds-stdout", bomb_holds_stdout}, {"stopped", bomb_stopped},
-	{"stop-newcomers", bomb_stop_newcomers}, {"vfork-wait", bomb_vfork_wait}};
+	{"stop-newcomers", bomb_stop_newcomers}, {"vfork-wait", bomb_vfork_wait},
+	{"slow-to-die", bomb_slow_to_die}};
 
 int main(int argc, char **argv)
 {
