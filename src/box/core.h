@@ -8,7 +8,7 @@
 #include "store/store.h"
 #include "wire/frame.h"
 
-/* ---- warden_link.c: requests to the warden, answered in order ---- */
+/* ---- warden_link.c: requests to the warden and their answers ---- */
 
 typedef void warden_reply_fn(void *arg, const struct warden_reply *reply);
 struct warden_call;

@@ -115,7 +115,8 @@ static void refill_timer_fired(uv_timer_t *timer)
 
 void pool_refill(struct box *b)
 {
-	if (b->pool_count >= b->config.pool_size || b->closing)
+	/* Not before the start has found out what is left of an earlier server's pool. */
+	if (b->pool_count >= b->config.pool_size || b->closing || b->ready)
 		return;
 	/* A steady stream of creates never leaves a pause. */
 	bool low = b->pool_count < b->config.pool_size / 4;

@@ -16,6 +16,8 @@
 #include "base/log.h"
 #include "base/units.h"
 
+#define POOL_MEMORY_MIN (128 << 20)
+
 /* ---- status ---- */
 
 static const char *const status_names[SANDBOX_STATUS_COUNT] = {
@@ -586,7 +588,8 @@ int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_creat
 	c->arg = arg;
 	copy_files(c, spec);
 	c->sandbox = sandbox_from_spec(b, spec, &r);
-	struct sandbox *ready = pool_take(b);
+	/* A small one gets a /dev/shm of its size, which is made at boot. */
+	struct sandbox *ready = r.memory >= POOL_MEMORY_MIN ? pool_take(b) : NULL;
 	if (ready)
 		memcpy(c->sandbox->id, ready->id, ID_SIZE);
 	sandbox_add(c->sandbox);

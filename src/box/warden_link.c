@@ -30,7 +30,9 @@ static void send_unsent(struct warden_link *w)
 static void take_reply(struct warden_link *w, const struct warden_reply *reply)
 {
 	struct warden_call *call = w->calls;
-	if (!call || call == w->unsent || call->request.sequence != reply->sequence) {
+	while (call && call != w->unsent && call->request.sequence != reply->sequence)
+		call = call->next;
+	if (!call || call == w->unsent) {
 		log_error("the warden answered what nobody asked");
 		return;
 	}

@@ -30,7 +30,7 @@
 
 #define NO_DEADLINE  UINT64_MAX
 #define LINGER_MS    5000
-#define LINGER_BYTES (16 << 20)
+#define LINGER_BYTES (40 << 20) /* more than the largest body: who sends one too large sees why */
 #define PIPELINE_MAX 65536
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf);

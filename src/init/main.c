@@ -55,6 +55,7 @@ int main(void)
 	static struct source signals;
 	/* Not even the sandbox's root may read our memory or descriptors through /proc. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	prctl(PR_SET_NAME, "bunker-init", 0, 0, 0);
 	bound_capabilities();
 	umask(022);
 	loop_open();

@@ -207,7 +207,7 @@ static int load_file(struct config *c, const char *path, bool must_exist, struct
 		return 0;
 	if (r < 0)
 		return error_set_errno(e, r, "cannot read %s", path);
-	char *lines = buf_take_str(&text); /* the values stay in it, so it stays, too */
+	char *lines = c->file_text = buf_take_str(&text); /* the values stay in it */
 	char *save = NULL;
 	for (char *line = strtok_r(lines, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
 		if (load_line(c, line, path, e) < 0)

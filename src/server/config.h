@@ -21,6 +21,7 @@ struct config {
 	const char *domain;
 	const char *file;
 	const char *log_level;
+	char *file_text;                   /* kept, because the options point into it */
 	const char *keys[CONFIG_KEYS_MAX]; /* "KEY" or "TENANT=KEY" */
 	size_t key_count;
 	bool no_auth, drain, help;

@@ -22,7 +22,8 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 
-#define CLEANUPS_MAX 256
+#define CLEANUPS_MAX    256
+#define KILL_TIMEOUT_MS 5000
 
 /* ---- uid blocks ---- */
 
@@ -206,20 +207,21 @@ static bool remove_cgroups(struct warden *w, const char *id)
 	return true;
 }
 
-int boot_kill(struct warden *w, const char *id)
+void boot_bury(struct warden *w, struct dying *d)
 {
-	int mounts_fd;
-	int r = cgroup_kill(w, id, &mounts_fd);
-	disk_release_mounts(w, mounts_fd);
-	return r;
+	close_if_open(d->pidfd);
+	disk_release_mounts(w, d->mounts_fd);
 }
 
 int boot_destroy(struct warden *w, const char *id)
 {
 	char name[ID_SIZE + 8];
-	int r = boot_kill(w, id);
-	if (r < 0)
-		return r;
+	struct dying d;
+	int r = cgroup_kill(w, id, &d);
+	bool dead = r == 0 && cgroup_is_dead(&d, KILL_TIMEOUT_MS);
+	boot_bury(w, &d);
+	if (!dead)
+		return r < 0 ? r : -ETIMEDOUT;
 	socket_name(id, name);
 	unlinkat(w->run_fd, name, 0);
 	disk_discard(w, id);

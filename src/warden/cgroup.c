@@ -26,11 +26,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/fd.h"
 
-#define CPU_PERIOD_US   100000
-#define KILL_TIMEOUT_MS 5000
+#define CPU_PERIOD_US 100000
 
 static const char *const controller_names[CONTROLLER_COUNT] = {"memory", "cpu", "pids"};
 
@@ -289,21 +287,6 @@ static pid_t first_process(int dir_fd)
 	return text.failed ? 0 : (pid_t)strtol(text.data, NULL, 10);
 }
 
-/* Init's end is the end of its pid namespace: every process of the sandbox is gone by then. */
-static int wait_for_end(int pidfd, int dir_fd)
-{
-	struct pollfd p = {.fd = pidfd, .events = POLLIN};
-	int64_t deadline = clock_monotonic_us() + (int64_t)KILL_TIMEOUT_MS * 1000;
-	if (pidfd >= 0 && poll(&p, 1, KILL_TIMEOUT_MS) <= 0)
-		return -ETIMEDOUT;
-	while (first_process(dir_fd) != 0) {
-		if (clock_monotonic_us() > deadline)
-			return -ETIMEDOUT;
-		poll(NULL, 0, 1);
-	}
-	return 0;
-}
-
 static int open_mounts_of(pid_t pid)
 {
 	char path[64];
@@ -311,20 +294,24 @@ static int open_mounts_of(pid_t pid)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-int cgroup_kill(struct warden *w, const char *id, int *mounts_fd)
+int cgroup_kill(struct warden *w, const char *id, struct dying *d)
 {
-	*mounts_fd = -1;
+	*d = (struct dying){.pidfd = -1, .mounts_fd = -1};
 	autoclose int fd = cgroup_dir(w, id);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
 	pid_t pid = first_process(fd);
-	if (pid > 0)
-		*mounts_fd = open_mounts_of(pid);
-	autoclose int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-	int r = fd_write_file_at(fd, "cgroup.kill", "1");
-	if (r < 0)
-		return r;
-	return wait_for_end(pidfd, fd);
+	if (pid > 0) {
+		d->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+		d->mounts_fd = open_mounts_of(pid);
+	}
+	return fd_write_file_at(fd, "cgroup.kill", "1");
+}
+
+bool cgroup_is_dead(const struct dying *d, int wait_ms)
+{
+	struct pollfd p = {.fd = d->pidfd, .events = POLLIN};
+	return d->pidfd < 0 || poll(&p, 1, wait_ms) > 0;
 }
 
 /* Removes the cgroups that init made below; a v2 directory goes only when it has no child. */

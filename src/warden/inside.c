@@ -37,7 +37,7 @@
 
 #define INIT_LISTEN_FD 3
 #define INIT_CGROUP_FD 4
-#define SHM_SIZE       "67108864"
+#define SHM_MAX        (64 << 20)
 
 #ifndef MNT_DETACH
 #define MNT_DETACH 2
@@ -281,10 +281,14 @@ static int mount_pts(struct inside *in)
 
 static int mount_shm(struct inside *in)
 {
-	char owner[16];
+	char owner[16], size[24];
+	int64_t half = in->b->limits.memory / 2;
 	snprintf(owner, sizeof owner, "%u", in->b->uid_base);
+	/* Below the memory limit: full, it must answer ENOSPC and not cost processes their lives.
+	 */
+	snprintf(size, sizeof size, "%lld", (long long)(half < SHM_MAX ? half : SHM_MAX));
 	autoclose int fd = new_mount("tmpfs",
-		(struct option[]){{"size", SHM_SIZE}, {"nr_inodes", "65536"}, {"mode", "1777"},
+		(struct option[]){{"size", size}, {"nr_inodes", "65536"}, {"mode", "1777"},
 			{"uid", owner}, {"gid", owner}, {NULL, NULL}},
 		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	return fd < 0 ? fd : move_inside(fd, in->root_fd, "dev/shm");
@@ -423,7 +427,10 @@ static int step_identity(struct inside *in)
 		return r;
 	setsid();
 	setpriority(PRIO_PROCESS, 0, 0);
-	fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "0");
+	/* Init goes last; where that may not be said, at least nothing of the server's is
+	 * inherited. */
+	if (fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "-500") < 0)
+		fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "0");
 	if (setns(in->b->userns_fd, CLONE_NEWUSER) < 0)
 		return -errno;
 	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)

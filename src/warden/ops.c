@@ -19,6 +19,18 @@
 #include "base/log.h"
 
 #define CLEANUP_RETRY_MS 20
+#define KILL_PATIENCE_MS 3
+#define KILL_TIMEOUT_MS  5000
+#define WAITING_MAX      64
+
+/* A kill that is not answered yet. */
+struct waiting {
+	struct warden_request request;
+	struct dying dying;
+};
+
+static struct waiting waiting[WAITING_MAX];
+static size_t waiting_count;
 
 static void op_hello(struct warden *w, const struct warden_request *q, struct warden_reply *a);
 static void op_boot(struct warden *w, const struct warden_request *q, struct warden_reply *a);
@@ -80,10 +92,20 @@ static void op_usage(struct warden *w, const struct warden_request *q, struct wa
 	a->step = a->error ? WARDEN_STEP_CGROUP : WARDEN_STEP_NONE;
 }
 
+/* Most die at once; who takes longer is answered later, and holds up nobody. */
 static void op_kill(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
-	a->error = -boot_kill(w, q->id);
+	struct dying d;
+	a->error = -cgroup_kill(w, q->id, &d);
 	a->step = a->error ? WARDEN_STEP_KILL : WARDEN_STEP_NONE;
+	if (!a->error && waiting_count < WAITING_MAX && !cgroup_is_dead(&d, KILL_PATIENCE_MS)) {
+		waiting[waiting_count++] = (struct waiting){.request = *q, .dying = d};
+		a->op = 0;
+		return;
+	}
+	if (!a->error && !cgroup_is_dead(&d, KILL_TIMEOUT_MS))
+		a->error = ETIMEDOUT;
+	boot_bury(w, &d);
 }
 
 static void op_destroy(struct warden *w, const struct warden_request *q, struct warden_reply *a)
@@ -140,6 +162,12 @@ static bool request_is_valid(const struct warden_request *q)
 	return !ops[q->op].needs_limits || limits_are_sane(&q->limits);
 }
 
+static void reply(int fd, const struct warden_reply *a)
+{
+	if (send(fd, a, sizeof *a, MSG_NOSIGNAL) < 0)
+		log_warn("the front does not listen", "error", strerror(errno));
+}
+
 static void answer(struct warden *w, int fd, const struct warden_request *q)
 {
 	struct warden_reply a = {.op = q->op, .sequence = q->sequence};
@@ -150,8 +178,25 @@ static void answer(struct warden *w, int fd, const struct warden_request *q)
 		a.error = EINVAL;
 		a.step = WARDEN_STEP_REQUEST;
 	}
-	if (send(fd, &a, sizeof a, MSG_NOSIGNAL) < 0)
-		log_warn("the front does not listen", "error", strerror(errno));
+	if (a.op)
+		reply(fd, &a);
+}
+
+static void answer_the_dead(struct warden *w, int fd)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < waiting_count; i++) {
+		const struct warden_request *q = &waiting[i].request;
+		struct warden_reply a = {.op = q->op, .sequence = q->sequence};
+		if (!cgroup_is_dead(&waiting[i].dying, 0)) {
+			waiting[kept++] = waiting[i];
+			continue;
+		}
+		memcpy(a.id, q->id, sizeof a.id);
+		boot_bury(w, &waiting[i].dying);
+		reply(fd, &a);
+	}
+	waiting_count = kept;
 }
 
 /* Every child but the front, whose end the caller wants to know. */
@@ -168,13 +213,15 @@ static void reap(pid_t front)
 }
 
 /* Waits for a request with the signals open that are blocked elsewhere, so that none is missed. */
-static int wait_for_request(int fd, bool cleanups)
+static bool wait_for_request(int fd, bool cleanups)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct pollfd p[1 + WAITING_MAX] = {{.fd = fd, .events = POLLIN}};
 	struct timespec retry = {.tv_nsec = CLEANUP_RETRY_MS * 1000000L};
 	sigset_t none;
 	sigemptyset(&none);
-	return ppoll(&p, 1, cleanups ? &retry : NULL, &none);
+	for (size_t i = 0; i < waiting_count; i++)
+		p[1 + i] = (struct pollfd){.fd = waiting[i].dying.pidfd, .events = POLLIN};
+	return ppoll(p, 1 + waiting_count, cleanups ? &retry : NULL, &none) > 0 && p[0].revents;
 }
 
 void warden_serve(struct warden *w, int fd, pid_t front, const volatile bool *stop)
@@ -182,18 +229,19 @@ void warden_serve(struct warden *w, int fd, pid_t front, const volatile bool *st
 	bool told = false, cleanups = false;
 	for (;;) {
 		struct warden_request q;
-		int n = wait_for_request(fd, cleanups);
+		bool requested = wait_for_request(fd, cleanups);
 		if (*stop && !told) {
 			kill(front, SIGTERM);
 			told = true;
 		}
-		if (n > 0) {
+		if (requested) {
 			ssize_t size = recv(fd, &q, sizeof q, 0);
 			if (size == 0 || (size < 0 && errno != EINTR && errno != EAGAIN))
 				return;
 			if (size == (ssize_t)sizeof q)
 				answer(w, fd, &q);
 		}
+		answer_the_dead(w, fd);
 		cleanups = boot_retry_cleanups(w);
 		reap(front);
 	}

@@ -24,43 +24,24 @@
 #define SKELETON_VERSION "1"
 #define DEFAULT_UID      1000
 
+/* clang-format off */
 static const struct {
 	const char *path;
 	mode_t mode;
 	uid_t owner;
 } directories[] = {
-	{"etc", 0755, 0},
-	{"home", 0755, 0},
-	{"home/user", 0755, DEFAULT_UID},
-	{"root", 0700, 0},
-	{"tmp", 01777, 0},
-	{"var", 0755, 0},
-	{"var/tmp", 01777, 0},
-	{"var/lib", 0755, 0},
-	{"var/lib/dpkg", 0755, 0},
-	{"var/lib/dpkg/info", 0755, 0},
-	{"var/lib/dpkg/updates", 0755, 0},
-	{"var/lib/dpkg/triggers", 0755, 0},
-	{"var/lib/apt", 0755, 0},
-	{"var/lib/apt/lists", 0755, 0},
-	{"var/lib/apt/lists/partial", 0755, 0},
-	{"var/cache", 0755, 0},
-	{"var/cache/apt", 0755, 0},
-	{"var/cache/apt/archives", 0755, 0},
-	{"var/cache/apt/archives/partial", 0755, 0},
-	{"var/log", 0755, 0},
-	{"run", 0755, 0},
-	{"run/lock", 01777, 0},
-	{"proc", 0555, 0},
-	{"sys", 0555, 0},
-	{"dev", 0755, 0},
-	{"usr", 0755, 0},
-	{"mnt", 0755, 0},
-	{"media", 0755, 0},
-	{"opt", 0755, 0},
-	{"srv", 0755, 0},
-	{"etc/ssl", 0755, 0},
+	{"etc", 0755, 0}, {"home", 0755, 0}, {"home/user", 0755, DEFAULT_UID}, {"root", 0700, 0},
+	{"tmp", 01777, 0}, {"var", 0755, 0}, {"var/tmp", 01777, 0}, {"var/lib", 0755, 0},
+	{"var/lib/dpkg", 0755, 0}, {"var/lib/dpkg/info", 0755, 0},
+	{"var/lib/dpkg/updates", 0755, 0}, {"var/lib/dpkg/triggers", 0755, 0},
+	{"var/lib/apt", 0755, 0}, {"var/lib/apt/lists", 0755, 0},
+	{"var/lib/apt/lists/partial", 0755, 0}, {"var/cache", 0755, 0}, {"var/cache/apt", 0755, 0},
+	{"var/cache/apt/archives", 0755, 0}, {"var/cache/apt/archives/partial", 0755, 0},
+	{"var/log", 0755, 0}, {"run", 0755, 0}, {"run/lock", 01777, 0}, {"proc", 0555, 0},
+	{"sys", 0555, 0}, {"dev", 0755, 0}, {"usr", 0755, 0}, {"mnt", 0755, 0}, {"media", 0755, 0},
+	{"opt", 0755, 0}, {"srv", 0755, 0}, {"etc/ssl", 0755, 0},
 };
+/* clang-format on */
 
 static const struct {
 	const char *path, *target;

@@ -106,11 +106,17 @@ int cgroup_dir(struct warden *w, const char *id);
 int cgroup_detached_dir(struct warden *w, const char *id);
 /* Called in the new process: join the v1 controllers. */
 int cgroup_join_v1(struct warden *w, const char *id);
-/*
- * Kill everything and wait for it; 0 also when there is nothing. *mounts_fd keeps the mounts of
- * what was killed, or is -1: the caller must close it.
- */
-int cgroup_kill(struct warden *w, const char *id, int *mounts_fd);
+/* Something that was killed: init's end is the end of its pid namespace, and so of everything
+ * inside. */
+struct dying {
+	int pidfd;     /* -1: it is dead */
+	int mounts_fd; /* keeps its mounts, or -1 */
+};
+
+/* Kills everything, without waiting; 0 also when there is nothing. The descriptors are the
+ * caller's. */
+int cgroup_kill(struct warden *w, const char *id, struct dying *d);
+bool cgroup_is_dead(const struct dying *d, int wait_ms);
 /* 0 when nothing is left, -EBUSY to try again later. */
 int cgroup_remove(struct warden *w, const char *id);
 /* Find the uid blocks that living sandboxes use. */
@@ -156,7 +162,8 @@ struct boot {
 
 /* 0 with b->pid, or negative with b->step and b->error; nothing is left behind on failure. */
 int boot_sandbox(struct warden *w, struct boot *b);
-int boot_kill(struct warden *w, const char *id);
+/* Closes what it holds, when it is dead. */
+void boot_bury(struct warden *w, struct dying *d);
 int boot_destroy(struct warden *w, const char *id);
 /* Cgroups that were still busy when their sandbox was destroyed; true while some are left. */
 bool boot_retry_cleanups(struct warden *w);

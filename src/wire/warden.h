@@ -3,8 +3,8 @@
  * SEQPACKET socket pair. No strings but ids, no paths, no descriptors: the warden decides where
  * everything is.
  *
- * Requests are answered in order. Sandboxes are named by id; everything else about them (uid block,
- * cgroups, directories, socket) follows from it.
+ * Requests are answered in order, but for a KILL that takes its time. Sandboxes are named by id;
+ * everything else about them (uid block, cgroups, directories, socket) follows from it.
  */
 #pragma once
 

@@ -135,6 +135,7 @@ export class Server {
         this.url + path,
         {
           method: 'POST',
+          agent: false,
           headers: {
             authorization: `Bearer ${this.key}`,
             accept: 'application/x-ndjson',
@@ -177,7 +178,11 @@ export class Server {
   async crash() {
     const front = this.frontPid;
     process.kill(this.wardenPid, 'SIGKILL');
-    if (front) process.kill(front, 'SIGKILL');
+    try {
+      if (front) process.kill(front, 'SIGKILL');
+    } catch (error) {
+      if (error.code !== 'ESRCH') throw error; // it was quicker
+    }
     await this.ended;
     this.agent.destroy();
     this.agent = undefined;
@@ -196,14 +201,16 @@ export class Server {
   /** Ends the server and everything it made, whatever state it is in; then checks that nothing is left. */
   async destroy() {
     const running = this.child.exitCode === null && this.child.signalCode === null;
-    if (running) await this.stop();
+    let complaint;
+    if (running) await this.stop().catch((error) => (complaint = error));
     if (existsSync(join(this.data, 'instance'))) {
       this.args = [...this.args.filter((a) => a !== '--drain'), '--drain'];
       await this.launch();
-      await this.stop();
+      await this.stop().catch((error) => (complaint ??= error));
     }
     const left = this.leftovers();
     rmSync(this.data, { recursive: true, force: true });
+    if (complaint) throw complaint;
     if (left.length) throw new Error(`left behind: ${left.join(', ')}`);
   }
 

@@ -1,13 +1,14 @@
 /*
- * What the attempt programs share. A program is a table of attempts; each runs in a child of its own,
- * so that one that is killed or hangs is a result like any other, and each prints one line:
+ * What the attempt programs share. A program is a table of attempts; each runs in a child of its
+ * own, so that one that is killed or hangs is a result like any other, and each prints one line:
  *
  *     NUMBER NAME BLOCKED|ESCAPED|ERROR detail
  *
- * ESCAPED means that the thing was done, BLOCKED that it was refused, ERROR that neither is certain. A
- * program is started as `PROGRAM inside` or `PROGRAM control`: the control is the same attempt
- * without walls, where it must report ESCAPED. It answers "ERROR absent: ..." where this host lacks
- * what the attempt is about, and "ERROR control: none, because ..." where it must not be tried on a host.
+ * ESCAPED means that the thing was done, BLOCKED that it was refused, ERROR that neither is
+ * certain. A program is started as `PROGRAM inside` or `PROGRAM control`: the control is the same
+ * attempt without walls, where it must report ESCAPED. It answers "ERROR absent: ..." where this
+ * host lacks what the attempt is about, and "ERROR control: none, because ..." where it must not be
+ * tried on a host.
  *
  * Names that begin with "may-" are things that stay allowed inside; there ESCAPED is right.
  */
@@ -34,7 +35,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
+#define COUNT(array)    (sizeof(array) / sizeof((array)[0]))
 #define ATTEMPT_SECONDS 10
 
 enum outcome {
@@ -49,7 +50,7 @@ struct attempt {
 	enum outcome (*run)(const struct attempt *a);
 	long arg;
 	const char *text;
-	int needs;		/* a capability that even the host's root may lack; 0: none of note */
+	int needs; /* a capability that even the host's root may lack; 0: none of note */
 	const char *no_control; /* why it must not be tried on a host */
 };
 
@@ -83,7 +84,8 @@ __attribute__((unused)) static enum outcome judge(long r)
 	return say(refused ? BLOCKED : ERROR, "%s", strerror(errno));
 }
 
-/* The same, for a call with arguments that cannot work: reaching the check of them is as good as done. */
+/* The same, for a call with arguments that cannot work: reaching the check of them is as good as
+ * done. */
 __attribute__((unused)) static enum outcome judge_reached(long r, int expected)
 {
 	if (r < 0 && errno == expected)
@@ -108,8 +110,8 @@ __attribute__((unused)) static const char *setting(const char *name)
 }
 
 /*
- * A process that is not ours: init inside; in a control, where the host's init may be closed even to
- * root, the canary.
+ * A process that is not ours: init inside; in a control, where the host's init may be closed even
+ * to root, the canary.
  */
 __attribute__((unused)) static pid_t victim(void)
 {
@@ -152,9 +154,9 @@ static void read_verdict(int fd, pid_t pid)
 	int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	verdict.error = 0;
 	verdict.outcome = number == SIGSYS ? say(BLOCKED, "killed by SIGSYS")
-			: number == SIGALRM
-				? say(ERROR, "no result in %d s", ATTEMPT_SECONDS)
-				: say(ERROR, "it ended with status 0x%x", (unsigned)status);
+			  : number == SIGALRM
+				  ? say(ERROR, "no result in %d s", ATTEMPT_SECONDS)
+				  : say(ERROR, "it ended with status 0x%x", (unsigned)status);
 }
 
 static void run_in_child(const struct attempt *a)

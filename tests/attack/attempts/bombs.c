@@ -1,4 +1,5 @@
-/* 57-59, 61, 63, 75: programs that take without end. `bombs NAME`; they end when they are killed. */
+/* 57-59, 61, 63, 75: programs that take without end. `bombs NAME`; they end when they are killed.
+ */
 #include "attempt.h"
 
 #include <arpa/inet.h>
@@ -293,7 +294,8 @@ static void bomb_stopped(void)
 	hold();
 }
 
-/* Stops whatever process comes next: with luck one that init has begun and not finished to start. */
+/* Stops whatever process comes next: with luck one that init has begun and not finished to start.
+ */
 static void bomb_stop_newcomers(void)
 {
 	pid_t self;
@@ -322,12 +324,12 @@ static void bomb_vfork_wait(void)
 /* Many processes with large page tables: the kernel needs seconds to take them apart. */
 static void bomb_slow_to_die(void)
 {
-	size_t size = 300ul << 20;
+	size_t size = 200ul << 20;
 	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	madvise(p, size, MADV_NOHUGEPAGE);
 	for (size_t at = 0; at < size; at += 4096)
 		p[at] = 1;
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < 600; i++) {
 		pid_t pid = fork();
 		if (pid < 0)
 			break;
@@ -343,14 +345,14 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } bombs[] = {{"fork", bomb_fork}, {"thread", bomb_thread}, {"vfork", bomb_vfork},
-	{"zombie", bomb_zombie}, {"touch", bomb_touch}, {"tmpfs", bomb_tmpfs}, {"memfd", bomb_memfd},
-	{"pipes", bomb_pipes}, {"unix", bomb_unix}, {"tcp", bomb_tcp}, {"udp", bomb_udp},
-	{"dentries", bomb_dentries}, {"epoll", bomb_epoll}, {"page-tables", bomb_page_tables},
-	{"mlock", bomb_mlock}, {"spin", bomb_spin}, {"single-bytes", bomb_single_bytes},
-	{"daemon", bomb_daemon}, {"daemon-and-wait", bomb_daemon_and_wait},
-	{"holds-stdout", bomb_holds_stdout}, {"stopped", bomb_stopped},
-	{"stop-newcomers", bomb_stop_newcomers}, {"vfork-wait", bomb_vfork_wait},
-	{"slow-to-die", bomb_slow_to_die}};
+	{"zombie", bomb_zombie}, {"touch", bomb_touch}, {"tmpfs", bomb_tmpfs},
+	{"memfd", bomb_memfd}, {"pipes", bomb_pipes}, {"unix", bomb_unix}, {"tcp", bomb_tcp},
+	{"udp", bomb_udp}, {"dentries", bomb_dentries}, {"epoll", bomb_epoll},
+	{"page-tables", bomb_page_tables}, {"mlock", bomb_mlock}, {"spin", bomb_spin},
+	{"single-bytes", bomb_single_bytes}, {"daemon", bomb_daemon},
+	{"daemon-and-wait", bomb_daemon_and_wait}, {"holds-stdout", bomb_holds_stdout},
+	{"stopped", bomb_stopped}, {"stop-newcomers", bomb_stop_newcomers},
+	{"vfork-wait", bomb_vfork_wait}, {"slow-to-die", bomb_slow_to_die}};
 
 int main(int argc, char **argv)
 {

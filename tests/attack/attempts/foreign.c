@@ -32,7 +32,8 @@ static enum outcome try_x32(const struct attempt *a)
 #endif
 }
 
-#define DANGEROUS "without a filter it might do something even with empty arguments; getpid is the control"
+#define DANGEROUS                                                                                  \
+	"without a filter it might do something even with empty arguments; getpid is the control"
 
 static const struct attempt attempts[] = {
 	{47, "i386-getpid", try_i386, .arg = 20},

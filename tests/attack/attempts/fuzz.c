@@ -1,7 +1,8 @@
 /*
- * 56: system calls with random arguments, `fuzz SECONDS SEED FIRST LAST`. Numbers that the allow-list does
- * not know must answer ENOSYS, whatever the arguments. Those it may know are called as well, in children
- * that may die of it; of them only the host's log can tell anything. One line of report.
+ * 56: system calls with random arguments, `fuzz SECONDS SEED FIRST LAST`. Numbers that the
+ * allow-list does not know must answer ENOSYS, whatever the arguments. Those it may know are called
+ * as well, in children that may die of it; of them only the host's log can tell anything. One line
+ * of report.
  */
 #include "attempt.h"
 
@@ -53,8 +54,8 @@ static long random_argument(void)
 
 static long call_at_random(int nr)
 {
-	return syscall(nr, random_argument(), random_argument(), random_argument(), random_argument(),
-		random_argument(), random_argument());
+	return syscall(nr, random_argument(), random_argument(), random_argument(),
+		random_argument(), random_argument(), random_argument());
 }
 
 /* A few calls in a child: it may hang, die or close its own descriptors. */
@@ -91,8 +92,8 @@ int main(int argc, char **argv)
 			for (int i = 0; i < 50; i++, calls++) {
 				if (call_at_random(nr) == -1 && errno == ENOSYS)
 					continue;
-				printf("56 unknown-calls ESCAPED call %d answered %s (seed %s)\n", nr,
-					strerror(errno), argv[2]);
+				printf("56 unknown-calls ESCAPED call %d answered %s (seed %s)\n",
+					nr, strerror(errno), argv[2]);
 				return 0;
 			}
 		}

@@ -1,7 +1,7 @@
 /*
- * 58: what the kernel counts for the whole host, or for the user who made the sandbox, rather than for
- * the sandbox. `hogs NAME take` takes all it can get, prints how many that were, and holds them until
- * it is killed; `hogs NAME one` says whether there is one left for somebody else.
+ * 58: what the kernel counts for the whole host, or for the user who made the sandbox, rather than
+ * for the sandbox. `hogs NAME take` takes all it can get, prints how many that were, and holds them
+ * until it is killed; `hogs NAME one` says whether there is one left for somebody else.
  */
 #include "attempt.h"
 
@@ -59,8 +59,8 @@ static int take_terminal(void)
 static const struct {
 	const char *name;
 	int (*take)(void);
-} kinds[] = {{"inotify", take_inotify}, {"signals", take_signal},
-	{"timers", take_timer}, {"queues", take_queue}, {"aio", take_aio}, {"terminals", take_terminal}};
+} kinds[] = {{"inotify", take_inotify}, {"signals", take_signal}, {"timers", take_timer},
+	{"queues", take_queue}, {"aio", take_aio}, {"terminals", take_terminal}};
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,6 @@
 /*
- * 76-78: things with a name that is shared by whoever shares a namespace. `ipc plant` makes one of each
- * under the name CANARY_NAME, prints "planted" and takes them away when its stdin ends; `ipc
+ * 76-78: things with a name that is shared by whoever shares a namespace. `ipc plant` makes one of
+ * each under the name CANARY_NAME, prints "planted" and takes them away when its stdin ends; `ipc
  * inside|control` looks for them.
  */
 #include "attempt.h"
@@ -29,8 +29,8 @@ static const char *name_in(const char *directory)
 static int abstract_socket(int (*call)(int, const struct sockaddr *, socklen_t))
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int n = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "%s",
-		setting("CANARY_NAME"));
+	int n = snprintf(
+		address.sun_path + 1, sizeof address.sun_path - 1, "%s", setting("CANARY_NAME"));
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 	if (fd < 0 || call(fd, (struct sockaddr *)&address, size) < 0)
@@ -40,7 +40,7 @@ static int abstract_socket(int (*call)(int, const struct sockaddr *, socklen_t))
 
 static enum outcome try_sysv(const struct attempt *a)
 {
-	return judge_path(a->arg == 0	? shmget(key(), 0, 0)
+	return judge_path(a->arg == 0   ? shmget(key(), 0, 0)
 			  : a->arg == 1 ? semget(key(), 0, 0)
 					: msgget(key(), 0));
 }

@@ -15,8 +15,8 @@ static char place[] = "/tmp/attemptXXXXXX";
 /* A directory to mount on; in a control, in a mount namespace that ends with this child. */
 static bool prepare(void)
 {
-	if (is_control && (unshare(CLONE_NEWNS) < 0 ||
-				  mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0))
+	if (is_control &&
+		(unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0))
 		return false;
 	return mkdtemp(place) != NULL;
 }
@@ -33,9 +33,9 @@ static enum outcome finish(long r)
 
 static enum outcome try_mount(const struct attempt *a)
 {
-	const char *data = strcmp(a->text, "overlay") == 0 ? "lowerdir=/usr:/etc"
-			 : strcmp(a->text, "cgroup") == 0  ? "memory"
-							   : NULL;
+	const char *data = strcmp(a->text, "overlay") == 0  ? "lowerdir=/usr:/etc"
+			   : strcmp(a->text, "cgroup") == 0 ? "memory"
+							    : NULL;
 	if (!prepare())
 		return say(ERROR, "cannot prepare: %s", strerror(errno));
 	int r = mount("attempt", place, a->text, 0, data);
@@ -188,9 +188,11 @@ static const struct attempt attempts[] = {
 	{17, "umount-proc", try_umount, .text = "/proc", .arg = MNT_DETACH},
 	{17, "umount-dev-pts", try_umount, .text = "/dev/pts", .arg = MNT_DETACH},
 	{17, "umount-mask", try_umount, .text = "/proc/sys", .arg = MNT_DETACH,
-		.no_control = "nothing is mounted there on a host; umount-proc shows that it can be done"},
+		.no_control =
+			"nothing is mounted there on a host; umount-proc shows that it can be done"},
 	{17, "umount-mask-of-keys", try_umount, .text = "/proc/keys", .arg = MNT_DETACH,
-		.no_control = "nothing is mounted there on a host; umount-proc shows that it can be done"},
+		.no_control =
+			"nothing is mounted there on a host; umount-proc shows that it can be done"},
 	{18, "open-fuse", try_device, .text = "/dev/fuse"},
 	{18, "open-kvm", try_device, .text = "/dev/kvm"},
 	{18, "open-mem", try_device, .text = "/dev/mem"},

@@ -98,7 +98,8 @@ static enum outcome try_pidfd(const struct attempt *a)
 	return judge(setns(fd, CLONE_NEWUTS));
 }
 
-/* With a namespace of its own, where one is to be had; without one, the maps are those of the sandbox. */
+/* With a namespace of its own, where one is to be had; without one, the maps are those of the
+ * sandbox. */
 static enum outcome try_map(const struct attempt *a)
 {
 	if (unshare(CLONE_NEWUSER) < 0 && is_control)

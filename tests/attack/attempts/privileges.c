@@ -10,8 +10,8 @@
 #include <sys/xattr.h>
 
 /* What the design leaves in the bounding set; everything else must be gone. */
-static const int kept[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_KILL, CAP_SETGID,
-	CAP_SETUID, CAP_NET_BIND_SERVICE};
+static const int kept[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_KILL,
+	CAP_SETGID, CAP_SETUID, CAP_NET_BIND_SERVICE};
 
 static bool is_kept(int capability)
 {

@@ -1,4 +1,5 @@
-/* 28-31, 33, 34, 36, 71-73: what /proc, /sys and the network tell, and what can be changed there. */
+/* 28-31, 33, 34, 36, 71-73: what /proc, /sys and the network tell, and what can be changed there.
+ */
 #include "attempt.h"
 
 #include <arpa/inet.h>
@@ -190,8 +191,8 @@ static enum outcome look_for_sockets(const struct attempt *a)
 
 static enum outcome try_connect(const struct attempt *a)
 {
-	struct sockaddr_in address = {.sin_family = AF_INET,
-		.sin_port = htons((uint16_t)atoi(setting("CANARY_PORT")))};
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(setting("CANARY_PORT")))};
 	inet_pton(AF_INET, a->text, &address.sin_addr);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	if (fd < 0)
@@ -220,7 +221,8 @@ static enum outcome try_core(const struct attempt *a)
 	int status = 0, files = 0;
 	(void)a;
 	if (is_control && core_goes_to_a_program())
-		return say(ERROR, "absent: cores go to a program of the host, which must not be started");
+		return say(ERROR,
+			"absent: cores go to a program of the host, which must not be started");
 	if (!mkdtemp(place) || chdir(place) < 0)
 		return say(ERROR, "cannot prepare: %s", strerror(errno));
 	pid_t pid = fork();
@@ -259,8 +261,14 @@ static enum outcome try_cgroup_file(const struct attempt *a)
 	return say(BLOCKED, "there is none to write to");
 }
 
-#define SYSCTL(name) {30, "write-" name, try_write_open, .text = "/proc/sys/" name}
-#define HIDDEN(name) {31, "read-" name, try_peek, .text = "/" name}
+#define SYSCTL(name)                                                                               \
+	{                                                                                          \
+		30, "write-" name, try_write_open, .text = "/proc/sys/" name                       \
+	}
+#define HIDDEN(name)                                                                               \
+	{                                                                                          \
+		31, "read-" name, try_peek, .text = "/" name                                       \
+	}
 
 static const struct attempt attempts[] = {
 	{28, "root-of-init", try_readlink, .text = "root"},
@@ -279,18 +287,32 @@ static const struct attempt attempts[] = {
 	{28, "mapped-files-of-init", try_list, .text = "map_files"},
 	{28, "descriptor-0-of-init", try_open, .text = "fd/0", .arg = O_RDONLY},
 	{28, "cgroup-of-init", try_open, .text = "fd/4", .arg = O_RDONLY,
-		.no_control = "the canary has no such descriptor; descriptor-0 shows that they open"},
+		.no_control =
+			"the canary has no such descriptor; descriptor-0 shows that they open"},
 	{28, "namespaces-of-init", try_readlink, .text = "ns/net"},
 	{28, "find-canary", look_for_canary},
 	{29, "write-exe-of-init", try_open, .text = "exe", .arg = O_WRONLY},
 	{29, "reopen-exe-of-init", try_reopen_exe},
-	SYSCTL("kernel/core_pattern"), SYSCTL("kernel/modprobe"), SYSCTL("kernel/hotplug"),
-	SYSCTL("kernel/sysrq"), SYSCTL("kernel/randomize_va_space"), SYSCTL("kernel/hostname"),
-	SYSCTL("kernel/ns_last_pid"), SYSCTL("kernel/pid_max"), SYSCTL("kernel/shmmax"),
-	SYSCTL("vm/overcommit_memory"), SYSCTL("vm/drop_caches"), SYSCTL("vm/panic_on_oom"),
-	SYSCTL("vm/swappiness"), SYSCTL("fs/file-max"), SYSCTL("fs/protected_symlinks"),
-	SYSCTL("fs/suid_dumpable"), SYSCTL("fs/binfmt_misc/register"), SYSCTL("net/ipv4/ip_forward"),
-	SYSCTL("net/ipv4/ip_unprivileged_port_start"), SYSCTL("net/core/somaxconn"),
+	SYSCTL("kernel/core_pattern"),
+	SYSCTL("kernel/modprobe"),
+	SYSCTL("kernel/hotplug"),
+	SYSCTL("kernel/sysrq"),
+	SYSCTL("kernel/randomize_va_space"),
+	SYSCTL("kernel/hostname"),
+	SYSCTL("kernel/ns_last_pid"),
+	SYSCTL("kernel/pid_max"),
+	SYSCTL("kernel/shmmax"),
+	SYSCTL("vm/overcommit_memory"),
+	SYSCTL("vm/drop_caches"),
+	SYSCTL("vm/panic_on_oom"),
+	SYSCTL("vm/swappiness"),
+	SYSCTL("fs/file-max"),
+	SYSCTL("fs/protected_symlinks"),
+	SYSCTL("fs/suid_dumpable"),
+	SYSCTL("fs/binfmt_misc/register"),
+	SYSCTL("net/ipv4/ip_forward"),
+	SYSCTL("net/ipv4/ip_unprivileged_port_start"),
+	SYSCTL("net/core/somaxconn"),
 	{30, "write-user/max_user_namespaces", try_write_open,
 		.text = "/proc/sys/user/max_user_namespaces", .needs = CAP_SYS_RESOURCE},
 	{30, "write-sysrq-trigger", try_write_open, .text = "/proc/sysrq-trigger"},
@@ -298,14 +320,31 @@ static const struct attempt attempts[] = {
 	{30, "write-mtrr", try_write_open, .text = "/proc/mtrr"},
 	{30, "write-dynamic-debug", try_write_open, .text = "/proc/dynamic_debug/control"},
 	{30, "pressure-trigger", try_pressure_trigger, .text = "/proc/pressure/cpu"},
-	HIDDEN("proc/kcore"), HIDDEN("proc/keys"), HIDDEN("proc/key-users"), HIDDEN("proc/timer_list"),
-	HIDDEN("proc/kallsyms"), HIDDEN("proc/sched_debug"), HIDDEN("proc/interrupts"),
-	HIDDEN("proc/latency_stats"), HIDDEN("proc/slabinfo"), HIDDEN("proc/vmallocinfo"),
-	HIDDEN("proc/kpagecount"), HIDDEN("proc/kpageflags"), HIDDEN("proc/pagetypeinfo"),
-	HIDDEN("proc/scsi"), HIDDEN("proc/acpi"), HIDDEN("proc/asound"), HIDDEN("sys/firmware"),
-	HIDDEN("sys/kernel"), HIDDEN("sys/kernel/debug"), HIDDEN("sys/kernel/tracing"),
-	HIDDEN("sys/kernel/security"), HIDDEN("sys/fs/cgroup"), HIDDEN("sys/class"),
-	HIDDEN("sys/module"), HIDDEN("sys/bus"),
+	HIDDEN("proc/kcore"),
+	HIDDEN("proc/keys"),
+	HIDDEN("proc/key-users"),
+	HIDDEN("proc/timer_list"),
+	HIDDEN("proc/kallsyms"),
+	HIDDEN("proc/sched_debug"),
+	HIDDEN("proc/interrupts"),
+	HIDDEN("proc/latency_stats"),
+	HIDDEN("proc/slabinfo"),
+	HIDDEN("proc/vmallocinfo"),
+	HIDDEN("proc/kpagecount"),
+	HIDDEN("proc/kpageflags"),
+	HIDDEN("proc/pagetypeinfo"),
+	HIDDEN("proc/scsi"),
+	HIDDEN("proc/acpi"),
+	HIDDEN("proc/asound"),
+	HIDDEN("sys/firmware"),
+	HIDDEN("sys/kernel"),
+	HIDDEN("sys/kernel/debug"),
+	HIDDEN("sys/kernel/tracing"),
+	HIDDEN("sys/kernel/security"),
+	HIDDEN("sys/fs/cgroup"),
+	HIDDEN("sys/class"),
+	HIDDEN("sys/module"),
+	HIDDEN("sys/bus"),
 	{31, "open-proc/kmsg", try_just_open, .text = "/proc/kmsg"},
 	{33, "canary-port-in-tcp", look_for_port, .text = "/proc/net/tcp"},
 	{33, "canary-port-of-init", look_for_port, .text = "/proc/1/net/tcp"},

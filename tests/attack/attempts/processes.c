@@ -103,7 +103,8 @@ static char self[256];
 static enum outcome try_from_memory(const struct attempt *a)
 {
 	static char image[4 << 20];
-	int in = open(self, O_RDONLY), fd = (int)syscall(SYS_memfd_create, "attempt", 0), status = 0;
+	int in = open(self, O_RDONLY), fd = (int)syscall(SYS_memfd_create, "attempt", 0),
+	    status = 0;
 	ssize_t size = in < 0 ? -1 : read(in, image, sizeof image);
 	char *argv[] = {"attempt", (char *)a->text, NULL}, *envp[] = {NULL};
 	if (fd < 0 || size <= 0 || write(fd, image, (size_t)size) != size)
@@ -147,7 +148,8 @@ static enum outcome look_whether_changed(void)
 	for (ssize_t i = 0; i < n; i++)
 		if (bytes[i] != 'a')
 			return say(ESCAPED, "byte %zd of a read-only file was changed", i);
-	return n == sizeof bytes ? say(BLOCKED, "the file is as it was") : say(ERROR, "cannot read");
+	return n == sizeof bytes ? say(BLOCKED, "the file is as it was")
+				 : say(ERROR, "cannot read");
 }
 
 /* CVE-2022-0847: a pipe's buffer that once could be merged into, over a page of the file. */
@@ -232,7 +234,8 @@ static enum outcome try_guess(const struct attempt *a)
 		seen++;
 		snprintf(path, sizeof path, "/proc/%d", (int)pid);
 		if (access(path, F_OK) < 0 && kill(pid, 0) == 0)
-			return say(ESCAPED, "process %d can be signalled, and is not in /proc", (int)pid);
+			return say(ESCAPED, "process %d can be signalled, and is not in /proc",
+				(int)pid);
 		if (is_control && pid == canary)
 			return say(ESCAPED, "the canary was guessed");
 	}

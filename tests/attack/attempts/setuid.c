@@ -24,7 +24,10 @@ static const char *try_open(const char *path, int flags)
 	int fd = open(path, flags);
 	if (fd >= 0)
 		return "read";
-	return errno == ENOENT ? "ENOENT" : errno == EACCES ? "EACCES" : errno == EPERM ? "EPERM" : "other";
+	return errno == ENOENT   ? "ENOENT"
+	       : errno == EACCES ? "EACCES"
+	       : errno == EPERM  ? "EPERM"
+				 : "other";
 }
 
 int main(void)

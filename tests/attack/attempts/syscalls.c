@@ -1,6 +1,7 @@
 /*
- * 37-41, 44-46, 48, 51-55: system calls that reach the kernel's least tested or most powerful parts. Where
- * the real thing would change a host, the arguments cannot work, and the error tells how far it came.
+ * 37-41, 44-46, 48, 51-55: system calls that reach the kernel's least tested or most powerful
+ * parts. Where the real thing would change a host, the arguments cannot work, and the error tells
+ * how far it came.
  */
 #include "attempt.h"
 
@@ -34,9 +35,8 @@ static enum outcome try_bpf(const struct attempt *a)
 
 static enum outcome try_perf(const struct attempt *a)
 {
-	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof attr,
-		.config = PERF_COUNT_SW_CPU_CLOCK};
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof attr, .config = PERF_COUNT_SW_CPU_CLOCK};
 	return judge(syscall(SYS_perf_event_open, &attr, a->arg, a->arg < 0 ? 0 : -1, -1, 0));
 }
 
@@ -68,7 +68,8 @@ static enum outcome try_add_key(const struct attempt *a)
 static enum outcome try_request_key(const struct attempt *a)
 {
 	(void)a;
-	return judge_reached(syscall(SYS_request_key, "user", "bunker-no-such-key", NULL, 0), ENOKEY);
+	return judge_reached(
+		syscall(SYS_request_key, "user", "bunker-no-such-key", NULL, 0), ENOKEY);
 }
 
 /* ---- 44, 45: by arguments that cannot work ---- */
@@ -89,7 +90,8 @@ static enum outcome try_finit_module(const struct attempt *a)
 static enum outcome try_delete_module(const struct attempt *a)
 {
 	(void)a;
-	return judge_reached(syscall(SYS_delete_module, "bunker_no_such_module", O_NONBLOCK), ENOENT);
+	return judge_reached(
+		syscall(SYS_delete_module, "bunker_no_such_module", O_NONBLOCK), ENOENT);
 }
 
 static enum outcome try_kexec_load(const struct attempt *a)
@@ -190,7 +192,8 @@ static enum outcome try_vhangup(const struct attempt *a)
  */
 static enum outcome judge_socket(int r)
 {
-	bool lacking = errno == EAFNOSUPPORT || errno == EPROTONOSUPPORT || errno == ESOCKTNOSUPPORT;
+	bool lacking =
+		errno == EAFNOSUPPORT || errno == EPROTONOSUPPORT || errno == ESOCKTNOSUPPORT;
 	if (r >= 0 || !lacking)
 		return judge(r);
 	verdict.error = errno;
@@ -245,7 +248,8 @@ static enum outcome try_terminal(const struct attempt *a)
 	/* dev.tty.legacy_tiocsti = 0 makes the kernel refuse with this. */
 	if (r < 0 && errno == EIO) {
 		verdict.error = is_control ? ENODEV : 0;
-		return say(is_control ? ERROR : ESCAPED, "it came to the driver: %s", strerror(errno));
+		return say(
+			is_control ? ERROR : ESCAPED, "it came to the driver: %s", strerror(errno));
 	}
 	return judge(r);
 }
@@ -277,7 +281,8 @@ static enum outcome try_core_scheduling(const struct attempt *a)
 {
 	(void)a;
 	long r = prctl(62 /* PR_SCHED_CORE */, 1, 0, 0, 0);
-	/* EINVAL: the kernel was built without; ENODEV: the machine has no siblings. Others have. */
+	/* EINVAL: the kernel was built without; ENODEV: the machine has no siblings. Others have.
+	 */
 	if (r < 0 && (errno == EINVAL || errno == ENODEV)) {
 		verdict.error = ENODEV;
 		return say(is_control ? ERROR : ESCAPED, "only this machine's lack of it: %s",
@@ -390,7 +395,8 @@ static const struct attempt attempts[] = {
 	{46, "socket-packet-high-bits", try_socket_high_bits, .arg = AF_PACKET},
 	{46, "socket-netlink-netfilter", try_socket,
 		.arg = SOCKET(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER)},
-	{46, "socket-netlink-audit", try_socket, .arg = SOCKET(AF_NETLINK, SOCK_RAW, NETLINK_AUDIT)},
+	{46, "socket-netlink-audit", try_socket,
+		.arg = SOCKET(AF_NETLINK, SOCK_RAW, NETLINK_AUDIT)},
 	{46, "socket-netlink-kobject", try_socket,
 		.arg = SOCKET(AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT)},
 	{46, "socket-netlink-generic", try_socket,
