@@ -189,7 +189,7 @@ int doctor_main(int argc, char **argv)
 	struct report r = {0};
 	const char *data = getenv("BUNKER_DATA") ? getenv("BUNKER_DATA") : "/var/lib/bunker";
 	bool json = false;
-	for (int i = 1; i < argc; i++) {
+	for (int i = 1; i < argc && argv[i]; i++) {
 		if (strcmp(argv[i], "--json") == 0) {
 			json = true;
 		} else if (strcmp(argv[i], "--data") == 0 && argv[i + 1]) {

@@ -257,7 +257,7 @@ int server_check_root(struct error *e)
 int serve_main(int argc, char **argv)
 {
 	struct error e = {0};
-	struct config c;
+	static struct config c; /* the options point into its file, until the end */
 	if (config_load(&c, argc, argv, &e) < 0 || set_log_level(c.log_level, &e) < 0)
 		return say(&e) + 1;
 	if (c.help) {
