@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define BIT(capability) (1ull << (capability))
@@ -26,6 +27,17 @@ static void bound_capabilities(void)
 	for (int c = 0; prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
 		if (!(init_kept_capabilities & BIT(c)) && prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
 			abort();
+}
+
+/*
+ * Who started the server may ignore signals, and that is inherited by every command. By the system
+ * call: libc keeps some signals for itself and would not touch them.
+ */
+static void reset_signals(void)
+{
+	const uint64_t by_default[8] = {0}; /* the kernel's struct sigaction is at most this long */
+	for (int number = 1; number <= 64; number++)
+		syscall(SYS_rt_sigaction, number, by_default, NULL, 8);
 }
 
 static void signals_ready(struct source *s, uint32_t events)
@@ -57,6 +69,7 @@ int main(void)
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	prctl(PR_SET_NAME, "bunker-init", 0, 0, 0);
 	bound_capabilities();
+	reset_signals();
 	umask(022);
 	loop_open();
 	watch_children(&signals);
