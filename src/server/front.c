@@ -220,7 +220,7 @@ int front_main(const struct front_config *f)
 	fr->f = f;
 	if (confine(f, &e) < 0 || uv_loop_init(&fr->loop) < 0 || open_core(fr, &e) < 0) {
 		log_error("cannot start", "error", e.message);
-		return 2;
+		_exit(2);
 	}
 	watch_signals(fr);
 	uv_run(&fr->loop, UV_RUN_DEFAULT);

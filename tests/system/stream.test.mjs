@@ -215,7 +215,8 @@ describe('streamed exec', () => {
       const reached = await standstill();
       assert.ok(reached < 500, `the process wrote ${reached} of 1000 parts that nobody reads`);
       const grown = residentKib(server.frontPid) - rest;
-      assert.ok(grown < 8192, `the front grew by ${grown} KiB`);
+      const room = process.env.BUNKER?.includes('asan') ? 65536 : 8192; // the sanitizer keeps what was freed
+      assert.ok(grown < room, `the front grew by ${grown} KiB`);
       let length = 0;
       let exit;
       for await (const event of stream.events) {
