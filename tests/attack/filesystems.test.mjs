@@ -76,7 +76,8 @@ describe('B mounts and filesystems', () => {
     const victims = ['/usr/bin/env', '/etc/passwd', '/usr/lib/os-release'];
     const digest = (path) => createHash('sha256').update(readFileSync(path)).digest('hex');
     const onHost = victims.map((path) => [digest(path), lstatSync(path).mode, lstatSync(path).mtimeMs]);
-    const state = async (sandbox) => (await exec(sandbox, `sha256sum ${victims.join(' ')}; stat -c '%a %u %Y' ${victims.join(' ')}; ls -d /usr/share/doc`)).stdout;
+    const look = `sha256sum ${victims.join(' ')}; stat -c '%a %u %Y' ${victims.join(' ')}; ls -d /usr/share/doc`;
+    const state = async (sandbox) => (await exec(sandbox, look)).stdout;
     const before_ = await state(neighbour);
     const r = await exec(
       box,

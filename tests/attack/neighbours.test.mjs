@@ -119,7 +119,8 @@ print(len(events))`;
     const mark = `old-${random(8)}`;
     const old = await arena.sandbox();
     const uid = await base(old);
-    const leave = `cd /tmp; echo ${mark} > /tmp/${mark}; echo ${mark} > /dev/shm/${mark}; echo ${mark} > /home/user/${mark}; chmod 666 /tmp/${mark}; ipcmk -M 4096 >/dev/null; (setsid sleep 1000 >/dev/null 2>&1 &)`;
+    const leave = `for d in /tmp /dev/shm /home/user; do echo ${mark} > $d/${mark}; chmod 666 $d/${mark}; done
+      ipcmk -M 4096 > /dev/null; (setsid sleep 1000 > /dev/null 2>&1 &)`;
     assert.equal((await exec(old, leave, 'user')).exitCode, 0);
     await arena.remove(old);
     // A server that starts counts its blocks of uids from the beginning.
