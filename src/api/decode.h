@@ -5,7 +5,9 @@
  */
 #pragma once
 
-#include "box/box.h"
+#include "box/execution.h"
+#include "box/files.h"
+#include "box/sandbox.h"
 #include "http/json.h"
 
 /* Memory that goes when a request's work is done. */

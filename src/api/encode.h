@@ -1,7 +1,8 @@
 /* The core's views as JSON. */
 #pragma once
 
-#include "box/box.h"
+#include "box/execution.h"
+#include "box/sandbox.h"
 #include "http/json.h"
 
 void encode_sandbox(struct json_writer *w, const struct sandbox_view *view);

@@ -180,7 +180,7 @@ static struct exec_call *call_new(struct http_request *req, cJSON *body)
 	return call;
 }
 
-void handle_exec(struct http_request *req)
+static void handle_exec(struct http_request *req)
 {
 	struct error e = {0};
 	struct sandbox *s = api_sandbox(req);
@@ -221,7 +221,7 @@ static void run_created(void *arg, struct sandbox *s, const struct error *e)
 	call_free(call);
 }
 
-void handle_run(struct http_request *req)
+static void handle_run(struct http_request *req)
 {
 	struct error e = {0};
 	struct sandbox_spec spec = {.tenant = api_tenant(req), .ephemeral = true};
@@ -238,3 +238,10 @@ void handle_run(struct http_request *req)
 	call->stream.base64 = call->options.base64;
 	http_on_abort(req, call_aborted, call);
 }
+
+static const struct http_route exec_routes[] = {
+	{HTTP_POST, "/v1/sandboxes/{id}/exec", handle_exec, BODY_LIMIT},
+	{HTTP_POST, "/v1/run", handle_run, BODY_LIMIT},
+};
+
+const struct api_table exec_table = API_TABLE(exec_routes);

@@ -117,7 +117,7 @@ static int parse_wait(const char *text, int64_t *ms, struct error *e)
 	return 0;
 }
 
-void handle_get_execution(struct http_request *req)
+static void handle_get_execution(struct http_request *req)
 {
 	struct error e;
 	bool base64;
@@ -136,3 +136,9 @@ void handle_get_execution(struct http_request *req)
 	else
 		respond_live(req, x, base64);
 }
+
+static const struct http_route execution_routes[] = {
+	{HTTP_GET, "/v1/executions/{id}", handle_get_execution, 0},
+};
+
+const struct api_table execution_table = API_TABLE(execution_routes);

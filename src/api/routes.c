@@ -6,29 +6,27 @@
 
 #include "base/cleanup.h"
 
-static const struct http_route routes[] = {
-	{HTTP_POST, "/v1/sandboxes", handle_create_sandbox, BODY_LIMIT},
-	{HTTP_GET, "/v1/sandboxes", handle_list_sandboxes, 0},
-	{HTTP_GET, "/v1/sandboxes/{id}", handle_get_sandbox, 0},
-	{HTTP_DELETE, "/v1/sandboxes/{id}", handle_delete_sandbox, 0},
-	{HTTP_POST, "/v1/sandboxes/{id}/exec", handle_exec, BODY_LIMIT},
-	{HTTP_POST, "/v1/run", handle_run, BODY_LIMIT},
-	{HTTP_GET, "/v1/executions/{id}", handle_get_execution, 0},
-	{HTTP_GET, "/v1/templates", handle_list_templates, 0},
-	{HTTP_GET, "/metrics", handle_metrics, 0},
-};
-
-static const struct http_route open_routes[] = {
-	{HTTP_GET, "/health", handle_health, 0},
+static const struct {
+	const struct api_table *table;
+	bool open; /* to everyone, without a key */
+} tables[API_MOUNTS] = {
+	{&sandbox_table, false},
+	{&exec_table, false},
+	{&execution_table, false},
+	{&template_table, false},
+	{&metrics_table, false},
+	{&health_table, true},
 };
 
 const struct http_route *api_route_at(size_t index)
 {
 	static const struct http_route end = {.pattern = NULL};
-	if (index < ARRAY_LEN(routes))
-		return &routes[index];
-	index -= ARRAY_LEN(routes);
-	return index < ARRAY_LEN(open_routes) ? &open_routes[index] : &end;
+	for (size_t i = 0; i < API_MOUNTS; i++) {
+		if (index < tables[i].table->count)
+			return &tables[i].table->routes[index];
+		index -= tables[i].table->count;
+	}
+	return &end;
 }
 
 /* Without keys, what keeps web pages out is that they cannot be called by our name. */
@@ -63,8 +61,9 @@ static int admit(struct http_request *req, struct error *e)
 
 void api_mounts(struct api *api, struct http_mount out[API_MOUNTS])
 {
-	out[0] = (struct http_mount){routes, ARRAY_LEN(routes), admit, api};
-	out[1] = (struct http_mount){open_routes, ARRAY_LEN(open_routes), NULL, api};
+	for (size_t i = 0; i < API_MOUNTS; i++)
+		out[i] = (struct http_mount){tables[i].table->routes, tables[i].table->count,
+			tables[i].open ? NULL : admit, api};
 }
 
 struct sandbox *api_sandbox(struct http_request *req)

@@ -2,21 +2,27 @@
 #pragma once
 
 #include "api/api.h"
+#include "base/cleanup.h"
+#include "base/id.h"
+#include "box/execution.h"
+#include "box/sandbox.h"
 #include "http/json.h"
 
 #define BODY_LIMIT (32u << 20)
 
-/* The handlers, one file per resource. */
-void handle_create_sandbox(struct http_request *req);
-void handle_list_sandboxes(struct http_request *req);
-void handle_get_sandbox(struct http_request *req);
-void handle_delete_sandbox(struct http_request *req);
-void handle_exec(struct http_request *req);
-void handle_run(struct http_request *req);
-void handle_get_execution(struct http_request *req);
-void handle_list_templates(struct http_request *req);
-void handle_health(struct http_request *req);
-void handle_metrics(struct http_request *req);
+/* A resource's routes, at the end of its file; routes.c lists them all. */
+struct api_table {
+	const struct http_route *routes;
+	size_t count;
+};
+
+#define API_TABLE(rows)                                                                            \
+	{                                                                                          \
+		rows, ARRAY_LEN(rows)                                                              \
+	}
+
+extern const struct api_table sandbox_table, exec_table, execution_table, template_table,
+	metrics_table, health_table;
 
 static inline struct box *api_box(const struct http_request *req)
 {

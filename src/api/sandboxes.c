@@ -48,7 +48,7 @@ static void create_done(void *arg, struct sandbox *s, const struct error *e)
 	free(call);
 }
 
-void handle_create_sandbox(struct http_request *req)
+static void handle_create_sandbox(struct http_request *req)
 {
 	struct error e = {0};
 	struct scratch memory = {0};
@@ -73,7 +73,7 @@ void handle_create_sandbox(struct http_request *req)
 
 /* ---- get, delete ---- */
 
-void handle_get_sandbox(struct http_request *req)
+static void handle_get_sandbox(struct http_request *req)
 {
 	struct sandbox *s = api_sandbox(req);
 	if (s)
@@ -98,7 +98,7 @@ static void delete_done(void *arg)
 	free(call);
 }
 
-void handle_delete_sandbox(struct http_request *req)
+static void handle_delete_sandbox(struct http_request *req)
 {
 	struct sandbox *s = api_sandbox(req);
 	if (!s)
@@ -224,7 +224,7 @@ static void put_cursor(struct json_writer *w, const struct sandbox_view *last)
 	json_put_string(w, "nextCursor", cursor);
 }
 
-void handle_list_sandboxes(struct http_request *req)
+static void handle_list_sandboxes(struct http_request *req)
 {
 	struct error e;
 	struct list_query q = {0};
@@ -254,3 +254,12 @@ void handle_list_sandboxes(struct http_request *req)
 	json_end_object(&w);
 	api_respond_json(req, 200, &body);
 }
+
+static const struct http_route sandbox_routes[] = {
+	{HTTP_POST, "/v1/sandboxes", handle_create_sandbox, BODY_LIMIT},
+	{HTTP_GET, "/v1/sandboxes", handle_list_sandboxes, 0},
+	{HTTP_GET, "/v1/sandboxes/{id}", handle_get_sandbox, 0},
+	{HTTP_DELETE, "/v1/sandboxes/{id}", handle_delete_sandbox, 0},
+};
+
+const struct api_table sandbox_table = API_TABLE(sandbox_routes);

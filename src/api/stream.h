@@ -11,7 +11,8 @@
 
 #include <stdbool.h>
 
-#include "box/box.h"
+#include "base/buf.h"
+#include "box/execution.h"
 
 enum stream_format {
 	STREAM_NONE, /* one JSON answer at the end */

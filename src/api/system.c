@@ -2,10 +2,11 @@
 #include <string.h>
 
 #include "api/routes.h"
+#include "box/template.h"
 
 #define OPERATOR "default"
 
-void handle_list_templates(struct http_request *req)
+static void handle_list_templates(struct http_request *req)
 {
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
@@ -25,7 +26,7 @@ void handle_list_templates(struct http_request *req)
 	api_respond_json(req, 200, &body);
 }
 
-void handle_health(struct http_request *req)
+static void handle_health(struct http_request *req)
 {
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
@@ -44,7 +45,7 @@ static void put_metric(
 		name, type, name, (unsigned long long)value);
 }
 
-void handle_metrics(struct http_request *req)
+static void handle_metrics(struct http_request *req)
 {
 	const struct api *api = http_ctx(req);
 	struct box_counters c;
@@ -87,3 +88,21 @@ void handle_metrics(struct http_request *req)
 			(unsigned long long)h.responses_by_class[i]);
 	http_respond(req, 200, "text/plain; version=0.0.4", &out);
 }
+
+static const struct http_route template_routes[] = {
+	{HTTP_GET, "/v1/templates", handle_list_templates, 0},
+};
+
+const struct api_table template_table = API_TABLE(template_routes);
+
+static const struct http_route metrics_routes[] = {
+	{HTTP_GET, "/metrics", handle_metrics, 0},
+};
+
+const struct api_table metrics_table = API_TABLE(metrics_routes);
+
+static const struct http_route health_routes[] = {
+	{HTTP_GET, "/health", handle_health, 0},
+};
+
+const struct api_table health_table = API_TABLE(health_routes);

@@ -4,7 +4,12 @@
 #include <uthash.h>
 #include <utlist.h>
 
+#include "base/id.h"
 #include "box/box.h"
+#include "box/execution.h"
+#include "box/files.h"
+#include "box/sandbox.h"
+#include "box/template.h"
 #include "store/store.h"
 #include "wire/frame.h"
 

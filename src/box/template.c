@@ -1,4 +1,4 @@
-#include "box/box.h"
+#include "box/template.h"
 
 #include <string.h>
 
