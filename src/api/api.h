@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "api/auth.h"
+#include "http/auth.h"
 #include "box/box.h"
 #include "http/http.h"
 

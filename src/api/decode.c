@@ -1,6 +1,5 @@
 #include "api/decode.h"
 
-#include <sodium.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,32 +94,6 @@ static const struct json_field file_fields[] = {
 	{"mode", JSON_STRING, AT(file_body, mode), 0, 0, 5},
 };
 
-/* ---- memory ---- */
-
-struct scratch_block {
-	struct scratch_block *next;
-	max_align_t data[];
-};
-
-void *scratch_alloc(struct scratch *s, size_t size)
-{
-	struct scratch_block *block = calloc(1, sizeof *block + size);
-	if (!block)
-		abort();
-	block->next = s->blocks;
-	s->blocks = block;
-	return block->data;
-}
-
-void scratch_finish(struct scratch *s)
-{
-	while (s->blocks) {
-		struct scratch_block *block = s->blocks;
-		s->blocks = block->next;
-		free(block);
-	}
-}
-
 /* ---- single values ---- */
 
 int decode_encoding(const char *text, const char *field, bool *base64, struct error *e)
@@ -136,18 +109,10 @@ int decode_encoding(const char *text, const char *field, bool *base64, struct er
 static int decode_bytes(const char *text, bool base64, const char *field, struct scratch *memory,
 	const char **bytes, size_t *len, struct error *e)
 {
+	if (base64)
+		return json_bytes(text, field, memory, bytes, len, e);
 	*bytes = text;
 	*len = strlen(text);
-	if (!base64)
-		return 0;
-	unsigned char *decoded = scratch_alloc(memory, *len + 1);
-	const char *end = NULL;
-	if (sodium_base642bin(decoded, *len + 1, text, *len, "\r\n", len, &end,
-		    sodium_base64_VARIANT_ORIGINAL) != 0 ||
-		*end)
-		return error_set_field(
-			e, ERROR_INVALID_FIELD, field, "\"%s\" is not valid base64", field);
-	*bytes = (const char *)decoded;
 	return 0;
 }
 
@@ -207,40 +172,6 @@ static int decode_mode(const char *text, const char *field, unsigned *mode, stru
 }
 
 /* ---- lists ---- */
-
-static int check_env_name(const char *name, struct error *e)
-{
-	static const char rest[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-	bool digit_first = name[0] >= '0' && name[0] <= '9';
-	size_t len = strlen(name);
-	if (len > 0 && !digit_first && strspn(name, rest) == len)
-		return 0;
-	return error_set_field(e, ERROR_INVALID_FIELD, "env",
-		"'%.64s' is not a valid name of an environment variable", name);
-}
-
-static int decode_env(
-	const cJSON *map, struct scratch *memory, const char *const **ret, struct error *e)
-{
-	size_t n = 0;
-	const cJSON *item;
-	if (!map)
-		return 0;
-	const char **env =
-		scratch_alloc(memory, ((size_t)cJSON_GetArraySize(map) + 1) * sizeof *env);
-	cJSON_ArrayForEach(item, map)
-	{
-		if (check_env_name(item->string, e) < 0)
-			return -1;
-		size_t size = strlen(item->string) + strlen(item->valuestring) + 2;
-		char *entry = scratch_alloc(memory, size);
-		snprintf(entry, size, "%s=%s", item->string, item->valuestring);
-		env[n++] = entry;
-	}
-	*ret = env;
-	return 0;
-}
 
 static int decode_file(const cJSON *item, size_t index, struct scratch *memory,
 	struct file_spec *ret, struct error *e)
@@ -368,7 +299,7 @@ static int settle_create(const struct create_body *body, const struct timeouts *
 		(body->resources &&
 			json_decode(body->resources, resource_fields, ARRAY_LEN(resource_fields),
 				"resources.", &ret->resources, e) < 0) ||
-		decode_env(body->env, memory, &ret->env, e) < 0 ||
+		json_environment(body->env, "env", memory, &ret->env, e) < 0 ||
 		decode_files(body->files, memory, &files, &ret->file_count, e) < 0 ||
 		decode_metadata(body->metadata, memory, &ret->metadata, e) < 0)
 		return -1;
@@ -393,7 +324,7 @@ static int settle_exec(const struct exec_body *body, struct scratch *memory,
 		decode_encoding(body->input_encoding, "stdinEncoding", &input_base64, e) < 0 ||
 		check_user(body->user, e) < 0 ||
 		(body->cwd && check_path(body->cwd, "cwd", true, e) < 0) ||
-		decode_env(body->env, memory, &ret->spec.env, e) < 0 ||
+		json_environment(body->env, "env", memory, &ret->spec.env, e) < 0 ||
 		decode_files(body->files, memory, &ret->files, &ret->file_count, e) < 0)
 		return -1;
 	ret->spec.cwd = body->cwd;

@@ -5,18 +5,11 @@
  */
 #pragma once
 
+#include "base/scratch.h"
 #include "box/execution.h"
 #include "box/files.h"
 #include "box/sandbox.h"
 #include "http/json.h"
-
-/* Memory that goes when a request's work is done. */
-struct scratch {
-	struct scratch_block *blocks;
-};
-
-void *scratch_alloc(struct scratch *s, size_t size);
-void scratch_finish(struct scratch *s);
 
 /* What an exec takes; a run takes this and all of create. */
 struct exec_options {

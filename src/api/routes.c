@@ -29,34 +29,9 @@ const struct http_route *api_route_at(size_t index)
 	return &end;
 }
 
-/* Without keys, what keeps web pages out is that they cannot be called by our name. */
-static bool is_loopback_host(const char *host)
-{
-	static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
-	size_t len = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (strlen(names[i]) == len && strncasecmp(names[i], host, len) == 0)
-			return true;
-	return strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == len;
-}
-
 static int admit(struct http_request *req, struct error *e)
 {
-	const struct api *api = http_ctx(req);
-	const char *key = http_header(req, "x-api-key");
-	const char *authorization = http_header(req, "authorization");
-	if (authorization && strncasecmp(authorization, "Bearer ", 7) == 0)
-		key = authorization + 7;
-	const char *host = http_header(req, "host");
-	if (auth_is_disabled(api->auth) && host && !is_loopback_host(host))
-		return error_set(e, ERROR_UNAUTHORIZED,
-			"without keys, this server answers only to the name of the loopback interface");
-	const char *tenant = auth_find(api->auth, key);
-	if (!tenant)
-		return error_set(e, ERROR_UNAUTHORIZED,
-			"a valid API key is needed, as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'");
-	http_set_principal(req, (void *)(uintptr_t)tenant);
-	return 0;
+	return auth_admit(((struct api *)http_ctx(req))->auth, req, e);
 }
 
 void api_mounts(struct api *api, struct http_mount out[API_MOUNTS])

@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/scratch.h"
 
 #define JSON_MAX_DEPTH 64
 #define JSON_MAX_KEYS  10000 /* of all objects together */
@@ -64,6 +65,19 @@ struct json_field {
  */
 int json_decode(const cJSON *object, const struct json_field *fields, size_t count,
 	const char *path, void *destination, struct error *e);
+
+/*
+ * The same, but what no table names is passed over: for protocols of others, whose newer clients
+ * send more than we know and do not mind.
+ */
+int json_decode_known(const cJSON *object, const struct json_field *fields, size_t count,
+	const char *path, void *destination, struct error *e);
+
+/* NAME=VALUE strings, NULL-terminated, from a JSON_STRING_MAP; a NULL map leaves *ret alone. */
+int json_environment(const cJSON *map, const char *field, struct scratch *memory,
+	const char *const **ret, struct error *e);
+int json_bytes(const char *base64, const char *field, struct scratch *memory, const char **bytes,
+	size_t *len, struct error *e);
 
 struct json_writer {
 	struct buf *out;

@@ -62,14 +62,27 @@ static int (*const decoders[])(const cJSON *item, const struct place *p, struct 
 int json_decode(const cJSON *object, const struct json_field *fields, size_t count,
 	const char *path, void *destination, struct error *e)
 {
+	for (const cJSON *item = cJSON_IsObject(object) ? object->child : NULL; item;
+		item = item->next) {
+		struct place p;
+		name_place(&p, path, "", item->string);
+		if (!find_field(fields, count, item->string))
+			return error_set_field(e, ERROR_UNKNOWN_FIELD, p.name,
+				"\"%s\" is not a known field", p.name);
+	}
+	return json_decode_known(object, fields, count, path, destination, e);
+}
+
+int json_decode_known(const cJSON *object, const struct json_field *fields, size_t count,
+	const char *path, void *destination, struct error *e)
+{
 	if (!cJSON_IsObject(object))
 		return error_set(e, ERROR_INVALID_JSON, "a JSON object was expected");
 	for (const cJSON *item = object->child; item; item = item->next) {
 		struct place p = {.field = find_field(fields, count, item->string)};
-		name_place(&p, path, "", item->string);
 		if (!p.field)
-			return error_set_field(e, ERROR_UNKNOWN_FIELD, p.name,
-				"\"%s\" is not a known field", p.name);
+			continue;
+		name_place(&p, path, "", item->string);
 		p.to = (char *)destination + p.field->offset;
 		int r = cJSON_IsNull(item) ? 0 : decoders[p.field->kind](item, &p, e);
 		if (r < 0)

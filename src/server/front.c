@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -62,6 +63,18 @@ static int add_configured_key(struct front *fr, const char *text, struct error *
 	return 0;
 }
 
+/* Tokens that clients hold stay good when the server is started anew. */
+static int load_secret(struct front *fr, struct error *e)
+{
+	uint8_t secret[AUTH_SECRET_SIZE];
+	if (getrandom(secret, sizeof secret, 0) != (ssize_t)sizeof secret)
+		return error_set(e, ERROR_INTERNAL, "the system has no random numbers");
+	if (store_keep_secret(fr->store, "tokens", secret, e) < 0)
+		return -1;
+	auth_set_secret(fr->auth, secret);
+	return 0;
+}
+
 static int load_keys(struct front *fr, struct error *e)
 {
 	const struct config *c = fr->f->config;
@@ -77,7 +90,7 @@ static int load_keys(struct front *fr, struct error *e)
 	for (size_t i = 0; i < c->key_count; i++)
 		if (add_configured_key(fr, c->keys[i], e) < 0)
 			return -1;
-	return 0;
+	return load_secret(fr, e);
 }
 
 /* ---- stopping ---- */

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "api/auth.h"
+#include "http/auth.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fd.h"

@@ -31,6 +31,8 @@ static const char *const migrations[] = {
 	") STRICT;"
 	"CREATE INDEX execution_ages ON executions (started_ms + duration_us / 1000);"
 	"CREATE TABLE keys (hash BLOB PRIMARY KEY, tenant TEXT NOT NULL, created_ms INTEGER NOT NULL) STRICT;",
+
+	"CREATE TABLE secrets (name TEXT PRIMARY KEY, secret BLOB NOT NULL) STRICT;",
 };
 
 static int read_version(sqlite3 *db, int *ret)

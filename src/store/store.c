@@ -39,6 +39,9 @@ static const char sql_expire_executions[] =
 	"DELETE FROM executions WHERE started_ms + duration_us / 1000 < ? RETURNING id";
 static const char sql_all_keys[] = "SELECT tenant, hash FROM keys";
 static const char sql_add_key[] = "INSERT INTO keys (tenant, hash, created_ms) VALUES (?,?,?)";
+static const char sql_keep_secret[] =
+	"INSERT INTO secrets (name, secret) VALUES (?,?)"
+	" ON CONFLICT (name) DO UPDATE SET name = name RETURNING secret";
 
 struct store {
 	sqlite3 *db;
@@ -264,5 +267,26 @@ int store_add_key(
 	if (r != SQLITE_DONE)
 		return error_set(
 			e, ERROR_INTERNAL, "cannot store the API key: %s", sqlite3_errmsg(s->db));
+	return 0;
+}
+
+int store_keep_secret(
+	struct store *s, const char *name, uint8_t secret[STORE_SECRET_SIZE], struct error *e)
+{
+	sqlite3_stmt *st = NULL;
+	int r = sqlite3_prepare_v2(s->db, sql_keep_secret, -1, &st, NULL);
+	if (r == SQLITE_OK) {
+		sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
+		sqlite3_bind_blob(st, 2, secret, STORE_SECRET_SIZE, SQLITE_TRANSIENT);
+		r = sqlite3_step(st);
+	}
+	if (r == SQLITE_ROW && sqlite3_column_bytes(st, 0) == STORE_SECRET_SIZE) {
+		memcpy(secret, sqlite3_column_blob(st, 0), STORE_SECRET_SIZE);
+		r = sqlite3_step(st);
+	}
+	sqlite3_finalize(st);
+	if (r != SQLITE_DONE)
+		return error_set(
+			e, ERROR_INTERNAL, "cannot keep a secret: %s", sqlite3_errmsg(s->db));
 	return 0;
 }

@@ -83,3 +83,8 @@ int store_each_key(struct store *s,
 	void *arg);
 int store_add_key(
 	struct store *s, const char *tenant, const uint8_t hash[STORE_HASH_SIZE], struct error *e);
+
+#define STORE_SECRET_SIZE 32
+/* What was once kept under this name, or else *secret, which is kept from now on. At start only. */
+int store_keep_secret(
+	struct store *s, const char *name, uint8_t secret[STORE_SECRET_SIZE], struct error *e);

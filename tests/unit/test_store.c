@@ -175,6 +175,26 @@ static void refuses_a_database_of_a_newer_program(void)
 	uv_loop_close(&w.loop);
 }
 
+static void keeps_the_first_secret_of_a_name(void)
+{
+	struct world w;
+	struct error e;
+	uint8_t first[STORE_SECRET_SIZE], again[STORE_SECRET_SIZE], other[STORE_SECRET_SIZE];
+	memset(first, 1, sizeof first);
+	memset(again, 2, sizeof again);
+	memset(other, 3, sizeof other);
+	open_world(&w);
+	CHECK(store_keep_secret(w.store, "tokens", first, &e) == 0);
+	CHECK(first[0] == 1);
+	close_world(&w);
+	open_world(&w);
+	CHECK(store_keep_secret(w.store, "tokens", again, &e) == 0);
+	CHECK(memcmp(first, again, sizeof first) == 0);
+	CHECK(store_keep_secret(w.store, "others", other, &e) == 0);
+	CHECK(other[0] == 3);
+	close_world(&w);
+}
+
 static void remove_files(void)
 {
 	static const char *const names[] = {"test.db", "test.db-wal", "test.db-shm", "newer.db"};
@@ -191,6 +211,7 @@ static const struct check_test tests[] = {
 	TEST(counts_an_execution_that_comes_twice_once),
 	TEST(shows_an_execution_to_its_tenant_only),
 	TEST(forgets_executions_that_are_too_old),
+	TEST(keeps_the_first_secret_of_a_name),
 	TEST(refuses_a_database_of_a_newer_program),
 };
 

@@ -1,0 +1,27 @@
+#include "base/scratch.h"
+
+#include <stdlib.h>
+
+struct scratch_block {
+	struct scratch_block *next;
+	max_align_t data[];
+};
+
+void *scratch_alloc(struct scratch *s, size_t size)
+{
+	struct scratch_block *block = calloc(1, sizeof *block + size);
+	if (!block)
+		abort();
+	block->next = s->blocks;
+	s->blocks = block;
+	return block->data;
+}
+
+void scratch_finish(struct scratch *s)
+{
+	while (s->blocks) {
+		struct scratch_block *block = s->blocks;
+		s->blocks = block->next;
+		free(block);
+	}
+}
