@@ -16,7 +16,7 @@ $(BUILD)/build.ninja:
 run: build
 	@tools/first-run $(BUILD)/bunker
 
-# Everything twice: with the sanitizers, then as it is released.
+# With the sanitizers and as it is released; tools/test says what runs with which.
 test:
 	@tools/test
 

@@ -1,3 +1,4 @@
+// alone: the host answers in milliseconds or it does not.
 // E: resources. Whatever a sandbox takes, the host, the server and the neighbours go on.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

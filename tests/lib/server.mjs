@@ -6,6 +6,9 @@ import http from 'node:http';
 
 export const BUNKER = process.env.BUNKER ?? new URL('../../build/bunker', import.meta.url).pathname;
 
+/** An empty data directory; tools/test looks for those that a test leaves behind. */
+export const dataDirectory = (prefix = 'bunker-test-') => mkdtempSync(join(process.env.BUNKER_TEST_TMP ?? '/tmp', prefix));
+
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Polls until check() is truthy; throws with `what` when that takes longer than ms. */
@@ -42,7 +45,7 @@ export class Server {
   /** options: args (more of them), env, data (of an earlier server, to restart it) */
   static async start(options = {}) {
     const s = new Server();
-    s.data = options.data ?? mkdtempSync('/tmp/bunker-test-');
+    s.data = options.data ?? dataDirectory();
     s.args = options.args ?? [];
     s.env = { ...process.env, ...options.env };
     for (const name of Object.keys(s.env))

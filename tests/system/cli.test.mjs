@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync, chmodSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { BUNKER, Server, until } from '../lib/server.mjs';
+import { BUNKER, Server, dataDirectory, until } from '../lib/server.mjs';
 import { clear, dataBeside, finish, list, metric, sha256 } from './support.mjs';
 
 const COMMANDS = ['run', 'create', 'exec', 'ls', 'info', 'rm', 'templates', 'serve', 'doctor', 'version', 'help'];
@@ -413,7 +413,7 @@ describe('bunker', () => {
       }));
 
     it('says why it could not be started', { skip: unusable }, () => {
-      const data = mkdtempSync('/tmp/bunker-test-');
+      const data = dataDirectory();
       const r = inside('"$B" run -- true; echo $?', data, { BUNKER_MEMORY: 'lots' });
       rmSync(data, { recursive: true });
       assert.equal(r.stdout, '125\n');
@@ -422,7 +422,7 @@ describe('bunker', () => {
     });
 
     it('only root gets one', { skip: unusable }, () => {
-      const data = mkdtempSync('/tmp/bunker-test-');
+      const data = dataDirectory();
       const r = inside('setpriv --reuid=65534 --regid=65534 --clear-groups "$B" run -- true; echo $?', data);
       rmSync(data, { recursive: true });
       assert.equal(r.stdout, '125\n', r.stderr);
@@ -430,7 +430,7 @@ describe('bunker', () => {
     });
 
     it('no other command starts one', { skip: unusable }, () => {
-      const data = mkdtempSync('/tmp/bunker-test-');
+      const data = dataDirectory();
       const r = inside('for c in ls templates "info x" "rm x" "exec x true"; do "$B" $c; done', data, { BUNKER_API_KEY: 'bnk_0123456789abcdef0123' });
       assert.equal(existsSync(join(data, 'serve.log')), false);
       rmSync(data, { recursive: true });

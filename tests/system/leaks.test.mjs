@@ -1,3 +1,4 @@
+// alone: counts what the kernel has while nobody else makes any.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

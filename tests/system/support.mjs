@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { Server, cgroupRoots, safeReaddir, sleep, until } from '../lib/server.mjs';
+import { Server, cgroupRoots, dataDirectory, safeReaddir, sleep, until } from '../lib/server.mjs';
 
 export const LONG = process.env.BUNKER_LONG === '1';
 
@@ -42,7 +42,7 @@ export async function startBeside(server, options = {}) {
 
 /** A data directory for another server. */
 export function dataBeside(server) {
-  const data = mkdtempSync('/tmp/bunker-test-');
+  const data = dataDirectory();
   const copy = spawnSync('cp', ['-al', join(server.data, 'templates'), data], { encoding: 'utf8' });
   assert.equal(copy.status, 0, copy.stderr);
   return data;
