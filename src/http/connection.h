@@ -5,7 +5,7 @@
  * A connection carries one request at a time, so the request is part of it. The phases, in order:
  *
  *   HEAD ──▶ BODY ──▶ HANDLING ──▶ FLUSHING ──▶ HEAD, or LINGERING ──▶ CLOSED
- *                        └──▶ STREAMING ──┘
+ *     └─────────────────▶┘└──▶ STREAMING ──┘
  *
  * and from each of them straight to CLOSED when the client goes away or a deadline passes. After
  * CLOSED the memory stays until libuv has given back both handles, so that code which is on the
@@ -27,13 +27,20 @@
 #include "http/target.h"
 
 enum http_phase {
-	HTTP_PHASE_HEAD, /* waiting for a head, or in the middle of one */
-	HTTP_PHASE_BODY,
+	HTTP_PHASE_HEAD,      /* waiting for a head, or in the middle of one */
+	HTTP_PHASE_BODY,      /* collecting it for the handler */
 	HTTP_PHASE_HANDLING,  /* the handler owes an answer */
 	HTTP_PHASE_STREAMING, /* the generator owes more of it, or its end */
 	HTTP_PHASE_FLUSHING,  /* the answer is complete, but the client has not taken it all */
 	HTTP_PHASE_LINGERING, /* we have sent our FIN and throw away what still comes */
 	HTTP_PHASE_CLOSED
+};
+
+/* Of the request's body. It may go on coming while the request is answered. */
+enum http_body_state {
+	HTTP_BODY_TOLD, /* nothing more to take or to tell; so without a body, too */
+	HTTP_BODY_COMING,
+	HTTP_BODY_COMPLETE /* taken in full; its end has not been told */
 };
 
 struct http_block; /* of request memory, beyond the part that is always there */
@@ -49,6 +56,7 @@ struct http_request {
 	unsigned allowed; /* the methods that the path has, as bits */
 	void *principal;
 	struct buf body;
+	struct http_body_sink sink; /* without `data`: the handler has not asked for the body */
 
 	void (*aborted)(void *arg);
 	void *aborted_arg;
@@ -84,10 +92,16 @@ struct http_connection {
 	uint64_t timer_due; /* while the timer is active: never later than the deadline */
 
 	bool reading;
-	struct buf in; /* received and not taken yet; empty, or from the start of a head on */
+	bool yielding;     /* has had its share of this turn of the loop */
+	size_t turn_bytes; /* read at this turn without a break */
+	struct buf in;     /* received and not taken yet; from the start of a head on, or of body */
+	size_t in_used;    /* of that: taken by now */
 	struct http_head_scan scan;
+	enum http_body_state body_state;
+	bool body_paused;
 	struct http_chunks chunks;
 	uint64_t body_left;   /* without chunks: how much of Content-Length is to come */
+	uint64_t body_taken;  /* never above the route's limit */
 	uint64_t linger_left; /* how much more is thrown away */
 
 	uv_write_t write;
@@ -98,16 +112,21 @@ struct http_connection {
 	char chunk_line[24];
 
 	/* while streaming: */
-	bool asked;        /* proceed was called and no write has answered it yet */
-	bool head_unsent;  /* out_head waits for company */
-	bool chunk_unsent; /* out_body waits for its turn */
-	bool stream_ended; /* the generator has said its last */
+	bool sized;           /* the length was announced; otherwise it goes in chunks */
+	uint64_t stream_left; /* of the announced length */
+	bool overfull;        /* the generator has written more than that */
+	bool asked;           /* proceed was called and no write has answered it yet */
+	bool head_unsent;     /* out_head waits for company */
+	bool chunk_unsent;    /* out_body waits for its turn */
+	bool stream_ended;    /* the generator has said its last */
 };
 
 /* ---- connection.c ---- */
 
 /* Takes the fd. NULL: there is no connection. */
 struct http_connection *http_connection_open(struct http_server *server, int fd);
+/* Calls the handler, which owes an answer from here on. */
+void http_connection_handle(struct http_connection *c);
 /* Answers what has been received so far, or the connection as such, with an error; then closes. */
 void http_connection_refuse(struct http_connection *c, const struct error *e);
 /* The answer has been sent in full: goes on to the next request, or to the end. */
@@ -126,6 +145,27 @@ enum http_sent {
 	HTTP_BROKEN
 };
 enum http_sent http_connection_send(struct http_connection *c, uv_buf_t *bufs, unsigned count);
+
+/* ---- deadline.c ---- */
+
+/* In ms from now; 0: none. */
+void http_set_deadline(struct http_connection *c, uint64_t ms);
+/* How much of what was written has not reached the client. */
+size_t http_unread_by_client(const struct http_connection *c);
+
+/* ---- body.c ---- */
+
+/* The head has been admitted: collects the body and calls the handler, or the other way round. */
+void http_body_begin(struct http_connection *c);
+/* Whether there is somebody who takes body now. */
+bool http_body_flows(const struct http_connection *c);
+/* Whether somebody is to be told when the body does not come to its end. */
+bool http_body_has_listener(const struct http_connection *c);
+size_t http_body_take(struct http_connection *c, const char *data, size_t len);
+/* Tells the body's end if it is due. Only from the loop. */
+void http_body_settle(struct http_connection *c);
+/* The body is not worth waiting for: answers *e if that is still possible. Only from the loop. */
+void http_body_fail(struct http_connection *c, const struct error *e);
 
 /* ---- request.c ---- */
 

@@ -5,17 +5,23 @@
  * answers with exactly one of http_respond, http_respond_error or http_stream_begin, now or later,
  * and does not touch the request after the answer is complete.
  *
- * Until then the client may go away; closing its sending side counts as that. If the handler has
- * asked by http_on_abort to be told, the callback runs (the generator's `stop`, once streaming),
- * and afterwards the request must not be touched. If it has not asked, the request stays until it
- * is answered, and the answer is dropped: that suits work which is short and cannot be cancelled.
+ * A route that `streams_body` has its handler run right after the head. The handler takes the body
+ * by http_body_stream, now or later, piece by piece; until then, and while it is paused, nothing is
+ * read and the client waits. It may answer before the body has come to its end, which ends the
+ * connection after the answer, and it may stream its answer while the body still comes.
+ *
+ * Until then the client may go away; closing its sending side counts as that. One callback tells
+ * the handler, and afterwards the request must not be touched: the generator's `stop` once the
+ * answer is streaming; else the sink's `abort` while the body has not been told to its end; else
+ * what http_on_abort has set. If it has set none, the request stays until it is answered, and the
+ * answer is dropped: that suits work which is short and cannot be cancelled.
  *
  * A streamed response is a generator: the server calls `proceed` whenever it can take more bytes,
  * the generator answers with at most one http_stream_write (now or later), and backpressure falls
  * out.
  *
- * The abort callback, `proceed` and `stop` are called from the loop, never inside a call of the
- * handler's or the generator's. The process must ignore SIGPIPE.
+ * The abort callback, `proceed`, `stop` and the sink's functions are called from the loop, never
+ * inside a call of the handler's. The process must ignore SIGPIPE.
  */
 #pragma once
 
@@ -46,6 +52,7 @@ struct http_route {
 	const char *pattern;
 	void (*handler)(struct http_request *req);
 	uint64_t body_limit; /* in bytes; 0: a body is refused */
+	bool streams_body;   /* the handler runs before the body */
 };
 
 /*
@@ -95,6 +102,8 @@ const char *http_query(
 	const struct http_request *req, const char *name); /* decoded; NULL: absent */
 const char *http_header(const struct http_request *req, const char *name); /* first; case-blind */
 const char *http_body(const struct http_request *req, size_t *len);
+/* Of the body, as announced; 0: there is none, -1: not known before its end. */
+int64_t http_content_length(const struct http_request *req);
 /* Every query pair in order; false ends. For filters such as metadata.KEY. */
 bool http_query_at(
 	const struct http_request *req, size_t index, const char **name, const char **value);
@@ -103,6 +112,27 @@ void *http_alloc(struct http_request *req, size_t size);
 /* What admit found out about the caller, for the handlers. */
 void http_set_principal(struct http_request *req, void *principal);
 void *http_principal(const struct http_request *req);
+
+/* ---- the body as a stream, for routes that ask for it ---- */
+
+struct http_body_sink {
+	/* The bytes are the server's, for the time of the call; at most 256 KiB, never none. */
+	void (*data)(void *arg, const char *data, size_t len);
+	/* The body is complete. */
+	void (*end)(void *arg);
+	/*
+	 * It will not be: the client left, stalled, broke the rules or passed the limit. Where
+	 * there is still somebody to tell, the server does; the request must not be touched any
+	 * more.
+	 */
+	void (*abort)(void *arg);
+	void *arg;
+};
+/* Once per request. An empty body is told by `end` alone. */
+void http_body_stream(struct http_request *req, const struct http_body_sink *sink);
+/* Nothing of the sink's but `abort` is called before resume. The client's time does not run. */
+void http_body_pause(struct http_request *req);
+void http_body_resume(struct http_request *req);
 
 /* ---- the response ---- */
 
@@ -116,13 +146,20 @@ void http_on_abort(struct http_request *req, void (*aborted)(void *arg), void *a
 
 struct http_generator {
 	void (*proceed)(void *arg);
-	/* The client went away, does not read, or wanted the head only. */
+	/* The client went away, does not read, wanted the head only, or has all that was announced.
+	 */
 	void (*stop)(void *arg);
 	void *arg;
 };
 void http_stream_begin(struct http_request *req, int status, const char *type,
 	const struct http_generator *generator);
-/* Takes the content. One write at a time: the next one only after proceed. */
+/* With its length announced: a write beyond it is cut off and ends it, an end before it aborts. */
+void http_stream_begin_sized(struct http_request *req, int status, const char *type,
+	uint64_t length, const struct http_generator *generator);
+/*
+ * Takes the content. One write at a time: the next one only after proceed. Large writes are cheap:
+ * they go to the socket as they are. 256 KiB at a time keep a gigabyte moving.
+ */
 void http_stream_write(struct http_request *req, struct buf *data);
 /* Ends the response; may follow a write directly. stop is not called any more. */
 void http_stream_end(struct http_request *req);

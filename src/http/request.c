@@ -48,10 +48,14 @@ void http_request_begin(struct http_connection *c)
 	req->mount = NULL;
 	req->route = NULL;
 	req->principal = NULL;
+	req->sink = (struct http_body_sink){0};
 	req->aborted = NULL;
 	req->status = 0;
 	req->arena_used = 0;
-	c->asked = c->head_unsent = c->chunk_unsent = c->stream_ended = false;
+	c->body_state = HTTP_BODY_TOLD;
+	c->body_paused = false;
+	c->sized = c->overfull = c->asked = c->head_unsent = c->chunk_unsent = c->stream_ended =
+		false;
 }
 
 int http_request_parse(struct http_request *req, const char *head, size_t len, struct error *e)
@@ -213,6 +217,11 @@ const char *http_body(const struct http_request *req, size_t *len)
 {
 	*len = req->body.len;
 	return req->body.len ? req->body.data : "";
+}
+
+int64_t http_content_length(const struct http_request *req)
+{
+	return req->head.chunked ? -1 : (int64_t)req->head.content_length;
 }
 
 void http_set_principal(struct http_request *req, void *principal)

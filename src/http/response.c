@@ -1,5 +1,5 @@
 /*
- * Answers: a head, then a body of known length or a stream of chunks.
+ * Answers: a head, then a body that is there, a stream of announced length, or one of chunks.
  *
  * An answer goes out in one system call when the socket takes it: head and body are handed over as
  * they are, without being copied together. Only what the socket does not take at once is queued.
@@ -25,9 +25,11 @@ static bool take_turn(struct http_request *req);
 static void put_error(struct buf *out, const struct error *e, const char *request_id);
 static void put_head(struct http_request *req, int status, const char *type);
 static void put_field(struct buf *out, const char *name, const char *value);
+static void put_length(struct buf *out, uint64_t length);
 static bool has_no_body(int status);
 static const char *reason_of(int status);
 static void finish(struct http_connection *c, enum http_sent sent);
+static void begin_stream(struct http_request *req, const struct http_generator *generator);
 static void flush_stream(struct http_connection *c);
 static unsigned frame_chunk(struct http_connection *c, uv_buf_t bufs[3], bool chunked);
 
@@ -46,9 +48,7 @@ void http_respond(struct http_request *req, int status, const char *type, struct
 	}
 	put_head(req, status, has_no_body(status) ? NULL : type);
 	if (!has_no_body(status)) {
-		char length[24];
-		snprintf(length, sizeof length, "%zu", content.len);
-		put_field(&c->out_head, "Content-Length", length);
+		put_length(&c->out_head, content.len);
 	}
 	buf_append(&c->out_head, "\r\n", 2);
 	bool bodied = content.len > 0 && req->head.method != HTTP_HEAD && !has_no_body(status);
@@ -81,12 +81,16 @@ static bool take_turn(struct http_request *req)
 
 static void finish(struct http_connection *c, enum http_sent sent)
 {
-	if (sent == HTTP_QUEUED)
+	if (sent == HTTP_QUEUED) {
 		c->phase = HTTP_PHASE_FLUSHING;
-	else if (sent == HTTP_SENT)
+		/* What is left of the body is read from here on, to be thrown away. */
+		if (c->body_state == HTTP_BODY_COMING)
+			http_server_wake(c);
+	} else if (sent == HTTP_SENT) {
 		http_connection_answered(c);
-	else
+	} else {
 		http_connection_close(c);
+	}
 }
 
 void http_respond_error(struct http_request *req, const struct error *e)
@@ -131,7 +135,8 @@ static void put_head(struct http_request *req, int status, const char *type)
 	if (type)
 		put_field(out, "Content-Type", type);
 	put_field(out, "X-Request-Id", req->id);
-	if (c->eof || s->closing)
+	/* Where the next request begins is known only after the whole body. */
+	if (c->eof || s->closing || c->body_state == HTTP_BODY_COMING)
 		req->head.keep_alive = false;
 	if (!req->head.keep_alive)
 		put_field(out, "Connection", "close");
@@ -162,6 +167,13 @@ static void put_field(struct buf *out, const char *name, const char *value)
 	buf_append(out, "\r\n", 2);
 }
 
+static void put_length(struct buf *out, uint64_t length)
+{
+	char value[24];
+	snprintf(value, sizeof value, "%llu", (unsigned long long)length);
+	put_field(out, "Content-Length", value);
+}
+
 static bool has_no_body(int status)
 {
 	return status == 204 || status == 304;
@@ -177,22 +189,33 @@ static const char *reason_of(int status)
 		{201, "Created"},
 		{202, "Accepted"},
 		{204, "No Content"},
+		{206, "Partial Content"},
 		{304, "Not Modified"},
 		{400, "Bad Request"},
 		{401, "Unauthorized"},
+		{402, "Payment Required"},
 		{403, "Forbidden"},
 		{404, "Not Found"},
 		{405, "Method Not Allowed"},
 		{408, "Request Timeout"},
 		{409, "Conflict"},
+		{410, "Gone"},
+		{412, "Precondition Failed"},
 		{413, "Content Too Large"},
 		{414, "URI Too Long"},
 		{415, "Unsupported Media Type"},
+		{416, "Range Not Satisfiable"},
 		{417, "Expectation Failed"},
+		{422, "Unprocessable Content"},
+		{425, "Too Early"},
+		{426, "Upgrade Required"},
 		{429, "Too Many Requests"},
 		{431, "Request Header Fields Too Large"},
 		{500, "Internal Server Error"},
+		{501, "Not Implemented"},
+		{502, "Bad Gateway"},
 		{503, "Service Unavailable"},
+		{504, "Gateway Timeout"},
 		{505, "HTTP Version Not Supported"},
 		{507, "Insufficient Storage"},
 	};
@@ -207,16 +230,33 @@ static const char *reason_of(int status)
 void http_stream_begin(struct http_request *req, int status, const char *type,
 	const struct http_generator *generator)
 {
-	struct http_connection *c = req->connection;
-	assert(c->phase == HTTP_PHASE_HANDLING);
 	put_head(req, status, type);
 	if (!req->head.http10)
-		put_field(&c->out_head, "Transfer-Encoding", "chunked");
+		put_field(&req->connection->out_head, "Transfer-Encoding", "chunked");
+	begin_stream(req, generator);
+}
+
+void http_stream_begin_sized(struct http_request *req, int status, const char *type,
+	uint64_t length, const struct http_generator *generator)
+{
+	struct http_connection *c = req->connection;
+	put_head(req, status, type);
+	put_length(&c->out_head, length);
+	c->sized = true;
+	c->stream_left = length;
+	begin_stream(req, generator);
+}
+
+static void begin_stream(struct http_request *req, const struct http_generator *generator)
+{
+	struct http_connection *c = req->connection;
+	assert(c->phase == HTTP_PHASE_HANDLING);
 	buf_append(&c->out_head, "\r\n", 2);
 	req->generator = *generator;
 	c->head_unsent = true;
 	c->lost |= c->out_head.failed;
 	c->phase = HTTP_PHASE_STREAMING;
+	http_set_deadline(c, 0);
 	http_server_wake(c);
 }
 
@@ -229,10 +269,14 @@ void http_stream_write(struct http_request *req, struct buf *data)
 	assert(!c->stream_ended && !c->out_body.data);
 	c->asked = false;
 	c->lost = chunk.failed;
+	c->overfull = c->sized && chunk.len > c->stream_left;
+	if (c->overfull)
+		chunk.len = (size_t)c->stream_left;
 	if (c->lost || chunk.len == 0 || req->head.method == HTTP_HEAD) {
 		http_server_wake(c);
 		return;
 	}
+	c->stream_left -= c->sized ? chunk.len : 0;
 	c->out_body = take_buf(&chunk);
 	c->chunk_unsent = true;
 	flush_stream(c);
@@ -244,7 +288,8 @@ void http_stream_end(struct http_request *req)
 	if (c->phase != HTTP_PHASE_STREAMING)
 		return;
 	c->stream_ended = true;
-	if (c->lost)
+	bool short_of = c->sized && c->stream_left > 0 && req->head.method != HTTP_HEAD;
+	if (c->lost || short_of)
 		http_connection_close(c);
 	else
 		flush_stream(c);
@@ -256,8 +301,8 @@ void http_stream_abort(struct http_request *req)
 	if (c->phase != HTTP_PHASE_STREAMING)
 		return;
 	c->stream_ended = true;
-	/* Without chunks only a reset tells the client that this was not the end. */
-	if (req->head.http10)
+	/* Without length and chunks only a reset tells the client that this was not the end. */
+	if (req->head.http10 && !c->sized)
 		http_connection_reset(c);
 	else
 		http_connection_close(c);
@@ -268,8 +313,8 @@ void http_stream_proceed(struct http_connection *c)
 	const struct http_generator *generator = &c->request.generator;
 	if (c->asked || c->writing || c->stream_ended)
 		return;
-	if (c->request.head.method == HTTP_HEAD) {
-		/* The head is all that was asked for. */
+	if (c->request.head.method == HTTP_HEAD || c->overfull) {
+		/* The head is all that was asked for, or all that was announced has been sent. */
 		c->stream_ended = true;
 		generator->stop(generator->arg);
 		flush_stream(c);
@@ -295,7 +340,7 @@ void http_stream_written(struct http_connection *c)
 static void flush_stream(struct http_connection *c)
 {
 	static char last_chunk[] = "0\r\n\r\n";
-	bool chunked = !c->request.head.http10 && c->request.head.method != HTTP_HEAD;
+	bool chunked = !c->request.head.http10 && !c->sized && c->request.head.method != HTTP_HEAD;
 	uv_buf_t bufs[5];
 	unsigned count = 0;
 	if (c->writing)

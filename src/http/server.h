@@ -8,7 +8,7 @@
 #include "http/http.h"
 #include "http/router.h"
 
-#define HTTP_READ_SIZE 65536
+#define HTTP_READ_SIZE 262144
 
 struct http_server {
 	uv_loop_t *loop;

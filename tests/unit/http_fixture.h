@@ -48,6 +48,17 @@ static struct {
 	size_t chunk_size;
 	bool write_later; /* the generator leaves writing to the test */
 	bool abort_stream;
+	/* about a body that is streamed: */
+	struct buf upload;
+	uint64_t uploaded;
+	size_t largest_piece;
+	int pieces;
+	int ended;
+	int sink_aborted;
+	bool keep_nothing;   /* count its bytes only */
+	bool pause_each;     /* pause at every piece */
+	bool take_later;     /* leave http_body_stream to the test */
+	bool answer_at_once; /* 409 at the first piece */
 } seen;
 
 static inline void on_closed(void *arg)
@@ -184,6 +195,93 @@ static inline void handle_stream(struct http_request *req)
 	http_stream_begin(req, 200, "text/plain", &generator);
 }
 
+static inline void handle_sized(struct http_request *req)
+{
+	static const struct http_generator generator = {proceed_stream, stop_stream, &seen};
+	const char *length = http_query(req, "length");
+	seen.handled++;
+	seen.pending = req;
+	http_stream_begin_sized(req, 206, "text/plain", (uint64_t)atoll(length), &generator);
+}
+
+/* ---- bodies as streams ---- */
+
+static inline void upload_data(void *arg, const char *data, size_t len)
+{
+	CHECK(arg == &seen && len > 0 && !seen.ended && !seen.sink_aborted);
+	seen.pieces++;
+	seen.uploaded += len;
+	seen.largest_piece = len > seen.largest_piece ? len : seen.largest_piece;
+	if (!seen.keep_nothing)
+		buf_append(&seen.upload, data, len);
+	if (seen.answer_at_once)
+		respond_text(seen.pending, 409, "no");
+	else if (seen.pause_each)
+		http_body_pause(seen.pending);
+}
+
+static inline void upload_end(void *arg)
+{
+	char text[32];
+	CHECK(arg == &seen && !seen.sink_aborted);
+	seen.ended++;
+	snprintf(text, sizeof text, "%llu", (unsigned long long)seen.uploaded);
+	respond_text(seen.pending, 200, text);
+}
+
+static inline void upload_abort(void *arg)
+{
+	CHECK(arg == &seen && !seen.ended);
+	seen.sink_aborted++;
+}
+
+static const struct http_body_sink upload_sink = {upload_data, upload_end, upload_abort, &seen};
+
+static inline void handle_upload(struct http_request *req)
+{
+	size_t len;
+	http_body(req, &len);
+	CHECK_INT(len, 0);
+	seen.handled++;
+	seen.pending = req;
+	if (!seen.take_later)
+		http_body_stream(req, &upload_sink);
+}
+
+/* Sends back what comes, while it comes. */
+static inline void mirror_data(void *arg, const char *data, size_t len)
+{
+	struct buf copy = {0};
+	CHECK(arg == &seen);
+	buf_append(&copy, data, len);
+	http_body_pause(seen.pending);
+	http_stream_write(seen.pending, &copy);
+}
+
+static inline void mirror_end(void *arg)
+{
+	CHECK(arg == &seen);
+	seen.ended++;
+	http_stream_end(seen.pending);
+}
+
+static inline void mirror_proceed(void *arg)
+{
+	CHECK(arg == &seen);
+	http_body_resume(seen.pending);
+}
+
+static inline void handle_mirror(struct http_request *req)
+{
+	static const struct http_body_sink sink = {mirror_data, mirror_end, upload_abort, &seen};
+	static const struct http_generator generator = {mirror_proceed, stop_stream, &seen};
+	seen.handled++;
+	seen.pending = req;
+	http_body_stream(req, &sink);
+	http_body_pause(req);
+	http_stream_begin(req, 200, "text/plain", &generator);
+}
+
 static inline void handle_close(struct http_request *req)
 {
 	begin_close(1000);
@@ -218,6 +316,10 @@ static const struct http_route open_routes[] = {
 	{HTTP_GET, "/later", handle_later, 0},
 	{HTTP_GET, "/regardless", handle_later_regardless, 0},
 	{HTTP_GET, "/stream", handle_stream, 0},
+	{HTTP_GET, "/sized", handle_sized, 0},
+	{HTTP_PUT, "/upload", handle_upload, UINT64_MAX, true},
+	{HTTP_PUT, "/upload/small", handle_upload, 10, true},
+	{HTTP_POST, "/mirror", handle_mirror, UINT64_MAX, true},
 	{HTTP_GET, "/close", handle_close, 0},
 };
 static const struct http_route guarded_routes[] = {
@@ -245,6 +347,7 @@ static const struct http_limits hasty = {
 
 static inline void start(const struct http_limits *limits)
 {
+	buf_finish(&seen.upload);
 	memset(&seen, 0, sizeof seen);
 	fixture.closing = fixture.closed = false;
 	socklen_t size = sizeof fixture.address;
@@ -481,5 +584,6 @@ static inline int run_http_tests(const struct check_test *tests, size_t count)
 	log_set_level(LOG_ERROR);
 	int failed = check_run(tests, count);
 	buf_finish(&beyond);
+	buf_finish(&seen.upload);
 	return failed;
 }

@@ -203,6 +203,88 @@ static void stops_a_stream_that_begins_after_the_client_left(void)
 	stop();
 }
 
+static void announces_a_known_length(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autoanswer a, b;
+	seen.chunks_left = 2;
+	seen.chunk_size = 3;
+	say(fd, "GET /sized?length=6 HTTP/1.1\r\n" HOST "\r\n" NEXT);
+	hear(fd, &a);
+	CHECK(strncmp(a.text.data, "HTTP/1.1 206 Partial Content\r\n", 30) == 0);
+	CHECK_STR(field_of(&a, "Content-Length"), "6");
+	CHECK(!field_of(&a, "Transfer-Encoding"));
+	CHECK_STR(a.body, "cccccc");
+	hear(fd, &b);
+	CHECK_STR(b.body, "hello");
+	CHECK_INT(seen.stopped, 0);
+	stop();
+}
+
+static void sends_only_the_head_of_a_known_length_to_head(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autoanswer a, b;
+	seen.chunks_left = 2;
+	seen.chunk_size = 3;
+	say(fd, "HEAD /sized?length=6 HTTP/1.1\r\n" HOST "\r\n" NEXT);
+	hear_to(fd, &a, true);
+	CHECK_STR(field_of(&a, "Content-Length"), "6");
+	hear(fd, &b);
+	CHECK_STR(b.body, "hello");
+	stop();
+	CHECK_INT(seen.stopped, 1);
+	CHECK_INT(seen.proceeded, 0);
+}
+
+static void closes_when_fewer_bytes_come_than_were_announced(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autobuf in = {0};
+	seen.chunks_left = 2;
+	seen.chunk_size = 3;
+	say(fd, "GET /sized?length=7 HTTP/1.1\r\n" HOST "\r\n" NEXT);
+	CHECK(hear_all(fd, &in) >= HEARD_END);
+	CHECK(strstr(in.data, "\r\n\r\ncccccc"));
+	CHECK(!strstr(in.data, "hello"));
+	CHECK_INT(seen.stopped, 0);
+	stop();
+}
+
+/* An endless generator, too: it is stopped once. */
+static void sends_no_more_bytes_than_were_announced(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autoanswer a, b;
+	seen.chunks_left = -1;
+	seen.chunk_size = 4;
+	say(fd, "GET /sized?length=6 HTTP/1.1\r\n" HOST "\r\n" NEXT);
+	hear(fd, &a);
+	CHECK_STR(a.body, "cccccc");
+	hear(fd, &b);
+	CHECK_STR(b.body, "hello");
+	stop();
+	CHECK_INT(seen.stopped, 1);
+	CHECK_INT(seen.proceeded, 2);
+}
+
+static void streams_a_known_length_of_nothing(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autoanswer a, b;
+	say(fd, "GET /sized?length=0 HTTP/1.1\r\n" HOST "\r\n" NEXT);
+	hear(fd, &a);
+	CHECK_STR(field_of(&a, "Content-Length"), "0");
+	hear(fd, &b);
+	CHECK_STR(b.body, "hello");
+	stop();
+}
+
 static const struct check_test tests[] = {
 	TEST(streams_in_chunks),
 	TEST(streams_nothing),
@@ -216,6 +298,11 @@ static const struct check_test tests[] = {
 	TEST(answers_head_of_a_stream_without_running_it),
 	TEST(shows_that_a_stream_was_cut_short),
 	TEST(stops_a_stream_that_begins_after_the_client_left),
+	TEST(announces_a_known_length),
+	TEST(sends_only_the_head_of_a_known_length_to_head),
+	TEST(closes_when_fewer_bytes_come_than_were_announced),
+	TEST(sends_no_more_bytes_than_were_announced),
+	TEST(streams_a_known_length_of_nothing),
 };
 
 int main(void)

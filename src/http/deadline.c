@@ -1,0 +1,80 @@
+/*
+ * Deadlines: one per connection, for whatever it waits for at the moment. Handlers have none.
+ *
+ * Deadlines move with every request, while timers are costly to move. So the timer is left alone
+ * when a deadline moves away: it fires too early, finds nothing to do and is set again.
+ */
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
+#include "http/connection.h"
+#include "http/server.h"
+
+#define NO_DEADLINE UINT64_MAX
+
+static void arm_timer(struct http_connection *c);
+static void on_timer(uv_timer_t *timer);
+static void expire(struct http_connection *c);
+static bool client_reads(struct http_connection *c);
+
+void http_set_deadline(struct http_connection *c, uint64_t ms)
+{
+	c->deadline = ms ? uv_now(c->server->loop) + ms : NO_DEADLINE;
+	arm_timer(c);
+}
+
+static void arm_timer(struct http_connection *c)
+{
+	bool active = uv_is_active((uv_handle_t *)&c->timer);
+	if (c->deadline == NO_DEADLINE || (active && c->timer_due <= c->deadline))
+		return;
+	uint64_t now = uv_now(c->server->loop);
+	c->timer_due = c->deadline;
+	/* Fails only when the connection is closed, and then nothing waits any more. */
+	uv_timer_start(&c->timer, on_timer, c->deadline > now ? c->deadline - now : 0, 0);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	struct http_connection *c = timer->data;
+	if (c->deadline <= uv_now(c->server->loop))
+		expire(c);
+	arm_timer(c);
+}
+
+static void expire(struct http_connection *c)
+{
+	struct error e;
+	bool answerable = c->phase == HTTP_PHASE_BODY || c->phase == HTTP_PHASE_HANDLING;
+	c->deadline = NO_DEADLINE;
+	error_set(&e, ERROR_REQUEST_TIMEOUT, "the request did not arrive in time");
+	if (c->writing && client_reads(c))
+		http_set_deadline(c, c->server->limits.body_timeout_ms);
+	else if (answerable && c->body_state == HTTP_BODY_COMING)
+		http_body_fail(c, &e);
+	else if (c->scan.at > 0)
+		http_connection_refuse(c, &e);
+	else
+		http_connection_lose(c);
+}
+
+/* Whether the client has taken anything since we last looked. */
+static bool client_reads(struct http_connection *c)
+{
+	size_t before = c->write_left;
+	c->write_left = http_unread_by_client(c);
+	return c->write_left < before;
+}
+
+/*
+ * The kernel's share counts: it takes megabytes at a time, so that our own queue may stand still
+ * for long while a slow client reads all the time.
+ */
+size_t http_unread_by_client(const struct http_connection *c)
+{
+	uv_os_fd_t fd;
+	int kernel = 0;
+	if (uv_fileno((const uv_handle_t *)&c->tcp, &fd) == 0)
+		ioctl(fd, SIOCOUTQ, &kernel);
+	return uv_stream_get_write_queue_size((const uv_stream_t *)&c->tcp) + (size_t)kernel;
+}
