@@ -53,7 +53,9 @@ struct http_request {
 	struct http_target target;
 	const struct http_mount *mount;
 	const struct http_route *route;
-	unsigned allowed; /* the methods that the path has, as bits */
+	const char *pattern; /* of the route, with its mount's prefix */
+	const char *rest;    /* what {name*} or {name**} stands for */
+	unsigned allowed;    /* the methods that the path has, as bits */
 	void *principal;
 	struct buf body;
 	struct http_body_sink sink; /* without `data`: the handler has not asked for the body */

@@ -40,7 +40,8 @@ enum http_method {
 	HTTP_PUT,
 	HTTP_PATCH,
 	HTTP_DELETE,
-	HTTP_OPTIONS
+	HTTP_OPTIONS,
+	HTTP_ANY /* of a route: every method, also those that are not listed here */
 };
 
 struct http_request;
@@ -48,22 +49,49 @@ struct http_server;
 
 struct http_route {
 	enum http_method method;
-	/* "/v1/sandboxes/{id}/exec": {name} stands for one segment; a literal one is preferred. */
+	/*
+	 * "/v1/sandboxes/{id}/exec": {name} stands for one segment; a literal one is preferred.
+	 * At the end {name*} stands for the rest of the path, decoded, with its slashes: one
+	 * segment or more, none of them "." or ".." or empty but for the last. And {name**} stands
+	 * for the rest of the target as it was sent, unchecked, query included: for those who pass
+	 * it on.
+	 */
 	const char *pattern;
 	void (*handler)(struct http_request *req);
 	uint64_t body_limit; /* in bytes; 0: a body is refused */
 	bool streams_body;   /* the handler runs before the body */
 };
 
+/* How an error is put for the client. The body is the server's afterwards. */
+struct http_error_answer {
+	int status;       /* set beforehand to what the error's code says */
+	const char *type; /* set beforehand to application/json */
+	struct buf body;
+};
+
 /*
  * A table of routes with what they share. `admit` runs after the head and before the body is read:
  * it answers 0, or fills *e and the request ends there. `ctx` is what http_ctx returns.
+ *
+ * A mount with `claims` is asked about every request, by its headers, before the path decides. What
+ * it claims goes to the mounts that claim it and no others, and it sees nothing else. The same
+ * table may be mounted several times.
  */
 struct http_mount {
 	const struct http_route *routes;
 	size_t route_count;
 	int (*admit)(struct http_request *req, struct error *e); /* NULL: open to everyone */
 	void *ctx;
+	const char
+		*prefix; /* in front of each pattern, such as "/e2b" or "/agents/{id}"; or NULL */
+	bool (*claims)(const struct http_request *req); /* NULL: the path alone decides */
+	/*
+	 * For every error below the prefix or of a claimed request, whether its handler answers it
+	 * by http_respond_error or the server does (404, 405, 413, not admitted). It may add
+	 * headers. NULL: the server's own form.
+	 */
+	void (*encode_error)(
+		struct http_request *req, const struct error *e, struct http_error_answer *answer);
 };
 
 struct http_limits {
@@ -94,7 +122,8 @@ void http_server_counters(const struct http_server *s, struct http_counters *out
 /* ---- the request; every pointer lives as long as the request ---- */
 
 void *http_ctx(const struct http_request *req);
-enum http_method http_method(const struct http_request *req);
+enum http_method http_method(const struct http_request *req); /* HTTP_ANY: http_method_text */
+const char *http_method_text(const struct http_request *req); /* as sent */
 const char *http_request_id(const struct http_request *req);
 const char *http_target(const struct http_request *req);                  /* raw, as sent */
 const char *http_param(const struct http_request *req, const char *name); /* decoded */
@@ -139,7 +168,10 @@ void http_body_resume(struct http_request *req);
 void http_add_header(struct http_request *req, const char *name, const char *value);
 /* Takes the content of *body, leaving it empty. A 204 has no body and no type. */
 void http_respond(struct http_request *req, int status, const char *type, struct buf *body);
-/* {"error":{"code","message","field"?,"requestId"?}}; a 500 is logged with the request's id. */
+/*
+ * {"error":{"code","message","field"?,"requestId"?}}, or what the mount makes of it. A 500 is
+ * logged with the request's id.
+ */
 void http_respond_error(struct http_request *req, const struct error *e);
 
 void http_on_abort(struct http_request *req, void (*aborted)(void *arg), void *arg);

@@ -172,6 +172,7 @@ static int parse_method(const char *text, struct http_head *head, struct error *
 	if (!http_is_token(text, strlen(text)))
 		return error_set(e, ERROR_INVALID_REQUEST, "the request method is malformed");
 	head->method_known = false;
+	head->method_text = text;
 	for (size_t i = 0; i < ARRAY_LEN(method_names) && !head->method_known; i++) {
 		if (strcmp(text, method_names[i]) == 0) {
 			head->method = (enum http_method)i;

@@ -25,8 +25,9 @@ struct http_field {
 
 struct http_head {
 	enum http_method method;
-	bool method_known; /* false: a token that no route can have */
-	bool http10;       /* the client speaks HTTP/1.0 */
+	bool method_known; /* false: a token that none of our methods is called */
+	const char *method_text;
+	bool http10; /* the client speaks HTTP/1.0 */
 	bool keep_alive;
 	bool chunked;
 	bool expects_continue;

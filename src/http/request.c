@@ -6,6 +6,7 @@
  * The id is the connection's random id with the request's number: unique, cheap, and in the log one
  * sees which requests shared a connection.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +25,15 @@ struct http_block {
 	_Alignas(max_align_t) char data[];
 };
 
+static int find_rest(struct http_request *req, const char *text);
 static void answer_options(struct http_request *req);
 static void add_allow(struct http_request *req);
 static void log_access(const struct http_request *req);
 static void empty_buffer(struct buf *b);
 
 /* What answers OPTIONS wherever a path is known; it asks nobody for admission and takes no body. */
-static const struct http_route options_route = {HTTP_OPTIONS, "/", answer_options, 0};
-static const struct http_mount options_mount = {&options_route, 1, NULL, NULL};
+static const struct http_route options_route = {HTTP_OPTIONS, "/", answer_options};
+static const struct http_mount options_mount = {&options_route, 1};
 
 void http_request_begin(struct http_connection *c)
 {
@@ -40,6 +42,7 @@ void http_request_begin(struct http_connection *c)
 	req->started_us = 0;
 	req->head.method = HTTP_GET;
 	req->head.method_known = false;
+	req->head.method_text = "";
 	req->head.http10 = false;
 	req->head.target = "";
 	req->head.field_count = 0;
@@ -76,14 +79,15 @@ int http_request_route(struct http_request *req, struct error *e)
 	if (!text)
 		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
 	memcpy(text, head->target, size);
-	int r = http_split_target(text, &req->target, e);
-	if (r < 0)
-		return r;
-	struct http_match match = http_router_find(
-		req->connection->server->router, &req->target, head->method_known, head->method);
+	int refused = http_split_target(text, &req->target, e);
+	struct http_match match = http_router_find(req->connection->server->router, req,
+		&req->target, head->method_known, head->method);
+	req->mount = match.mount;
 	req->allowed = match.allowed;
+	if (refused && !match.route)
+		return refused;
 	if (match.allowed && !match.route && head->method_known && head->method == HTTP_OPTIONS)
-		match = (struct http_match){&options_mount, &options_route, match.allowed};
+		match = (struct http_match){&options_mount, &options_route, "/", match.allowed};
 	if (!match.allowed)
 		return error_set(e, ERROR_ROUTE_NOT_FOUND, "there is nothing at this path");
 	if (!match.route) {
@@ -92,7 +96,33 @@ int http_request_route(struct http_request *req, struct error *e)
 	}
 	req->mount = match.mount;
 	req->route = match.route;
+	req->pattern = match.pattern;
+	if (find_rest(req, text) < 0)
+		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
 	return req->mount->admit ? req->mount->admit(req, e) : 0;
+}
+
+/* text is where the target's segments are. */
+static int find_rest(struct http_request *req, const char *text)
+{
+	struct http_param_place place;
+	if (!http_pattern_find(req->pattern, NULL, &place))
+		return 0;
+	const char *first = req->target.segments[place.index];
+	if (place.kind == HTTP_PARAM_RAW_REST) {
+		req->rest = req->head.target + (first - text);
+		return 0;
+	}
+	char *rest = http_alloc(req, strlen(req->head.target) + 1);
+	if (!rest)
+		return -ENOMEM;
+	req->rest = rest;
+	for (size_t i = place.index; i < req->target.segment_count; i++) {
+		rest = stpcpy(rest, req->target.segments[i]);
+		if (i + 1 < req->target.segment_count)
+			*rest++ = '/';
+	}
+	return 0;
 }
 
 static void answer_options(struct http_request *req)
@@ -126,10 +156,9 @@ void http_request_end(struct http_request *req)
 
 static void log_access(const struct http_request *req)
 {
-	const char *method =
-		req->head.method_known ? http_method_name(req->head.method) : "unknown";
-	log_debug("request", "id", req->id, "method", method, "target", req->head.target, "status",
-		log_num(req->status), "us", log_num(clock_monotonic_us() - req->started_us));
+	log_debug("request", "id", req->id, "method", req->head.method_text, "target",
+		req->head.target, "status", log_num(req->status), "us",
+		log_num(clock_monotonic_us() - req->started_us));
 }
 
 static void empty_buffer(struct buf *b)
@@ -167,7 +196,12 @@ void *http_ctx(const struct http_request *req)
 
 enum http_method http_method(const struct http_request *req)
 {
-	return req->head.method;
+	return req->head.method_known ? req->head.method : HTTP_ANY;
+}
+
+const char *http_method_text(const struct http_request *req)
+{
+	return req->head.method_text;
 }
 
 const char *http_request_id(const struct http_request *req)
@@ -182,8 +216,10 @@ const char *http_target(const struct http_request *req)
 
 const char *http_param(const struct http_request *req, const char *name)
 {
-	int index = http_pattern_index(req->route->pattern, name);
-	return index < 0 ? NULL : req->target.segments[index];
+	struct http_param_place place;
+	if (!http_pattern_find(req->pattern, name, &place))
+		return NULL;
+	return place.kind == HTTP_PARAM_SEGMENT ? req->target.segments[place.index] : req->rest;
 }
 
 const char *http_query(const struct http_request *req, const char *name)

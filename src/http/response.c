@@ -95,13 +95,17 @@ static void finish(struct http_connection *c, enum http_sent sent)
 
 void http_respond_error(struct http_request *req, const struct error *e)
 {
-	int status = error_http_status(e->code);
-	autobuf body = {0};
-	if (status == 500)
+	const struct http_mount *mount = req->mount;
+	struct http_error_answer answer = {error_http_status(e->code), "application/json", {0}};
+	bool internal = answer.status == 500;
+	if (internal)
 		log_error("request failed", "id", req->id, "code", error_name(e->code), "message",
 			e->message);
-	put_error(&body, e, status == 500 ? req->id : NULL);
-	http_respond(req, status, "application/json", &body);
+	if (mount && mount->encode_error)
+		mount->encode_error(req, e, &answer);
+	else
+		put_error(&answer.body, e, internal ? req->id : NULL);
+	http_respond(req, answer.status, answer.type, &answer.body);
 }
 
 static void put_error(struct buf *out, const struct error *e, const char *request_id)

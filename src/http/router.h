@@ -1,4 +1,4 @@
-/* Which route answers a path and a method. */
+/* Which route answers a request. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,24 +8,40 @@
 #include "http/http.h"
 #include "http/target.h"
 
+/* Of a pattern, its mount's prefix included. */
+#define HTTP_PATTERN_SEGMENTS_MAX 32
+/* Mounts that claim. */
+#define HTTP_CLAIMS_MAX 63
+
 struct http_router;
 
-/* The mounts are borrowed. -EINVAL when a pattern is malformed. */
+/* The mounts are borrowed. -EINVAL when a pattern or a prefix is malformed. */
 int http_router_create(
 	struct http_router **ret, const struct http_mount *mounts, size_t mount_count);
 void http_router_destroy(struct http_router *router);
 
 struct http_match {
-	const struct http_mount *mount;
+	const struct http_mount *mount; /* without a route: whose the path is, if anybody's */
 	const struct http_route *route; /* NULL: no route has both this path and this method */
+	const char *pattern;            /* of the route, with its mount's prefix */
 	unsigned allowed; /* the methods that the path has, as bits; 0: unknown path */
 };
-struct http_match http_router_find(const struct http_router *router,
+/* Of a target that is not complete only what comes before {name**} is looked at. */
+struct http_match http_router_find(const struct http_router *router, const struct http_request *req,
 	const struct http_target *target, bool method_known, enum http_method method);
 
 #define HTTP_ALLOW_SIZE 64
 /* "GET, HEAD, OPTIONS" */
 void http_format_allow(unsigned allowed, char out[HTTP_ALLOW_SIZE]);
 
-/* The segment that {name} stands for in the pattern, or -1. */
-int http_pattern_index(const char *pattern, const char *name);
+enum http_param_kind {
+	HTTP_PARAM_SEGMENT,  /* {name} */
+	HTTP_PARAM_REST,     /* {name*} */
+	HTTP_PARAM_RAW_REST, /* {name**} */
+};
+struct http_param_place {
+	enum http_param_kind kind;
+	size_t index; /* of the segment that it stands for, or the first of them */
+};
+/* Where the pattern has this name. NULL: its last segment, if that takes a rest. */
+bool http_pattern_find(const char *pattern, const char *name, struct http_param_place *ret);

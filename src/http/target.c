@@ -2,13 +2,12 @@
  * Decoding of request targets. The path is split on "/" first and each segment decoded afterwards,
  * once, so that a decoded byte can never move a segment's border.
  *
- * Refused with 400, whichever route they might have meant: invalid percent escapes, %00, %2F, "."
- * and
- * ".." plain or encoded, empty segments other than the last (which is how "/a/" differs from "/a").
+ * Refused with 400, unless a route takes the rest of the target as it is: invalid percent escapes,
+ * %00, %2F, "." and ".." plain or encoded, empty segments other than the last (which is how "/a/"
+ * differs from "/a").
  */
 #include "http/target.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "http/parser.h"
@@ -27,9 +26,10 @@ int http_split_target(char *text, struct http_target *target, struct error *e)
 	target->segment_count = 0;
 	target->pair_count = 0;
 	int r = split_path(text, target, e);
-	if (r < 0)
-		return r;
-	return query ? split_query(query, target, e) : 0;
+	if (r == 0 && query)
+		r = split_query(query, target, e);
+	target->complete = r == 0;
+	return r;
 }
 
 static int split_path(char *path, struct http_target *target, struct error *e)
@@ -37,17 +37,19 @@ static int split_path(char *path, struct http_target *target, struct error *e)
 	char *rest = path + 1;
 	while (rest) {
 		char *segment = strsep(&rest, "/");
+		target->segments[target->segment_count] = segment;
+		if (target->segment_count == HTTP_SEGMENTS_MAX)
+			return error_set(e, ERROR_INVALID_REQUEST,
+				"the path has more than %d segments", HTTP_SEGMENTS_MAX);
 		int r = decode(segment, false, e);
 		if (r < 0)
 			return r;
 		r = check_segment(segment, rest == NULL, e);
 		if (r < 0)
 			return r;
-		if (target->segment_count == HTTP_SEGMENTS_MAX)
-			return error_set(e, ERROR_INVALID_REQUEST,
-				"the path has more than %d segments", HTTP_SEGMENTS_MAX);
-		target->segments[target->segment_count++] = segment;
+		target->segment_count++;
 	}
+	target->segments[target->segment_count] = NULL;
 	return 0;
 }
 

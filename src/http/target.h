@@ -1,11 +1,12 @@
 /* A request target taken apart: path segments and query pairs, each decoded once. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
 
-#define HTTP_SEGMENTS_MAX 32
+#define HTTP_SEGMENTS_MAX 128
 #define HTTP_QUERY_MAX    64
 
 struct http_pair {
@@ -14,11 +15,16 @@ struct http_pair {
 };
 
 struct http_target {
+	bool complete;        /* nothing was refused */
 	size_t segment_count; /* "/a/b" has two, "/a/" has "a" and "", "/" has "" */
 	size_t pair_count;
-	const char *segments[HTTP_SEGMENTS_MAX];
+	/* Behind the last: NULL, or where the segment begins that was refused. */
+	const char *segments[HTTP_SEGMENTS_MAX + 1];
 	struct http_pair pairs[HTTP_QUERY_MAX];
 };
 
-/* text starts with "/", is cut into strings and decoded in place; the result points into it. */
+/*
+ * text starts with "/", is cut into strings and decoded in place; the result points into it, each
+ * segment to where it began. What is refused leaves a target of what came before it.
+ */
 int http_split_target(char *text, struct http_target *target, struct error *e);

@@ -305,6 +305,30 @@ static inline int admit_alice(struct http_request *req, struct error *e)
 	return 0;
 }
 
+static inline void handle_path(struct http_request *req)
+{
+	struct buf body = {0};
+	buf_printf(&body, "%s %s|%s|%s", http_method_text(req),
+		http_method(req) == HTTP_ANY ? "any" : "known", http_param(req, "first"),
+		http_param(req, "path"));
+	http_respond(req, 200, "text/plain", &body);
+}
+
+static inline void encode_dialect_error(
+	struct http_request *req, const struct error *e, struct http_error_answer *answer)
+{
+	http_add_header(req, "X-Dialect", http_ctx(req));
+	if (answer->status == 404)
+		answer->status = 410;
+	answer->type = "text/dialect";
+	buf_printf(&answer->body, "dialect: %s", error_name(e->code));
+}
+
+static inline bool claims_by_header(const struct http_request *req)
+{
+	return http_header(req, "X-Claim") != NULL;
+}
+
 static const struct http_route open_routes[] = {
 	{HTTP_GET, "/hello", handle_hello, 0},
 	{HTTP_POST, "/echo", handle_echo, 1 << 20},
@@ -326,10 +350,20 @@ static const struct http_route guarded_routes[] = {
 	{HTTP_GET, "/guarded", handle_guarded, 0},
 	{HTTP_POST, "/guarded", handle_guarded, 1000},
 };
-static char open_ctx[] = "open";
+static const struct http_route dialect_routes[] = {
+	{HTTP_POST, "/guarded", handle_guarded, 10},
+	{HTTP_PUT, "/upload", handle_upload, 10, true},
+	{HTTP_GET, "/files/{path*}", handle_path, 0},
+	{HTTP_ANY, "/raw/{path**}", handle_path, 0},
+};
+static char open_ctx[] = "open", dialect_ctx[] = "yes", claimed_ctx[] = "claimed";
 static const struct http_mount mounts[] = {
 	{open_routes, ARRAY_LEN(open_routes), NULL, open_ctx},
 	{guarded_routes, ARRAY_LEN(guarded_routes), admit_alice, NULL},
+	{dialect_routes, ARRAY_LEN(dialect_routes), admit_alice, dialect_ctx, "/dialect/{first}",
+		.encode_error = encode_dialect_error},
+	{dialect_routes, ARRAY_LEN(dialect_routes), admit_alice, claimed_ctx,
+		.claims = claims_by_header, .encode_error = encode_dialect_error},
 };
 static const struct http_limits generous = {
 	.connections = 100,

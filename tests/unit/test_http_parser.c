@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "check.h"
 #include "http/parser.h"
-#include "http/router.h"
 #include "http/target.h"
 
 #define GET     "GET / HTTP/1.1\r\n"
@@ -442,73 +441,6 @@ static void limits_segments_and_query_pairs(void)
 	CHECK(!split(text.data));
 }
 
-/* ---- routes ---- */
-
-static const struct http_route routes[] = {
-	{HTTP_GET, "/", NULL, 0},
-	{HTTP_GET, "/v1/things/{id}", NULL, 0},
-	{HTTP_DELETE, "/v1/things/{id}", NULL, 0},
-	{HTTP_GET, "/v1/things/search", NULL, 0},
-	{HTTP_GET, "/v1/{kind}/recent", NULL, 0},
-	{HTTP_POST, "/v1/things/{id}/parts/{part}", NULL, 0},
-	{HTTP_GET, "/ui/", NULL, 0},
-};
-static const struct http_mount mount = {routes, sizeof routes / sizeof routes[0], NULL, NULL};
-
-static struct http_match find(enum http_method method, const char *path)
-{
-	struct http_router *router;
-	CHECK(http_router_create(&router, &mount, 1) == 0);
-	CHECK(split(path));
-	struct http_match match = http_router_find(router, &target, true, method);
-	http_router_destroy(router);
-	return match;
-}
-
-static void prefers_literal_segments(void)
-{
-	CHECK_STR(find(HTTP_GET, "/v1/things/search").route->pattern, "/v1/things/search");
-	CHECK_STR(find(HTTP_GET, "/v1/things/other").route->pattern, "/v1/things/{id}");
-	CHECK_STR(find(HTTP_GET, "/v1/things/recent").route->pattern, "/v1/things/{id}");
-	CHECK_STR(find(HTTP_GET, "/v1/parts/recent").route->pattern, "/v1/{kind}/recent");
-	CHECK_STR(find(HTTP_DELETE, "/v1/things/search").route->pattern, "/v1/things/{id}");
-}
-
-static void matches_whole_paths_only(void)
-{
-	CHECK(find(HTTP_GET, "/").route == &routes[0]);
-	CHECK(!find(HTTP_GET, "/v1").allowed);
-	CHECK(!find(HTTP_GET, "/v1/things").allowed);
-	CHECK(!find(HTTP_GET, "/v1/things/").allowed);
-	CHECK(!find(HTTP_GET, "/v1/things/a/").allowed);
-	CHECK(!find(HTTP_GET, "/v1/things/a/parts").allowed);
-	CHECK(!find(HTTP_GET, "/v1x/things/a").allowed);
-	CHECK(!find(HTTP_GET, "/V1/things/a").allowed);
-	CHECK(find(HTTP_GET, "/ui/").route && !find(HTTP_GET, "/ui").allowed);
-}
-
-static void lists_the_methods_of_a_path(void)
-{
-	char allow[HTTP_ALLOW_SIZE];
-	struct http_match match = find(HTTP_PUT, "/v1/things/a");
-	CHECK(!match.route);
-	http_format_allow(match.allowed, allow);
-	CHECK_STR(allow, "GET, HEAD, DELETE, OPTIONS");
-	CHECK(find(HTTP_HEAD, "/v1/things/a").route == &routes[1]);
-	http_format_allow(~0u, allow);
-	CHECK_STR(allow, "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
-}
-
-static void finds_parameters_by_name(void)
-{
-	const char *pattern = "/v1/things/{id}/parts/{part}";
-	CHECK_INT(http_pattern_index(pattern, "id"), 2);
-	CHECK_INT(http_pattern_index(pattern, "part"), 4);
-	CHECK_INT(http_pattern_index(pattern, "par"), -1);
-	CHECK_INT(http_pattern_index(pattern, "things"), -1);
-	CHECK_INT(http_pattern_index("/", "id"), -1);
-}
-
 static const struct check_test tests[] = {
 	TEST(accepts_a_plain_get),
 	TEST(accepts_bodies_with_a_length_or_chunks),
@@ -542,10 +474,6 @@ static const struct check_test tests[] = {
 	TEST(refuses_bad_percent_escapes),
 	TEST(decodes_queries),
 	TEST(limits_segments_and_query_pairs),
-	TEST(prefers_literal_segments),
-	TEST(matches_whole_paths_only),
-	TEST(lists_the_methods_of_a_path),
-	TEST(finds_parameters_by_name),
 };
 
 int main(void)

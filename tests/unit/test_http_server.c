@@ -368,6 +368,88 @@ static void refuses_heads_that_are_too_large(void)
 	stop();
 }
 
+/* ---- mounts ---- */
+
+#define ALICE "Authorization: alice\r\n"
+
+static void check_answer(int fd, const char *request, int status, const char *body)
+{
+	autoanswer a;
+	say(fd, request);
+	hear(fd, &a);
+	if (a.status != status || strcmp(a.body, body) != 0)
+		check_fail(__FILE__, __LINE__, request, a.text.data, body);
+}
+
+static void hands_over_the_rest_of_a_path(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	check_answer(fd, "GET /dialect/x%20y/files/a%20b/c%2bd/ HTTP/1.1\r\n" HOST ALICE "\r\n",
+		200, "GET known|x y|a b/c+d/");
+	check_answer(
+		fd, "GET /dialect/x/files/ HTTP/1.1\r\n" HOST ALICE "\r\n", 200, "GET known|x|");
+	check_answer(fd, "GET /dialect/x/raw/a%20b//%2F../%zz?%&q=1 HTTP/1.1\r\n" HOST ALICE "\r\n",
+		200, "GET known|x|a%20b//%2F../%zz?%&q=1");
+	check_answer(fd, "PROPFIND /dialect/x/raw/ HTTP/1.1\r\n" HOST ALICE "\r\n", 200,
+		"PROPFIND any|x|");
+	/* What is decoded is decoded once, and is a path that nobody could understand differently.
+	 */
+	check_answer(fd, "GET /dialect/x/files/%252e%252e HTTP/1.1\r\n" HOST ALICE "\r\n", 200,
+		"GET known|x|%2e%2e");
+	check_answer(fd, "GET /dialect/x/files/%00 HTTP/1.1\r\n" HOST ALICE "\r\n", 400,
+		"dialect: invalid_request");
+	check_answer(fd, "GET /dialect/x/files/a/%2e%2e/b HTTP/1.1\r\n" HOST ALICE "\r\n", 400,
+		"dialect: invalid_request");
+	stop();
+}
+
+static void answers_errors_below_a_mount_in_its_own_form(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autoanswer a;
+	check_answer(fd, "GET /dialect/x/files/a HTTP/1.1\r\n" HOST "\r\n", 401,
+		"dialect: unauthorized");
+	check_answer(fd, "GET /dialect/x/guarded HTTP/1.1\r\n" HOST "\r\n", 405,
+		"dialect: method_not_allowed");
+	say(fd, "GET /dialect/x/nothing HTTP/1.1\r\n" HOST "\r\n");
+	hear(fd, &a);
+	CHECK_INT(a.status, 410);
+	CHECK_STR(field_of(&a, "Content-Type"), "text/dialect");
+	CHECK_STR(field_of(&a, "X-Dialect"), "yes");
+	CHECK_STR(a.body, "dialect: route_not_found");
+	/* Those that end the connection, before a handler and behind it. */
+	ANSWERED_AND_CLOSED("POST /dialect/x/guarded HTTP/1.1\r\n" HOST ALICE
+			    "Content-Length: 11\r\n\r\n",
+		413);
+	ANSWERED_AND_CLOSED("PUT /dialect/x/upload HTTP/1.1\r\n" HOST ALICE
+			    "Transfer-Encoding: chunked\r\n\r\nb\r\n",
+		413);
+	CHECK_INT(seen.sink_aborted, 1);
+	autoclose int other = dial();
+	check_answer(other,
+		"PUT /dialect/x/upload HTTP/1.1\r\n" HOST ALICE "Content-Length: 11\r\n\r\n", 413,
+		"dialect: body_too_large");
+	stop();
+}
+
+static void lets_a_mount_claim_requests_by_their_headers(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autoanswer a, b;
+	say(fd, "GET /raw/hello HTTP/1.1\r\n" HOST ALICE "X-Claim: 1\r\n\r\n");
+	hear(fd, &a);
+	CHECK_STR(a.body, "GET known|(null)|hello");
+	say(fd, "GET /hello HTTP/1.1\r\n" HOST "X-Claim: 1\r\n\r\n");
+	hear(fd, &b);
+	CHECK_INT(b.status, 410);
+	CHECK_STR(field_of(&b, "X-Dialect"), "claimed");
+	check_answer(fd, NEXT, 200, "hello");
+	stop();
+}
+
 static const struct check_test tests[] = {
 	TEST(answers_a_get),
 	TEST(gives_handlers_params_query_headers_and_context),
@@ -388,6 +470,9 @@ static const struct check_test tests[] = {
 	TEST(admits_before_it_reads_the_body),
 	TEST(refuses_what_smugglers_send),
 	TEST(refuses_heads_that_are_too_large),
+	TEST(hands_over_the_rest_of_a_path),
+	TEST(answers_errors_below_a_mount_in_its_own_form),
+	TEST(lets_a_mount_claim_requests_by_their_headers),
 };
 
 int main(void)
