@@ -6,7 +6,7 @@
 
 #include "base/id.h"
 #include "box/box.h"
-#include "box/execution.h"
+#include "box/execution_core.h"
 #include "box/files.h"
 #include "box/sandbox.h"
 #include "box/template.h"
@@ -54,79 +54,6 @@ void init_link_flush(struct init_link *l);
 void init_link_set_arg(struct init_link *l, void *arg);
 void init_link_close(struct init_link *l);
 
-/* ---- output.c: one stream of one execution ---- */
-
-#define OUTPUT_IN_MEMORY (32u * 1024)
-
-struct output {
-	struct buf memory; /* the first bytes, while they are few: init holds them, too */
-	int fd;            /* afterwards: the spool file; -1 */
-	uint64_t stored;   /* bytes kept, from 0 */
-	uint64_t end;      /* bytes seen */
-	struct buf tail;   /* [tail_start, end), beyond what is kept, for paced watchers */
-	uint64_t tail_start;
-	bool full; /* nothing more is kept */
-};
-
-void output_init(struct output *o);
-void output_finish(struct output *o);
-void output_copy(const struct output *o, struct output_copy *ret);
-/* The path of a spool file. */
-void output_path(const struct box *b, const char *execution, unsigned stream, char out[256]);
-/* Continue with what an earlier front left on disk. */
-void output_restore(struct output *o, const char *path);
-/* Takes bytes [offset, offset+len); bytes that were seen are skipped. -EPROTO: there is a hole. */
-int output_append(struct output *o, const char *path, uint64_t limit, bool keep_tail,
-	uint64_t offset, const char *data, size_t len);
-/* How far init may forget, when the slowest paced watcher stands at `slowest`. */
-uint64_t output_release(struct output *o, uint64_t slowest);
-/* Up to max bytes from *position, which moves; -errno on failure. */
-int output_read(const struct output *o, uint64_t *position, size_t max, struct buf *out);
-
-/* ---- execution.c ---- */
-
-struct execution {
-	struct box *box;
-	struct sandbox *sandbox; /* NULL once the sandbox is gone */
-	char id[ID_SIZE];
-	char sandbox_id[ID_SIZE];
-	char *tenant;
-	uint64_t tag;
-	struct buf command;
-	struct output outputs[EXECUTION_STREAMS];
-	struct buf input;
-	uint64_t input_start, input_sent; /* input.data[0] is byte input_start of stdin */
-	enum execution_status status;
-	int32_t pid;
-	struct frame_exit exit;
-	bool oom_killed;
-	bool own_cwd;  /* it asked for its working directory itself */
-	bool internal; /* file work of ours: not counted, not stored */
-	bool in_init;  /* init remembers it, and must be told to forget */
-	bool committed;
-	bool unstorable; /* the store refused it; it stays in memory, and with init */
-	int64_t started_ms;
-	int64_t timeout_ms;
-	uint64_t acked[EXECUTION_STREAMS];
-	struct error refusal;
-	struct execution_watcher *watchers;
-	struct execution *prev, *next; /* of the sandbox */
-	UT_hash_handle by_id;
-};
-
-int execution_start_internal(struct sandbox *s, const struct execution_spec *spec, bool internal,
-	struct execution **ret, struct error *e);
-/* A process that init still has from an earlier front. */
-void execution_adopt(struct sandbox *s, uint64_t tag, const struct frame_record *record,
-	const char *command, size_t command_len);
-void execution_handle_frame(struct sandbox *s, const struct frame_header *h, const char *payload);
-/* The sandbox ends: so do its executions. */
-void execution_end_all(struct sandbox *s, enum execution_status status);
-/* We end, and they go on: only our memory of them goes. */
-void execution_abandon_all(struct sandbox *s);
-/* Sandboxes whose init owes an answer for too long are given up. */
-void execution_check_overdue(struct box *b);
-
 /* ---- sandbox.c ---- */
 
 struct sandbox_waiter;
@@ -152,6 +79,7 @@ struct sandbox {
 	void (*connected)(void *arg, struct sandbox *s, int error); /* while connecting */
 	void *connected_arg;
 	unsigned running; /* executions that have not ended, ours included */
+	unsigned inner;   /* of which ours: file work */
 	unsigned readers; /* streams of its executions that are open */
 	struct execution *live;
 	struct sandbox_waiter *waiters; /* for the end */

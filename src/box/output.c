@@ -114,7 +114,7 @@ int output_append(struct output *o, const char *path, uint64_t limit, bool keep_
 	if (kept == len)
 		return 0;
 	/* Init will be told to forget more than we keep: then what we keep must be on disk. */
-	if (o->fd < 0 && !o->full && spill(o, path) < 0)
+	if (o->fd < 0 && !o->full && (o->ephemeral || spill(o, path) < 0))
 		o->full = true;
 	if (!keep_tail) {
 		buf_finish(&o->tail);
@@ -195,6 +195,8 @@ int output_read(const struct output *o, uint64_t *position, size_t max, struct b
 			*position += (uint64_t)n;
 		return n < 0 ? n : 0;
 	}
+	if (*position >= o->end)
+		return 0;
 	uint64_t tail_start = o->tail.len ? o->tail_start : o->end;
 	if (*position < tail_start)
 		*position = tail_start; /* what was here is gone */

@@ -258,16 +258,13 @@ static void connected(struct sandbox *s, int error)
 static void handle_frame(void *arg, const struct frame_header *h, const char *payload)
 {
 	struct sandbox *s = arg;
-	struct frame_record record;
+	struct record record;
 	if (h->type != FRAME_RECORD) {
 		execution_handle_frame(s, h, payload);
 		return;
 	}
-	if (!s->connected || !s->tenant || h->size < sizeof record ||
-		h->size > sizeof record + FRAME_MAX_COMMAND)
-		return;
-	memcpy(&record, payload, sizeof record);
-	execution_adopt(s, h->tag, &record, payload + sizeof record, h->size - sizeof record);
+	if (s->connected && s->tenant && frame_decode_record(payload, h->size, &record) == 0)
+		execution_adopt(s, h->tag, &record);
 }
 
 static void link_ready(void *arg)

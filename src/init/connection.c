@@ -16,6 +16,8 @@
 #include "base/clock.h"
 
 #define SEND_TARGET (128u * 1024)
+#define RECEIVE_MIN (16u * 1024)
+#define RECEIVE_MAX (256u * 1024)
 #define PATIENCE_US 1000
 
 static struct source listener;
@@ -54,8 +56,16 @@ static int handle_frame(const struct frame_header *h, const char *payload)
 		return 0;
 	case FRAME_ACK:
 		return process_ack(h->tag, h->stream, h->offset);
+	case FRAME_RESIZE:
+		return process_resize(h->tag, h->offset);
 	case FRAME_SIGNAL:
-		process_signal(h->tag, (int)h->offset);
+		process_signal(h->tag, (int)(h->offset & 0xff), h->stream);
+		return 0;
+	case FRAME_STOP:
+		process_stop(h->tag, h->offset);
+		return 0;
+	case FRAME_INSPECT:
+		process_inspect(h->tag);
 		return 0;
 	case FRAME_KILL:
 		process_kill(h->tag);
@@ -84,24 +94,29 @@ static int handle_received(void)
 		used += (size_t)size;
 	}
 	buf_consume(&received, used);
-	if (received.len == 0 && received.cap > FRAME_MAX_DATA * 2)
-		buf_finish(&received); /* one large START must not stay resident */
 	return 0;
 }
 
 static void front_ready(struct source *s, uint32_t events)
 {
+	static size_t room = RECEIVE_MIN;
 	(void)events;
-	if (!buf_reserve(&received, 16 * 1024)) {
+	if (!buf_reserve(&received, room)) {
 		connection_drop();
 		return;
 	}
-	ssize_t n = recv(
-		s->fd, received.data + received.len, received.cap - received.len, MSG_DONTWAIT);
+	ssize_t n = recv(s->fd, received.data + received.len, room, MSG_DONTWAIT);
 	if (n > 0) {
+		/* Much stdin comes in large pieces; for the rest little memory is enough. */
+		if ((size_t)n == room && room < RECEIVE_MAX)
+			room *= 2;
+		else if ((size_t)n < RECEIVE_MIN)
+			room = RECEIVE_MIN;
 		received.len += (size_t)n;
 		if (handle_received() < 0)
 			connection_drop();
+		else if (received.len == 0 && room == RECEIVE_MIN && received.cap > 2 * RECEIVE_MIN)
+			buf_finish(&received);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		connection_drop();
 	}

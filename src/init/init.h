@@ -39,6 +39,28 @@ int loop_watch(struct source *s, uint32_t events);
 /* Takes the source out of the loop and closes its descriptor; pending events are dropped. */
 void loop_close(struct source *s);
 
+/* ---- cgroup.c: a process and everything it started ---- */
+
+struct cgroup {
+	unsigned number;
+	bool killed;            /* it cannot be used again */
+	uint64_t cpu_before_us; /* used by those who had it earlier */
+};
+
+/* Make the next process's cgroup while nobody waits. */
+void cgroup_prepare(void);
+/* One that is empty; its descriptor is the caller's. */
+int cgroup_take(struct cgroup *ret);
+void cgroup_kill(struct cgroup *c);
+/* Everything in it, what is forked meanwhile included. */
+void cgroup_signal(const struct cgroup *c, int signal);
+size_t cgroup_pids(const struct cgroup *c, pid_t *pids, size_t max);
+uint64_t cgroup_cpu_us(const struct cgroup *c);
+bool cgroup_is_empty(const struct cgroup *c);
+/* Take a process's cgroup back, now or when its last process has gone. */
+void cgroup_release(struct cgroup *c);
+void cgroup_retry_releases(void);
+
 /* ---- process.c: the table of processes ---- */
 
 struct process;
@@ -50,6 +72,7 @@ struct stream {
 	uint64_t acked; /* the ring holds [acked, end) */
 	uint64_t sent;  /* of which [acked, sent) is with the front */
 	uint64_t end;
+	bool terminal;
 	bool done;     /* no byte of the main process is left to read */
 	uint64_t left; /* once the main process is gone: bytes it left in the pipe */
 };
@@ -58,13 +81,15 @@ struct process {
 	struct process *next;
 	uint64_t tag;
 	char execution[FRAME_EXECUTION_LEN];
-	uint32_t start_flags;
-	struct buf command; /* the arguments, each with its NUL, at most FRAME_MAX_COMMAND bytes */
+	uint32_t start_flags, kind;
+	struct buf description; /* the strings of its RECORD */
 	pid_t pid;
-	unsigned cgroup;
+	struct cgroup cgroup;
 	int64_t started_us;
 	int64_t started_wall_ms;
+	uint64_t timeout_ms;
 	int64_t deadline_us; /* 0: none */
+	int64_t kill_at_us;  /* after a stop; 0: none */
 	struct stream streams[FRAME_STREAMS];
 	struct source input;
 	struct buf input_buf;
@@ -82,8 +107,11 @@ void process_start(uint64_t tag, const struct start_request *request);
 int process_input(uint64_t tag, uint64_t offset, const char *data, size_t len);
 void process_input_end(uint64_t tag);
 int process_ack(uint64_t tag, unsigned stream, uint64_t offset);
-void process_signal(uint64_t tag, int signal);
+int process_resize(uint64_t tag, uint64_t size);
+void process_signal(uint64_t tag, int signal, unsigned scope);
+void process_stop(uint64_t tag, uint64_t grace_ms);
 void process_kill(uint64_t tag);
+void process_inspect(uint64_t tag);
 void process_forget(uint64_t tag);
 
 /* Everything that ended: fill in results, reap orphans. */
@@ -98,6 +126,36 @@ void process_announce_all(struct buf *out);
 /* Append output and exits until out holds about limit bytes. */
 void process_collect(struct buf *out, size_t limit);
 
+/* ---- output.c: a process's stdout and stderr ---- */
+
+/* A negative fd is a stream that has ended already. */
+void stream_open(struct process *p, unsigned index, int fd);
+int stream_ack(struct stream *s, uint64_t offset);
+/* Appends one frame, if there is something to send. */
+bool stream_collect(struct stream *s, unsigned index, struct buf *out);
+/* The main process is gone: what it wrote is in the pipe by now, and that much is still ours. */
+void stream_main_exited(struct stream *s);
+void stream_destroy(struct stream *s);
+
+/* ---- input.c: a process's stdin ---- */
+
+void input_open(struct process *p, int fd);
+int input_receive(struct process *p, uint64_t offset, const char *data, size_t len);
+void input_end(struct process *p);
+void input_close(struct process *p);
+
+/* ---- inspect.c ---- */
+
+/* Appends the payload of a STATUS. */
+void inspect_process(const struct process *p, struct buf *out);
+
+/* ---- terminal.c ---- */
+
+int terminal_open(unsigned rows, unsigned columns, uid_t owner, int *master, int *slave);
+void terminal_resize(int master, unsigned rows, unsigned columns);
+/* The key that means the end of input. */
+char terminal_end_character(int master);
+
 /* ---- spawn.c: one new process ---- */
 
 struct spawn_result {
@@ -106,17 +164,10 @@ struct spawn_result {
 	int error;
 	int stdin_fd; /* our ends; -1 when there is none */
 	int output_fd[FRAME_STREAMS];
-	unsigned cgroup;
+	struct cgroup cgroup;
 };
 
 int spawn_process(const struct start_request *request, struct spawn_result *ret);
-/* Make the next process's cgroup while nobody waits. */
-void spawn_prepare(void);
-/* Everything in it; it is marked, because it cannot be used again. */
-void spawn_kill_cgroup(unsigned *cgroup);
-/* Take a process's cgroup back, now or when its last process has gone. */
-void spawn_release_cgroup(unsigned cgroup);
-void spawn_retry_releases(void);
 
 /* ---- user.c: who runs it ---- */
 

@@ -74,12 +74,12 @@ int main(void)
 	loop_open();
 	watch_children(&signals);
 	connection_open();
-	spawn_prepare();
+	cgroup_prepare();
 	for (;;) {
 		int64_t deadline = process_check_deadlines();
 		process_sweep();
 		int64_t flush = connection_flush();
-		spawn_prepare();
+		cgroup_prepare();
 		loop_run_once(flush && (deadline == 0 || flush < deadline) ? flush : deadline);
 	}
 }

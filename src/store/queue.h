@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "store/store.h"
 
-#define QUEUE_VALUES 24
+#define QUEUE_VALUES 32
 
 struct value {
 	enum {
@@ -53,3 +53,6 @@ int queue_open(struct queue **ret, uv_loop_t *loop, sqlite3 *db);
 void queue_submit(struct queue *q, struct operation *op);
 /* Runs what is queued, delivers it, ends the thread. The database stays the caller's. */
 void queue_close(struct queue *q);
+
+/* To the store's own queue. */
+void store_submit(struct store *s, struct operation *op, store_done_fn *done, void *arg);

@@ -33,6 +33,17 @@ static const char *const migrations[] = {
 	"CREATE TABLE keys (hash BLOB PRIMARY KEY, tenant TEXT NOT NULL, created_ms INTEGER NOT NULL) STRICT;",
 
 	"CREATE TABLE secrets (name TEXT PRIMARY KEY, secret BLOB NOT NULL) STRICT;",
+
+	"ALTER TABLE executions ADD COLUMN name TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE executions ADD COLUMN user TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE executions ADD COLUMN cwd TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE executions ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE executions ADD COLUMN terminal INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE executions ADD COLUMN pid INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE executions ADD COLUMN cpu_us INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE executions ADD COLUMN peak INTEGER NOT NULL DEFAULT 0;"
+	"CREATE INDEX execution_sandboxes ON executions (sandbox, started_ms, id);"
+	"CREATE INDEX execution_tenants ON executions (tenant, started_ms, id);",
 };
 
 static int read_version(sqlite3 *db, int *ret)

@@ -17,26 +17,11 @@
 	"memory, cpu, pids, open_files, idle_ms, execution_ms, created_ms, startup_us, "           \
 	"executions, ephemeral, env"
 
-#define EXECUTION_COLUMNS                                                                          \
-	"id, sandbox, tenant, status, exit_code, signal, timed_out, oom_killed, started_ms, "      \
-	"duration_us, out_length, err_length, out_stored, err_stored, out_spooled, err_spooled, "  \
-	"out_data, err_data, command"
-
 static const char sql_put_sandbox[] = "INSERT OR REPLACE INTO sandboxes (" SANDBOX_COLUMNS
 				      ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 static const char sql_delete_sandbox[] = "DELETE FROM sandboxes WHERE id = ?";
 static const char sql_all_sandboxes[] =
 	"SELECT " SANDBOX_COLUMNS " FROM sandboxes ORDER BY created_ms, id";
-/* An execution that was committed, but not yet forgotten by its init, comes a second time after a
- * crash. */
-static const char sql_put_execution[] = "INSERT OR IGNORE INTO executions (" EXECUTION_COLUMNS
-					") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-static const char sql_count_execution[] =
-	"UPDATE sandboxes SET executions = executions + 1 WHERE id = ? AND changes() > 0";
-static const char sql_get_execution[] =
-	"SELECT " EXECUTION_COLUMNS " FROM executions WHERE id = ? AND tenant = ?";
-static const char sql_expire_executions[] =
-	"DELETE FROM executions WHERE started_ms + duration_us / 1000 < ? RETURNING id";
 static const char sql_all_keys[] = "SELECT tenant, hash FROM keys";
 static const char sql_add_key[] = "INSERT INTO keys (tenant, hash, created_ms) VALUES (?,?,?)";
 static const char sql_keep_secret[] =
@@ -76,7 +61,7 @@ void store_close(struct store *s)
 	free(s);
 }
 
-static void submit(struct store *s, struct operation *op, store_done_fn *done, void *arg)
+void store_submit(struct store *s, struct operation *op, store_done_fn *done, void *arg)
 {
 	op->done = done;
 	op->arg = arg;
@@ -100,14 +85,14 @@ void store_put_sandbox(
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		operation_add_int(op, numbers[i]);
 	operation_add_blob(op, row->env, row->env_len);
-	submit(s, op, done, arg);
+	store_submit(s, op, done, arg);
 }
 
 void store_delete_sandbox(struct store *s, const char *id, store_done_fn *done, void *arg)
 {
 	struct operation *op = operation_new(sql_delete_sandbox);
 	operation_add_text(op, id);
-	submit(s, op, done, arg);
+	store_submit(s, op, done, arg);
 }
 
 static const char *text_at(sqlite3_stmt *st, int column)
@@ -148,92 +133,6 @@ int store_each_sandbox(
 	}
 	sqlite3_finalize(st);
 	return r == SQLITE_DONE ? 0 : -1;
-}
-
-/* ---- executions ---- */
-
-void store_put_execution(
-	struct store *s, const struct execution_row *row, store_done_fn *done, void *arg)
-{
-	const char *const texts[] = {row->id, row->sandbox, row->tenant, row->status};
-	const int64_t numbers[] = {row->exit_code, row->signal, row->timed_out, row->oom_killed,
-		row->started_ms, row->duration_us, row->length[0], row->length[1], row->stored[0],
-		row->stored[1], row->spooled[0], row->spooled[1]};
-	struct operation *op = operation_new(sql_put_execution);
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		operation_add_text(op, texts[i]);
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		operation_add_int(op, numbers[i]);
-	for (int i = 0; i < 2; i++)
-		operation_add_blob(op, row->data[i], row->spooled[i] ? 0 : (size_t)row->stored[i]);
-	operation_add_blob(op, row->command, row->command_len);
-	submit(s, op, NULL, NULL);
-	op = operation_new(sql_count_execution);
-	operation_add_text(op, row->sandbox);
-	submit(s, op, done, arg);
-}
-
-static void execution_of(const struct value *c, struct execution_row *row)
-{
-	*row = (struct execution_row){
-		.id = c[0].bytes,
-		.sandbox = c[1].bytes,
-		.tenant = c[2].bytes,
-		.status = c[3].bytes,
-		.exit_code = c[4].number,
-		.signal = c[5].number,
-		.timed_out = c[6].number != 0,
-		.oom_killed = c[7].number != 0,
-		.started_ms = c[8].number,
-		.duration_us = c[9].number,
-		.length = {c[10].number, c[11].number},
-		.stored = {c[12].number, c[13].number},
-		.spooled = {c[14].number != 0, c[15].number != 0},
-		.data = {c[16].bytes, c[17].bytes},
-		.command = c[18].bytes,
-		.command_len = c[18].len,
-	};
-}
-
-/* One row, or the closing NULL when there was none. */
-static void execution_found(struct operation *op, const struct value *columns, size_t count)
-{
-	struct execution_row row;
-	(void)count;
-	if (!op->found)
-		return;
-	if (columns)
-		execution_of(columns, &row);
-	op->found(op->arg, columns ? &row : NULL);
-	op->found = NULL;
-}
-
-void store_get_execution(struct store *s, const char *id, const char *tenant,
-	void (*found)(void *arg, const struct execution_row *row), void *arg)
-{
-	struct operation *op = operation_new(sql_get_execution);
-	operation_add_text(op, id);
-	operation_add_text(op, tenant);
-	op->row = execution_found;
-	op->found = found;
-	submit(s, op, NULL, arg);
-}
-
-static void execution_expired(struct operation *op, const struct value *columns, size_t count)
-{
-	(void)count;
-	if (columns)
-		op->each(op->arg, columns[0].bytes);
-}
-
-void store_expire_executions(
-	struct store *s, int64_t before_ms, void (*each)(void *arg, const char *id), void *arg)
-{
-	struct operation *op = operation_new(sql_expire_executions);
-	operation_add_int(op, before_ms);
-	op->row = execution_expired;
-	op->each = each;
-	submit(s, op, NULL, arg);
 }
 
 /* ---- keys ---- */

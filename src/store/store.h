@@ -56,6 +56,11 @@ struct execution_row {
 	const char *tenant;
 	const char *command; /* the arguments, each with its NUL */
 	size_t command_len;
+	const char *name, *user, *cwd;
+	int64_t kind; /* the model's own number */
+	bool terminal;
+	int64_t pid;
+	int64_t cpu_us, peak;
 	const char *status;
 	int64_t exit_code;
 	int64_t signal;
@@ -73,6 +78,18 @@ void store_put_execution(
 /* found is called with NULL when there is none of this id and tenant. */
 void store_get_execution(struct store *s, const char *id, const char *tenant,
 	void (*found)(void *arg, const struct execution_row *row), void *arg);
+struct execution_query {
+	const char *tenant;
+	const char *sandbox; /* "": of all */
+	unsigned kinds;      /* bits of 1 << kind */
+	int64_t before_ms;   /* started before this moment and id */
+	const char *before_id;
+	unsigned limit;
+};
+
+/* The newest first, without their output; each is called once more, with NULL, at the end. */
+void store_list_executions(struct store *s, const struct execution_query *query,
+	void (*each)(void *arg, const struct execution_row *row), void *arg);
 /* Forget what ended before; each names one whose spool files can go. */
 void store_expire_executions(
 	struct store *s, int64_t before_ms, void (*each)(void *arg, const char *id), void *arg);

@@ -62,12 +62,15 @@ int frame_encode_start(struct buf *out, uint64_t tag, const struct start_request
 	autobuf strings = {0};
 	buf_append(&strings, request->user, strlen(request->user) + 1);
 	buf_append(&strings, request->cwd, strlen(request->cwd) + 1);
+	buf_append(&strings, request->name, strlen(request->name) + 1);
 	append_strings(&strings, request->argv, &fixed.argc);
 	append_strings(&strings, request->envp, &fixed.envc);
 	size_t size = sizeof fixed + strings.len;
 	if (strings.failed)
 		return -ENOMEM;
-	if (size > FRAME_MAX_PAYLOAD || fixed.argc + fixed.envc > FRAME_MAX_STRINGS)
+	if (size > FRAME_MAX_PAYLOAD || fixed.argc + fixed.envc > FRAME_MAX_STRINGS ||
+		strlen(request->user) >= FRAME_MAX_TEXT || strlen(request->cwd) >= FRAME_MAX_TEXT ||
+		strlen(request->name) >= FRAME_MAX_TEXT)
 		return -E2BIG;
 	struct frame_header h = {.size = (uint32_t)size, .type = FRAME_START, .tag = tag};
 	buf_append(out, &h, sizeof h);
@@ -85,6 +88,13 @@ static const char *next_string(const char **p, const char *end)
 		return NULL;
 	*p = nul + 1;
 	return s;
+}
+
+/* One that is short enough to be remembered. */
+static const char *next_text(const char **p, const char *end)
+{
+	const char *s = next_string(p, end);
+	return s && *p - s <= (ptrdiff_t)FRAME_MAX_TEXT ? s : NULL;
 }
 
 static const char **decode_strings(const char **p, const char *end, uint32_t count)
@@ -110,13 +120,15 @@ int frame_decode_start(const char *payload, size_t size, struct start_request *r
 	memcpy(&r.fixed, payload, sizeof r.fixed);
 	const struct frame_start *f = &r.fixed;
 	if (f->argc == 0 || f->argc > FRAME_MAX_STRINGS || f->envc > FRAME_MAX_STRINGS ||
-		(f->flags & ~(uint32_t)FRAME_START_FLAGS) ||
+		(f->flags & ~(uint32_t)FRAME_START_FLAGS) || f->rows > FRAME_MAX_SIDE ||
+		f->columns > FRAME_MAX_SIDE ||
 		memchr(f->execution, '\0', sizeof f->execution) == NULL)
 		return -EPROTO;
 	const char *p = payload + sizeof r.fixed, *end = payload + size;
-	r.user = next_string(&p, end);
-	r.cwd = r.user ? next_string(&p, end) : NULL;
-	if (!r.cwd)
+	r.user = next_text(&p, end);
+	r.cwd = r.user ? next_text(&p, end) : NULL;
+	r.name = r.cwd ? next_text(&p, end) : NULL;
+	if (!r.name)
 		return -EPROTO;
 	r.argv = decode_strings(&p, end, f->argc);
 	r.envp = r.argv ? decode_strings(&p, end, f->envc) : NULL;
@@ -133,4 +145,37 @@ void start_request_finish(struct start_request *request)
 	free(request->argv);
 	free(request->envp);
 	*request = (struct start_request){0};
+}
+
+int frame_decode_record(const char *payload, size_t size, struct record *ret)
+{
+	struct record r = {0};
+	if (size < sizeof r.fixed)
+		return -EPROTO;
+	memcpy(&r.fixed, payload, sizeof r.fixed);
+	const char *p = payload + sizeof r.fixed, *end = payload + size;
+	r.user = next_text(&p, end);
+	r.cwd = r.user ? next_text(&p, end) : NULL;
+	r.name = r.cwd ? next_text(&p, end) : NULL;
+	if (!r.name || end - p > (ptrdiff_t)FRAME_MAX_COMMAND || (p < end && end[-1] != '\0') ||
+		memchr(r.fixed.execution, '\0', sizeof r.fixed.execution) == NULL)
+		return -EPROTO;
+	r.command = p;
+	r.command_len = (size_t)(end - p);
+	*ret = r;
+	return 0;
+}
+
+int frame_decode_status(
+	const char *payload, size_t size, struct frame_status *ret, const char **cwd)
+{
+	if (size < sizeof *ret)
+		return -EPROTO;
+	const char *p = payload + sizeof *ret, *end = payload + size;
+	const char *text = next_text(&p, end);
+	if (!text || p != end)
+		return -EPROTO;
+	memcpy(ret, payload, sizeof *ret);
+	*cwd = text;
+	return 0;
 }

@@ -11,15 +11,19 @@
  *
  * A process and its streams, as seen on the wire:
  *
- *     front → init   START (struct frame_start + strings), STDIN, STDIN_END, ACK, SIGNAL, KILL,
- * FORGET init → front   HELLO, one RECORD per remembered process, READY; then STARTED, OUTPUT,
- * STDIN_ACK, EXIT
+ *     front → init   START (struct frame_start + strings), STDIN, STDIN_END, ACK, RESIZE, SIGNAL,
+ *                    STOP, KILL, INSPECT, FORGET
+ *     init → front   HELLO, one RECORD per remembered process, READY; then STARTED, OUTPUT,
+ *                    STDIN_ACK, STDIN_CLOSED, STATUS, EXIT
  *
  * Init keeps output until it is ACKed, in a ring of FRAME_RING bytes a stream; a full ring stops
  * reading, so the process waits. The front sends at most FRAME_RING bytes of stdin beyond the last
  * STDIN_ACK. Init remembers a process that has exited until FORGET, so that a new front finds its
  * result. After a reconnect, output starts again at the last ACK: the receiver drops what it has
- * already.
+ * already; stdin goes on where the RECORD says it ended.
+ *
+ * A process on a terminal has one stream, stdout; the end of its stdin is the terminal's
+ * end-of-file character.
  *
  * Each side treats the other's frames as hostile: a frame that does not decode ends the connection.
  */
@@ -31,7 +35,7 @@
 
 #include "base/buf.h"
 
-#define FRAME_VERSION       1u
+#define FRAME_VERSION       2u
 #define FRAME_HEADER_SIZE   24u
 #define FRAME_MAX_PAYLOAD   (512u * 1024)
 #define FRAME_MAX_DATA      (64u * 1024) /* of OUTPUT and STDIN */
@@ -39,14 +43,19 @@
 #define FRAME_MAX_STRINGS   4096u
 #define FRAME_EXECUTION_LEN 24
 #define FRAME_MAX_COMMAND   4096u /* of a process's arguments, what init remembers */
+#define FRAME_MAX_TEXT      4096u /* of a user, a directory or a name, each with its NUL */
+#define FRAME_MAX_SIDE      1000u /* rows or columns of a terminal */
 
 enum frame_type {
 	FRAME_START = 1,
 	FRAME_STDIN,
 	FRAME_STDIN_END,
 	FRAME_ACK,
-	FRAME_SIGNAL, /* offset: the signal's number, for the main process */
-	FRAME_KILL,   /* SIGKILL for the main process and everything it started */
+	FRAME_RESIZE,  /* offset: rows << 16 | columns */
+	FRAME_SIGNAL,  /* offset: the signal's number; stream: enum frame_scope */
+	FRAME_STOP,    /* SIGTERM for the whole tree; SIGKILL after offset milliseconds */
+	FRAME_KILL,    /* SIGKILL for the main process and everything it started */
+	FRAME_INSPECT, /* answered by STATUS, unless there is no such process any more */
 	FRAME_FORGET,
 
 	FRAME_HELLO = 64,
@@ -54,8 +63,15 @@ enum frame_type {
 	FRAME_READY,
 	FRAME_STARTED,
 	FRAME_OUTPUT,
-	FRAME_STDIN_ACK, /* offset: bytes handed to the process so far */
+	FRAME_STDIN_ACK,    /* offset: bytes handed to the process so far */
+	FRAME_STDIN_CLOSED, /* the process reads no more: the rest is taken and dropped */
+	FRAME_STATUS,
 	FRAME_EXIT
+};
+
+enum frame_scope {
+	FRAME_MAIN,
+	FRAME_TREE /* the main process and everything it started */
 };
 
 enum frame_stream {
@@ -75,15 +91,22 @@ struct frame_header {
 enum frame_start_flags {
 	FRAME_START_STDIN = 1,   /* stdin is a pipe; otherwise /dev/null */
 	FRAME_START_BUILTIN = 2, /* argv names one of init's own file operations */
-	FRAME_START_FLAGS = 3
+	FRAME_START_OPEN_STDIN =
+		4,                /* whoever writes it comes and goes: a new front leaves it open */
+	FRAME_START_TERMINAL = 8, /* all three are a terminal of rows and columns */
+	FRAME_START_FLAGS = 15
 };
 
-/* Payload of START: this, then NUL-terminated strings: user, cwd, argc arguments, envc variables.
+/*
+ * Payload of START: this, then NUL-terminated strings: user, cwd, name, argc arguments, envc
+ * variables.
  */
 struct frame_start {
 	char execution[FRAME_EXECUTION_LEN];
 	uint32_t flags;
+	uint32_t kind;       /* the front's own word, given back in RECORD */
 	uint32_t open_files; /* RLIMIT_NOFILE; 0: as init has it */
+	uint16_t rows, columns;
 	uint32_t argc;
 	uint32_t envc;
 	uint64_t timeout_ms; /* 0: none */
@@ -94,6 +117,7 @@ struct start_request {
 	struct frame_start fixed;
 	const char *user;
 	const char *cwd;   /* "": the user's home */
+	const char *name;  /* what the caller calls it; "": nothing */
 	const char **argv; /* NULL-terminated */
 	const char **envp; /* NULL-terminated */
 };
@@ -115,15 +139,16 @@ struct frame_started {
 
 enum frame_exit_flags {
 	FRAME_EXIT_TIMED_OUT = 1,
-	FRAME_EXIT_KILLED = 2 /* by FRAME_KILL */
+	FRAME_EXIT_KILLED = 2, /* by FRAME_KILL */
+	FRAME_EXIT_STOPPED = 4 /* after FRAME_STOP */
 };
 
 struct frame_exit {
 	int32_t code;   /* exit status; -1 when a signal ended it */
 	int32_t signal; /* 0 when it exited by itself */
 	uint32_t flags;
-	uint32_t max_rss_kib;
-	uint64_t cpu_us;
+	uint32_t max_rss_kib; /* of the largest process */
+	uint64_t cpu_us;      /* of the whole tree */
 	uint64_t duration_us;
 	uint64_t end[FRAME_STREAMS]; /* total bytes of each stream */
 };
@@ -133,13 +158,42 @@ struct frame_hello {
 	uint32_t unused;
 };
 
-/* Payload of RECORD: this, then the arguments as START had them, cut at FRAME_MAX_COMMAND bytes. */
+/* Payload of STATUS: this, then the main process's working directory with its NUL. */
+struct frame_status {
+	uint64_t cpu_us; /* of the whole tree, by its cgroup */
+	uint64_t memory; /* resident bytes of the tree; what processes share is counted in each */
+	uint64_t peak;   /* resident bytes that the largest process had at most */
+	uint32_t processes; /* in the tree */
+	uint32_t state;     /* of the main process: a letter as in /proc; 0 once it has exited */
+};
+
+enum frame_record_flags {
+	FRAME_RECORD_INPUT_OPEN = 1 /* no STDIN_END has come, and the process still reads */
+};
+
+/*
+ * Payload of RECORD: this, then user, cwd and name as START had them, then the arguments, as many
+ * as fit into FRAME_MAX_COMMAND bytes.
+ */
 struct frame_record {
 	char execution[FRAME_EXECUTION_LEN];
 	int32_t pid;
-	uint32_t flags;     /* of START */
+	uint32_t start_flags;
+	uint32_t kind;
+	uint32_t flags;
 	int64_t started_ms; /* wall clock */
+	uint64_t timeout_ms;
 	uint64_t acked[FRAME_STREAMS];
+	uint64_t input_received; /* the next byte of stdin to send */
+	uint64_t input_taken;
+};
+
+/* A RECORD as its receiver uses it; the pointers lead into the payload. */
+struct record {
+	struct frame_record fixed;
+	const char *user, *cwd, *name;
+	const char *command; /* each argument with its NUL */
+	size_t command_len;
 };
 
 void frame_append(struct buf *out, enum frame_type type, unsigned stream, uint64_t tag,
@@ -157,3 +211,6 @@ int frame_payload(const struct frame_header *h, const char *payload, void *out, 
 int frame_encode_start(struct buf *out, uint64_t tag, const struct start_request *request);
 int frame_decode_start(const char *payload, size_t size, struct start_request *ret);
 void start_request_finish(struct start_request *request);
+int frame_decode_record(const char *payload, size_t size, struct record *ret);
+int frame_decode_status(
+	const char *payload, size_t size, struct frame_status *ret, const char **cwd);

@@ -15,6 +15,7 @@ static struct buf encoded_start(void)
 		.fixed = {.timeout_ms = 5, .open_files = 7, .flags = FRAME_START_STDIN},
 		.user = "user",
 		.cwd = "/tmp",
+		.name = "job",
 		.argv = (const char **)(uintptr_t)some_argv,
 		.envp = (const char **)(uintptr_t)some_envp,
 	};
@@ -34,6 +35,7 @@ static void gives_back_a_start_as_it_was_sent(void)
 	CHECK_INT(frame_decode_start(out.data + FRAME_HEADER_SIZE, h.size, &r), 0);
 	CHECK_STR(r.user, "user");
 	CHECK_STR(r.cwd, "/tmp");
+	CHECK_STR(r.name, "job");
 	CHECK_STR(r.argv[2], "echo hi");
 	CHECK(r.argv[3] == NULL);
 	CHECK_STR(r.envp[1], "B=");
@@ -108,7 +110,8 @@ static void refuses_to_send_a_start_that_is_too_long(void)
 {
 	static char big[FRAME_MAX_PAYLOAD + 1];
 	const char *argv[] = {big, NULL}, *envp[] = {NULL};
-	struct start_request request = {.user = "user", .cwd = "", .argv = argv, .envp = envp};
+	struct start_request request = {
+		.user = "user", .cwd = "", .name = "", .argv = argv, .envp = envp};
 	struct buf out = {0};
 	memset(big, 'x', sizeof big - 1);
 	CHECK_INT(frame_encode_start(&out, 1, &request), -E2BIG);
@@ -123,7 +126,71 @@ static void refuses_a_payload_of_another_size(void)
 	CHECK_INT(frame_payload(&h, (const char *)&exit, &exit, sizeof exit), -EPROTO);
 }
 
+static struct buf encoded_record(void)
+{
+	struct buf out = {0};
+	struct frame_record fixed = {.pid = 7, .kind = 2, .input_received = 9};
+	static const char strings[] = "user\0/tmp\0job\0sh\0-c\0true";
+	memcpy(fixed.execution, "abcdefghij0123456789", 21);
+	buf_append(&out, &fixed, sizeof fixed);
+	buf_append(&out, strings, sizeof strings);
+	return out;
+}
+
+static void gives_back_a_record_as_it_was_sent(void)
+{
+	struct buf out = encoded_record();
+	struct record r;
+	CHECK_INT(frame_decode_record(out.data, out.len, &r), 0);
+	CHECK_STR(r.user, "user");
+	CHECK_STR(r.cwd, "/tmp");
+	CHECK_STR(r.name, "job");
+	CHECK_INT((long long)r.command_len, 11);
+	CHECK_STR(r.command + 3, "-c");
+	CHECK_INT(r.fixed.pid, 7);
+	CHECK_INT((long long)r.fixed.input_received, 9);
+	buf_finish(&out);
+}
+
+static void refuses_a_record_that_lies(void)
+{
+	struct record r;
+	struct buf out = encoded_record();
+	/* The command may be shorter, but ends with a NUL. */
+	for (size_t len = 0; len < out.len; len++)
+		CHECK_INT(frame_decode_record(out.data, len, &r) == 0,
+			len >= sizeof(struct frame_record) + 14 && out.data[len - 1] == '\0');
+	memset(out.data, 'x', FRAME_EXECUTION_LEN);
+	CHECK(frame_decode_record(out.data, out.len, &r) < 0);
+	buf_finish(&out);
+	out = encoded_record();
+	static char more[FRAME_MAX_COMMAND];
+	buf_append(&out, more, sizeof more);
+	CHECK(frame_decode_record(out.data, out.len, &r) < 0);
+	buf_finish(&out);
+}
+
+static void takes_a_status_only_with_its_directory(void)
+{
+	struct buf out = {0};
+	struct frame_status status = {.cpu_us = 5}, got = {0};
+	const char *cwd;
+	buf_append(&out, &status, sizeof status);
+	buf_append(&out, "/home", 6);
+	CHECK_INT(frame_decode_status(out.data, out.len, &got, &cwd), 0);
+	CHECK_STR(cwd, "/home");
+	CHECK_INT((long long)got.cpu_us, 5);
+	for (size_t len = 0; len < out.len; len++)
+		CHECK(frame_decode_status(out.data, len, &got, &cwd) < 0);
+	buf_append(&out, "x", 2);
+	CHECK(frame_decode_status(out.data, out.len, &got, &cwd) < 0);
+	buf_finish(&out);
+}
+
 static const struct check_test tests[] = {
+	TEST(gives_back_a_record_as_it_was_sent),
+	TEST(refuses_a_record_that_lies),
+	TEST(takes_a_status_only_with_its_directory),
 	TEST(gives_back_a_start_as_it_was_sent),
 	TEST(waits_for_the_rest_of_a_frame),
 	TEST(refuses_a_start_cut_anywhere),

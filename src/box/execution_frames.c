@@ -1,0 +1,204 @@
+/*
+ * What init says about an execution. Every frame is hostile: offsets are checked against what was
+ * sent, and one that makes no sense ends the sandbox.
+ */
+#include "box/core.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* It never ran: a user, directory or resource that is missing is the caller's error ... */
+static void refuse(struct execution *x, int stage, int error)
+{
+	struct error *e = &x->refusal;
+	if (stage == FRAME_STAGE_USER)
+		error_set_field(
+			e, ERROR_INVALID_FIELD, "user", "there is no such user in the sandbox");
+	else if (stage == FRAME_STAGE_CWD)
+		error_set_field(e, ERROR_INVALID_FIELD, x->own_cwd ? "cwd" : "workdir",
+			"the working directory cannot be entered: %s", strerror(error));
+	else
+		error_set(e, ERROR_RESOURCE_EXHAUSTED,
+			"the sandbox has no room for another process: %s", strerror(error));
+	x->exit.code = 126;
+	execution_end(x, EXECUTION_FAILED);
+}
+
+/* ... and a program that is missing is a result, as a shell would give it. */
+static void report_no_program(struct execution *x, int error)
+{
+	char text[512], path[256];
+	int n = snprintf(text, sizeof text, "bunker: cannot run '%.300s': %s\n",
+		x->command.len ? x->command.data : "", strerror(error));
+	output_path(x->box, x->id, FRAME_STDERR, path);
+	output_append(&x->outputs[FRAME_STDERR], path, (uint64_t)x->box->config.output_limit, false,
+		0, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+	x->exit.code = error == ENOENT || error == ENOTDIR ? 127 : 126;
+	execution_end(x, EXECUTION_FAILED);
+}
+
+static void handle_started(struct execution *x, const struct frame_started *started)
+{
+	if (x->status != EXECUTION_QUEUED)
+		return;
+	if (started->stage == FRAME_STAGE_EXEC) {
+		report_no_program(x, started->error);
+	} else if (started->stage > FRAME_STAGE_NONE && started->stage < FRAME_STAGE_EXEC) {
+		refuse(x, started->stage, started->error);
+	} else {
+		x->pid = started->pid;
+		x->in_init = true;
+		x->status = EXECUTION_RUNNING;
+		execution_notify(x);
+	}
+}
+
+static int handle_output(struct execution *x, const struct frame_header *h, const char *payload)
+{
+	char path[256];
+	output_path(x->box, x->id, h->stream, path);
+	bool paced = execution_is_paced(x, h->stream);
+	uint64_t limit = (uint64_t)x->box->config.output_limit;
+	if (x->internal)
+		limit = h->stream == FRAME_STDERR ? OUTPUT_IN_MEMORY : 0;
+	if (execution_has_ended(x))
+		return 0;
+	int r = output_append(
+		&x->outputs[h->stream], path, limit, paced, h->offset, payload, h->size);
+	if (r < 0)
+		return r;
+	execution_acknowledge(x, h->stream);
+	execution_notify(x);
+	return 0;
+}
+
+static int handle_status(struct execution *x, const struct frame_header *h, const char *payload)
+{
+	struct frame_status status;
+	const char *cwd;
+	int r = frame_decode_status(payload, h->size, &status, &cwd);
+	if (r < 0)
+		return r;
+	execution_inspected(x, &(struct execution_usage){
+				       .cpu_us = (int64_t)(status.cpu_us & INT64_MAX),
+				       .memory = (int64_t)(status.memory & INT64_MAX),
+				       .peak = (int64_t)(status.peak & INT64_MAX),
+				       .processes = status.processes,
+				       .state = (char)(status.state & 0x7f),
+				       .cwd = cwd,
+			       });
+	return 0;
+}
+
+static int dispatch(struct execution *x, const struct frame_header *h, const char *payload)
+{
+	struct frame_started started;
+	struct frame_exit exit;
+	int r = 0;
+	switch (h->type) {
+	case FRAME_STARTED:
+		r = frame_payload(h, payload, &started, sizeof started);
+		if (r == 0)
+			handle_started(x, &started);
+		return r;
+	case FRAME_OUTPUT:
+		return handle_output(x, h, payload);
+	case FRAME_STDIN_ACK:
+		return execution_input_taken(x, h->offset);
+	case FRAME_STDIN_CLOSED:
+		x->input_deaf = true;
+		execution_notify(x);
+		return 0;
+	case FRAME_STATUS:
+		return handle_status(x, h, payload);
+	case FRAME_EXIT:
+		r = frame_payload(h, payload, &exit, sizeof exit);
+		if (r == 0 && x->status == EXECUTION_RUNNING)
+			execution_handle_exit(x, &exit);
+		return r;
+	default:
+		return -EPROTO;
+	}
+}
+
+void execution_handle_frame(struct sandbox *s, const struct frame_header *h, const char *payload)
+{
+	struct execution *x = execution_find_tag(s, h->tag);
+	if (x && dispatch(x, h, payload) < 0)
+		sandbox_fail(s, "its init sent a frame that makes no sense");
+}
+
+/* ---- after a restart ---- */
+
+static char *copy_text(const char *text)
+{
+	char *copy = strdup(text);
+	if (!copy)
+		abort();
+	return copy;
+}
+
+/*
+ * A stdin that was given whole went with its request, and the process sees its end. One that is
+ * written piece by piece goes on where init says it stands.
+ */
+static void adopt_input(struct execution *x, const struct frame_record *r)
+{
+	bool resumes = (r->start_flags & (FRAME_START_OPEN_STDIN | FRAME_START_TERMINAL)) != 0;
+	x->input_sent = x->input_end = r->input_received;
+	x->input_taken = r->input_taken <= r->input_received ? r->input_taken : r->input_received;
+	x->input_open = resumes && (r->flags & FRAME_RECORD_INPUT_OPEN);
+	x->input_closed = !x->input_open;
+	if (!resumes)
+		execution_send(x, FRAME_STDIN_END, 0, 0, NULL, 0);
+}
+
+static void adopt_outputs(struct execution *x, const struct frame_record *r)
+{
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
+		char path[256];
+		output_path(x->box, x->id, i, path);
+		output_restore(&x->outputs[i], path);
+		x->acked[i] = r->acked[i];
+		/* Init starts again at what it was told last. */
+		if (x->outputs[i].end < r->acked[i])
+			x->outputs[i].end = r->acked[i];
+	}
+}
+
+void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *record)
+{
+	const struct frame_record *r = &record->fixed;
+	bool internal = r->start_flags & FRAME_START_BUILTIN;
+	char id[ID_SIZE];
+	memcpy(id, r->execution, ID_SIZE);
+	id[ID_LEN] = '\0';
+	if (!id_is_valid(id) || execution_find_tag(s, tag) || execution_find(s->box, s->tenant, id))
+		return;
+	struct execution *x = execution_new(s, internal);
+	memcpy(x->id, id, ID_SIZE);
+	x->tag = tag;
+	x->pid = r->pid;
+	x->in_init = true;
+	x->started_ms = r->started_ms;
+	x->timeout_ms = r->timeout_ms < INT32_MAX ? (int64_t)r->timeout_ms : 0;
+	x->status = EXECUTION_RUNNING;
+	x->kind = r->kind < EXECUTION_KIND_COUNT ? (enum execution_kind)r->kind : EXECUTION_COMMAND;
+	x->terminal = r->start_flags & FRAME_START_TERMINAL;
+	x->user = copy_text(record->user);
+	x->cwd = copy_text(record->cwd);
+	x->name = copy_text(record->name);
+	buf_append(&x->command, record->command, record->command_len);
+	adopt_outputs(x, r);
+	adopt_input(x, r);
+	/* The file we were writing or reading went with its request. */
+	if (internal)
+		execution_send(x, FRAME_KILL, 0, 0, NULL, 0);
+	execution_flush(x);
+	if (internal)
+		return;
+	execution_index(x);
+	s->executions++; /* the store counts it when it ends */
+}
