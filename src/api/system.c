@@ -13,12 +13,15 @@ static void handle_list_templates(struct http_request *req)
 	json_begin_object(&w);
 	json_key(&w, "templates");
 	json_begin_array(&w);
-	for (size_t i = 0; template_at(i)->name; i++) {
-		const struct template_info *t = template_at(i);
+	const char *tenant = api_tenant(req);
+	for (struct template *t = template_first(api_box(req), tenant); t;
+		t = template_next(t, tenant)) {
+		struct template_view view;
+		template_view(t, &view);
 		json_begin_object(&w);
-		json_put_string(&w, "name", t->name);
-		json_put_string(&w, "description", t->description);
-		json_put_bool(&w, "default", t->is_default);
+		json_put_string(&w, "name", view.name);
+		json_put_string(&w, "description", view.description);
+		json_put_bool(&w, "default", view.is_default);
 		json_end_object(&w);
 	}
 	json_end_array(&w);

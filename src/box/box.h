@@ -35,6 +35,7 @@ struct box_config {
 	unsigned executions_per_sandbox; /* at once */
 	const char *run_dir;             /* where the inits' sockets are */
 	const char *spool_dir;           /* where long output is kept */
+	const char *contexts_dir;        /* where archives for builds are kept */
 };
 
 /* The callback comes when every sandbox that survived is connected again: now requests can be

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "box/catalogue.h"
 
 #define RETENTION_CHECK_MS (10 * 60 * 1000)
 #define WATCHDOG_MS        5000
@@ -173,12 +174,19 @@ int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_
 	b->ready = ready;
 	b->ready_arg = arg;
 	b->listing = true;
+	if (catalogue_open(b, e) < 0) {
+		catalogue_close(b);
+		free(b);
+		return -1;
+	}
 	if (store_each_sandbox(store, add_row, b) < 0) {
+		catalogue_close(b);
 		free(b);
 		return error_set(e, ERROR_INTERNAL, "cannot read the sandboxes from the database");
 	}
 	int r = warden_link_open(&b->warden, loop, warden_fd, warden_lost, b);
 	if (r < 0) {
+		catalogue_close(b);
 		free(b);
 		return error_set(
 			e, ERROR_INTERNAL, "cannot talk to the warden: %s", uv_strerror(r));
@@ -240,6 +248,7 @@ void box_check_closed(struct box *b)
 	if (!b->closing || b->handles_open > 0 || has_unfinished_work(b))
 		return;
 	free_sandboxes(b);
+	catalogue_close(b);
 	b->handles_open = 5;
 	uv_close((uv_handle_t *)&b->watchdog, handle_closed);
 	uv_close((uv_handle_t *)&b->idle_timer, handle_closed);

@@ -115,6 +115,8 @@ void pool_drain(struct box *b);
 
 /* ---- core.c ---- */
 
+struct catalogue;
+
 struct box {
 	uv_loop_t *loop;
 	struct store *store;
@@ -124,6 +126,7 @@ struct box {
 	struct sandbox *sandboxes; /* by id */
 	struct sandbox *order;     /* by creation */
 	struct execution *executions;
+	struct catalogue *catalogue; /* templates and builds */
 	struct sandbox *pool;
 	unsigned pool_count, pool_booting;
 	uv_timer_t idle_timer;

@@ -510,9 +510,10 @@ static int check_spec(
 {
 	if (b->closing)
 		return error_set(e, ERROR_UNAVAILABLE, "the server is shutting down");
-	if (!template_find(spec->template_name))
-		return error_set_field(e, ERROR_TEMPLATE_NOT_FOUND, "template",
-			"there is no template '%.64s'", spec->template_name);
+	struct template *t;
+	struct build *build;
+	if (template_resolve(b, spec->tenant, spec->template_name, &t, &build, e) < 0)
+		return -1;
 	if (settle_resources(b, r, e) < 0)
 		return -1;
 	if (spec->name && spec->name[0] && named(b, spec->tenant, spec->name))
@@ -537,7 +538,7 @@ static struct sandbox *sandbox_from_spec(
 	s->tenant = copy_string(spec->tenant);
 	s->name = copy_string(spec->name);
 	s->description = copy_string(spec->description);
-	s->template_name = copy_string(template_find(spec->template_name)->name);
+	s->template_name = copy_string(spec->template_name ? spec->template_name : "base");
 	s->user = copy_string(spec->user ? spec->user : "user");
 	s->workdir = copy_string(spec->workdir);
 	s->project = copy_string(spec->project);

@@ -32,7 +32,7 @@ struct front {
 	struct http_server *server;
 	struct api api;
 	struct http_mount mounts[API_MOUNTS];
-	char run_dir[128], spool_dir[128], database[128];
+	char run_dir[128], spool_dir[128], contexts_dir[128], database[128];
 	bool stopping;
 	int status;
 };
@@ -168,6 +168,7 @@ static int open_core(struct front *fr, struct error *e)
 	const struct config *c = fr->f->config;
 	snprintf(fr->run_dir, sizeof fr->run_dir, "%s/run", fr->f->data);
 	snprintf(fr->spool_dir, sizeof fr->spool_dir, "%s/front/spool", fr->f->data);
+	snprintf(fr->contexts_dir, sizeof fr->contexts_dir, "%s/front/contexts", fr->f->data);
 	snprintf(fr->database, sizeof fr->database, "%s/front/bunker.db", fr->f->data);
 	const struct box_config config = {
 		.defaults = c->defaults,
@@ -179,6 +180,7 @@ static int open_core(struct front *fr, struct error *e)
 		.executions_per_sandbox = (unsigned)c->max_executions,
 		.run_dir = fr->run_dir,
 		.spool_dir = fr->spool_dir,
+		.contexts_dir = fr->contexts_dir,
 	};
 	if (store_open(&fr->store, &fr->loop, fr->database, e) < 0 || load_keys(fr, e) < 0)
 		return -1;

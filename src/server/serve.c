@@ -229,7 +229,8 @@ static int serve(const struct config *c, struct error *e)
 	if (listen_fd < 0 || announced == MAP_FAILED || check(c, is_loopback, e) < 0)
 		return say(e);
 	if (warden_open(&w, &wc, e) < 0 || make_front_directory(&w, "front", e) < 0 ||
-		make_front_directory(&w, "front/spool", e) < 0 || prepare_key(&w, c, key, e) < 0)
+		make_front_directory(&w, "front/spool", e) < 0 ||
+		make_front_directory(&w, "front/contexts", e) < 0 || prepare_key(&w, c, key, e) < 0)
 		return say(e);
 	struct front_config f = {
 		.config = c,

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-#define STATEMENTS_MAX 16
+#define STATEMENTS_MAX 96
 
 struct row {
 	struct row *next;

@@ -44,6 +44,31 @@ static const char *const migrations[] = {
 	"ALTER TABLE executions ADD COLUMN peak INTEGER NOT NULL DEFAULT 0;"
 	"CREATE INDEX execution_sandboxes ON executions (sandbox, started_ms, id);"
 	"CREATE INDEX execution_tenants ON executions (tenant, started_ms, id);",
+
+	/* Templates: what is deleted takes what belongs to it along. */
+	"CREATE TABLE templates ("
+	" id TEXT PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, description TEXT NOT NULL,"
+	" created_ms INTEGER NOT NULL"
+	") STRICT;"
+	"CREATE UNIQUE INDEX template_names ON templates (tenant, name);"
+	"CREATE TABLE builds ("
+	" id TEXT PRIMARY KEY, template TEXT NOT NULL, status TEXT NOT NULL, reason TEXT NOT NULL,"
+	" origin TEXT NOT NULL, digest TEXT NOT NULL, root TEXT NOT NULL, layer TEXT NOT NULL,"
+	" failed_step INTEGER NOT NULL, created_ms INTEGER NOT NULL, started_ms INTEGER NOT NULL,"
+	" ended_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, config BLOB NOT NULL, tags BLOB NOT NULL"
+	") STRICT;"
+	"CREATE TABLE tags ("
+	" template TEXT NOT NULL, tag TEXT NOT NULL, build TEXT NOT NULL, created_ms INTEGER NOT NULL,"
+	" PRIMARY KEY (template, tag)"
+	") STRICT;"
+	"CREATE TABLE layers ("
+	" id TEXT PRIMARY KEY, tenant TEXT NOT NULL, key TEXT NOT NULL, root TEXT NOT NULL,"
+	" bytes INTEGER NOT NULL, created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL"
+	") STRICT;"
+	"CREATE TRIGGER template_deleted AFTER DELETE ON templates BEGIN"
+	" DELETE FROM builds WHERE template = OLD.id;"
+	" DELETE FROM tags WHERE template = OLD.id;"
+	" END;",
 };
 
 static int read_version(sqlite3 *db, int *ret)

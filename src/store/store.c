@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "store/queue.h"
+#include "store/internal.h"
 #include "store/schema.h"
 
 #define SANDBOX_COLUMNS                                                                            \
@@ -27,11 +27,6 @@ static const char sql_add_key[] = "INSERT INTO keys (tenant, hash, created_ms) V
 static const char sql_keep_secret[] =
 	"INSERT INTO secrets (name, secret) VALUES (?,?)"
 	" ON CONFLICT (name) DO UPDATE SET name = name RETURNING secret";
-
-struct store {
-	sqlite3 *db;
-	struct queue *queue;
-};
 
 int store_open(struct store **ret, uv_loop_t *loop, const char *path, struct error *e)
 {
@@ -95,7 +90,7 @@ void store_delete_sandbox(struct store *s, const char *id, store_done_fn *done, 
 	store_submit(s, op, done, arg);
 }
 
-static const char *text_at(sqlite3_stmt *st, int column)
+const char *store_text_at(sqlite3_stmt *st, int column)
 {
 	const unsigned char *text = sqlite3_column_text(st, column);
 	return text ? (const char *)text : "";
@@ -111,7 +106,7 @@ static void read_sandbox(sqlite3_stmt *st, struct sandbox_row *row)
 		&row->executions};
 	int column = 0;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		*texts[i] = text_at(st, column++);
+		*texts[i] = store_text_at(st, column++);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		*numbers[i] = sqlite3_column_int64(st, column++);
 	row->ephemeral = sqlite3_column_int(st, column++);
@@ -146,7 +141,7 @@ int store_each_key(struct store *s,
 		return -1;
 	while ((r = sqlite3_step(st)) == SQLITE_ROW)
 		if (sqlite3_column_bytes(st, 1) == STORE_HASH_SIZE)
-			each(arg, text_at(st, 0), sqlite3_column_blob(st, 1));
+			each(arg, store_text_at(st, 0), sqlite3_column_blob(st, 1));
 	sqlite3_finalize(st);
 	return r == SQLITE_DONE ? 0 : -1;
 }
