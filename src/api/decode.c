@@ -274,22 +274,6 @@ static int decode_timeouts(const cJSON *value, struct timeouts *ret, struct erro
 
 /* ---- whole bodies ---- */
 
-static int decode_metadata(
-	const cJSON *metadata, struct scratch *memory, const char **ret, struct error *e)
-{
-	if (!metadata)
-		return 0;
-	autofree char *text = cJSON_PrintUnformatted(metadata);
-	size_t size = text ? strlen(text) + 1 : 0;
-	if (!text || size > METADATA_MAX)
-		return error_set_field(e, ERROR_INVALID_FIELD, "metadata",
-			"\"metadata\" is longer than %d bytes", METADATA_MAX);
-	char *copy = scratch_alloc(memory, size);
-	memcpy(copy, text, size);
-	*ret = copy;
-	return 0;
-}
-
 static int settle_create(const struct create_body *body, const struct timeouts *timeouts,
 	struct scratch *memory, struct sandbox_spec *ret, struct error *e)
 {
@@ -301,7 +285,7 @@ static int settle_create(const struct create_body *body, const struct timeouts *
 				"resources.", &ret->resources, e) < 0) ||
 		json_environment(body->env, "env", memory, &ret->env, e) < 0 ||
 		decode_files(body->files, memory, &files, &ret->file_count, e) < 0 ||
-		decode_metadata(body->metadata, memory, &ret->metadata, e) < 0)
+		json_text(body->metadata, "metadata", METADATA_MAX, memory, &ret->metadata, e) < 0)
 		return -1;
 	ret->files = files;
 	ret->template_name = body->template_name;

@@ -41,6 +41,7 @@ static const struct {
 	[ERROR_INTERNAL] = {"internal", 500},
 	[ERROR_BOOT_FAILED] = {"boot_failed", 500},
 	[ERROR_UNAVAILABLE] = {"unavailable", 503},
+	[ERROR_NOT_IMPLEMENTED] = {"not_implemented", 501},
 	[ERROR_VERSION_NOT_SUPPORTED] = {"http_version_not_supported", 505},
 };
 

@@ -155,6 +155,9 @@ void execution_unwatch(struct execution *x, struct execution_watcher *w);
 bool execution_read(struct execution *x, struct execution_watcher *w, unsigned stream, size_t max,
 	struct buf *out);
 
+/* How far those who paced it have read: behind that is what everybody has missed. */
+void execution_seen(const struct execution *x, uint64_t position[EXECUTION_STREAMS]);
+
 /* What is kept of a stream, to be read at leisure: the execution may be gone meanwhile. */
 struct output_copy {
 	struct buf memory;

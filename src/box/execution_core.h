@@ -70,6 +70,7 @@ struct execution {
 	int64_t started_ms;
 	int64_t timeout_ms;
 	uint64_t acked[EXECUTION_STREAMS];
+	uint64_t seen[EXECUTION_STREAMS]; /* how far any paced watcher has read */
 	struct error refusal;
 	struct execution_watcher *watchers;
 	struct execution_inspection *inspections;

@@ -4,6 +4,8 @@
  */
 #include "box/core.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 
 void execution_notify(struct execution *x)
@@ -70,9 +72,16 @@ bool execution_read(struct execution *x, struct execution_watcher *w, unsigned s
 	struct buf *out)
 {
 	int r = output_read(&x->outputs[stream], &w->position[stream], max, out);
+	if (w->paced && w->position[stream] > x->seen[stream])
+		x->seen[stream] = w->position[stream];
 	if (!execution_has_ended(x))
 		execution_acknowledge(x, stream);
 	return r == 0;
+}
+
+void execution_seen(const struct execution *x, uint64_t position[EXECUTION_STREAMS])
+{
+	memcpy(position, x->seen, sizeof x->seen);
 }
 
 void execution_copy_output(const struct execution *x, struct output_copy copies[EXECUTION_STREAMS])

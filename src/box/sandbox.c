@@ -178,13 +178,26 @@ static void store_sandbox(struct sandbox *s, store_done_fn *done, void *arg)
 	store_put_sandbox(s->box->store, &row, done, arg);
 }
 
-struct sandbox *sandbox_find(struct box *b, const char *tenant, const char *id)
+struct sandbox *sandbox_find_any(struct box *b, const char *id)
 {
 	struct sandbox *s = NULL;
-	if (!id_is_valid(id))
-		return NULL;
-	HASH_FIND(by_id, b->sandboxes, id, ID_LEN, s);
+	if (id_is_valid(id))
+		HASH_FIND(by_id, b->sandboxes, id, ID_LEN, s);
+	return s;
+}
+
+struct sandbox *sandbox_find(struct box *b, const char *tenant, const char *id)
+{
+	struct sandbox *s = sandbox_find_any(b, id);
 	return s && strcmp(s->tenant, tenant) == 0 ? s : NULL;
+}
+
+struct sandbox *sandbox_search(struct box *b, bool (*matches)(void *arg, const char *id), void *arg)
+{
+	struct sandbox *s = b->order;
+	while (s && !matches(arg, s->id))
+		s = s->next;
+	return s;
 }
 
 static struct sandbox *of_same_tenant(struct sandbox *s, const char *tenant)
@@ -206,6 +219,30 @@ struct sandbox *sandbox_first(
 struct sandbox *sandbox_next(const struct sandbox *s)
 {
 	return of_same_tenant(s->next, s->tenant);
+}
+
+/* The first in the list has the last as its predecessor. */
+static struct sandbox *before(const struct sandbox *s)
+{
+	return s == s->box->order ? NULL : s->prev;
+}
+
+struct sandbox *sandbox_last(
+	struct box *b, const char *tenant, int64_t before_ms, const char *before_id)
+{
+	struct sandbox *s = b->order ? b->order->prev : NULL;
+	while (s && (strcmp(s->tenant, tenant) != 0 || s->created_ms > before_ms ||
+			    (s->created_ms == before_ms && strcmp(s->id, before_id) >= 0)))
+		s = before(s);
+	return s;
+}
+
+struct sandbox *sandbox_previous(const struct sandbox *s)
+{
+	struct sandbox *found = before(s);
+	while (found && strcmp(found->tenant, s->tenant) != 0)
+		found = before(found);
+	return found;
 }
 
 static int64_t expires_ms(const struct sandbox *s)

@@ -66,6 +66,15 @@ struct sandbox *sandbox_find(struct box *b, const char *tenant, const char *id);
 struct sandbox *sandbox_first(
 	struct box *b, const char *tenant, int64_t after_ms, const char *after_id);
 struct sandbox *sandbox_next(const struct sandbox *s);
+/* The same backwards: the last, or the last before a place. */
+struct sandbox *sandbox_last(
+	struct box *b, const char *tenant, int64_t before_ms, const char *before_id);
+struct sandbox *sandbox_previous(const struct sandbox *s);
+/* Of whichever tenant, for callers that have shown a token of the sandbox itself. */
+struct sandbox *sandbox_find_any(struct box *b, const char *id);
+/* The first of whichever tenant that matches. */
+struct sandbox *sandbox_search(
+	struct box *b, bool (*matches)(void *arg, const char *id), void *arg);
 void sandbox_view(const struct sandbox *s, struct sandbox_view *out);
 
 /* done may be NULL. A second call while the first is under way waits for the same end. */

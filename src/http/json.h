@@ -76,6 +76,9 @@ int json_decode_known(const cJSON *object, const struct json_field *fields, size
 /* NAME=VALUE strings, NULL-terminated, from a JSON_STRING_MAP; a NULL map leaves *ret alone. */
 int json_environment(const cJSON *map, const char *field, struct scratch *memory,
 	const char *const **ret, struct error *e);
+/* A value as the text it is kept as; NULL leaves *ret alone. */
+int json_text(const cJSON *value, const char *field, size_t max, struct scratch *memory,
+	const char **ret, struct error *e);
 int json_bytes(const char *base64, const char *field, struct scratch *memory, const char **bytes,
 	size_t *len, struct error *e);
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "http/json.h"
 
 static int check_env_name(const char *name, const char *field, struct error *e)
@@ -36,6 +37,22 @@ int json_environment(const cJSON *map, const char *field, struct scratch *memory
 		env[n++] = entry;
 	}
 	*ret = env;
+	return 0;
+}
+
+int json_text(const cJSON *value, const char *field, size_t max, struct scratch *memory,
+	const char **ret, struct error *e)
+{
+	if (!value)
+		return 0;
+	autofree char *text = cJSON_PrintUnformatted(value);
+	size_t size = text ? strlen(text) + 1 : 0;
+	if (!text || size > max)
+		return error_set_field(e, ERROR_INVALID_FIELD, field,
+			"\"%s\" is longer than %zu bytes", field, max);
+	char *copy = scratch_alloc(memory, size);
+	memcpy(copy, text, size);
+	*ret = copy;
 	return 0;
 }
 

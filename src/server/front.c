@@ -16,6 +16,7 @@
 
 #include "api/api.h"
 #include "base/cleanup.h"
+#include "dialect/e2b/e2b.h"
 #include "server/confine.h"
 #include "store/store.h"
 
@@ -31,7 +32,9 @@ struct front {
 	struct auth *auth;
 	struct http_server *server;
 	struct api api;
-	struct http_mount mounts[API_MOUNTS];
+	struct e2b e2b;
+	char sandbox_domain[256];
+	struct http_mount mounts[API_MOUNTS + E2B_MOUNTS_MAX];
 	char run_dir[128], spool_dir[128], contexts_dir[128], database[128];
 	bool stopping;
 	int status;
@@ -150,8 +153,9 @@ static void serve(void *arg)
 	if (fr->stopping)
 		return;
 	api_mounts(&fr->api, fr->mounts);
+	size_t mount_count = API_MOUNTS + e2b_mounts(&fr->e2b, fr->mounts + API_MOUNTS);
 	int r = http_server_open(
-		&fr->server, &fr->loop, fr->f->listen_fd, &limits, fr->mounts, API_MOUNTS);
+		&fr->server, &fr->loop, fr->f->listen_fd, &limits, fr->mounts, mount_count);
 	if (r < 0) {
 		log_error("cannot serve", "error", uv_strerror(r));
 		_exit(1);
@@ -161,6 +165,16 @@ static void serve(void *arg)
 		fprintf(stderr, "bunker: listening on http://%s\n", fr->f->address);
 		*fr->f->announced = 1;
 	}
+}
+
+/* The domain with the port we listen on, unless it has one, or it is the usual one. */
+static void name_sandbox_domain(struct front *fr)
+{
+	const char *domain = fr->f->config->domain;
+	const char *port = strrchr(fr->f->address, ':');
+	bool named = strchr(domain, ':') || !port || strcmp(port, ":80") == 0 ||
+		     strcmp(port, ":443") == 0;
+	snprintf(fr->sandbox_domain, sizeof fr->sandbox_domain, "%s%s", domain, named ? "" : port);
 }
 
 static int open_core(struct front *fr, struct error *e)
@@ -189,6 +203,9 @@ static int open_core(struct front *fr, struct error *e)
 	box_on_warden_lost(fr->box, on_warden_lost, fr);
 	fr->api = (struct api){
 		.box = fr->box, .auth = fr->auth, .loop = &fr->loop, .domain = c->domain};
+	name_sandbox_domain(fr);
+	fr->e2b = (struct e2b){
+		.box = fr->box, .auth = fr->auth, .loop = &fr->loop, .domain = fr->sandbox_domain};
 	return 0;
 }
 

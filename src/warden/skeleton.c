@@ -76,6 +76,10 @@ static const struct {
 		"passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n"},
 	{"etc/resolv.conf", 0644, ""},
 	{"etc/fstab", 0644, ""},
+	{"etc/sudoers", 0440,
+		"Defaults env_reset, !use_pty, !fqdn, "
+		"secure_path=\"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\"\n"
+		"root ALL=(ALL:ALL) ALL\nuser ALL=(ALL:ALL) NOPASSWD: ALL\n"},
 	{"home/user/.profile", 0644, "[ -f ~/.bashrc ] && . ~/.bashrc\n"},
 	{"home/user/.bashrc", 0644, "PS1='\\u@\\h:\\w\\$ '\n"},
 };

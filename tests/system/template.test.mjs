@@ -137,12 +137,16 @@ describe('template base', () => {
       for (const path of inside) {
         const host = `/etc/${path.slice(2)}`;
         if (!existsSync(host) || !statSync(host).isFile()) continue;
-        const made = ['passwd', 'group', 'shadow', 'hostname', 'hosts', 'nsswitch.conf', 'resolv.conf', 'fstab'];
+        const made = ['passwd', 'group', 'shadow', 'hostname', 'hosts', 'nsswitch.conf', 'resolv.conf', 'fstab', 'sudoers'];
         if (made.some((name) => host === `/etc/${name}`)) continue;
         assert.ok(statSync(host).mode & 0o004, `${host} is not for everybody on the host`);
       }
-      for (const name of ['ssh', 'sudoers', 'machine-id', 'ssl/private', 'kubernetes', 'docker', 'bunker', 'environment'])
+      for (const name of ['ssh', 'machine-id', 'ssl/private', 'kubernetes', 'docker', 'bunker', 'environment'])
         assert.equal((await asRoot(['test', '-e', `/etc/${name}`])).exitCode, 1, `/etc/${name} is there`);
+    });
+
+    it('sudo without a password for the user', async () => {
+      assert.equal((await exec('sudo -n id -u; sudo -u nobody id -un')).stdout, '0\nnobody\n');
     });
 
     it('no network but its own loopback', async () => {

@@ -1,0 +1,111 @@
+/*
+ * Connect's protocol in its JSON form, as E2B's envd speaks it.
+ *
+ * A unary call is a JSON object in, a JSON object out; its error is an HTTP status with
+ * {"code","message"}. A streaming call is one envelope in, many out:
+ *
+ *     flags (1 byte)   length (4 bytes, big-endian)   JSON
+ *     0x00             a message
+ *     0x02             the end: {} or {"error":{"code","message"}}
+ *
+ * Its errors are in the end, behind a status 200: clients do not look into another status's body.
+ * Compressed envelopes (0x01) are refused, and clients are told so by what they are offered.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "http/http.h"
+#include "http/json.h"
+
+#define CONNECT_BODY_LIMIT (4u << 20)
+
+enum connect_code {
+	CONNECT_CANCELED,
+	CONNECT_UNKNOWN,
+	CONNECT_INVALID_ARGUMENT,
+	CONNECT_DEADLINE_EXCEEDED,
+	CONNECT_NOT_FOUND,
+	CONNECT_ALREADY_EXISTS,
+	CONNECT_PERMISSION_DENIED,
+	CONNECT_RESOURCE_EXHAUSTED,
+	CONNECT_FAILED_PRECONDITION,
+	CONNECT_ABORTED,
+	CONNECT_UNIMPLEMENTED,
+	CONNECT_INTERNAL,
+	CONNECT_UNAVAILABLE,
+	CONNECT_UNAUTHENTICATED
+};
+
+const char *connect_code_name(enum connect_code code);
+int connect_http_status(enum connect_code code);
+/* What our own codes are called there. */
+enum connect_code connect_code_of(enum error_code code);
+
+/* ---- unary ---- */
+
+/* The request's message, to be deleted by the caller, or NULL after the request was answered. */
+cJSON *connect_request(struct http_request *req);
+/* Takes the content. */
+void connect_respond(struct http_request *req, struct buf *message);
+void connect_respond_empty(struct http_request *req);
+/* For a mount of unary calls; handlers use http_respond_error. */
+void connect_encode_error(const struct error *e, struct http_error_answer *answer);
+
+/* ---- streams ---- */
+
+/* The one message of a streaming call, or NULL after the request was answered. */
+cJSON *connect_stream_request(struct http_request *req);
+/* An answer that is nothing but its end. */
+void connect_stream_refuse(struct http_request *req, const struct error *e);
+
+bool connect_is_stream(const struct http_request *req);
+/*
+ * Takes the next message off what has come of a stream of envelopes: 1, and it is to be deleted by
+ * the caller; 0 when it is not complete; negative when it never will be.
+ */
+int connect_take_message(struct buf *in, cJSON **ret, struct error *e);
+
+/* A message in an envelope; begin's result goes to end. */
+size_t connect_begin_message(struct buf *out);
+void connect_end_message(struct buf *out, size_t begin);
+
+/* The end of a stream; e: why it has failed, or NULL. */
+void connect_put_end(struct buf *out, const struct error *e);
+
+struct connect_stream;
+
+enum connect_progress {
+	CONNECT_MORE,   /* there will be more */
+	CONNECT_DONE,   /* that was all */
+	CONNECT_FAILED, /* that was all, and *e says why */
+	CONNECT_RESET   /* what streamed is gone: the client shall see a broken connection */
+};
+
+/* Where a stream's messages come from. */
+struct connect_source {
+	/* Appends the messages there are, in envelopes; about 64 KiB at most. */
+	enum connect_progress (*collect)(void *arg, struct buf *out, struct error *e);
+	const char *keepalive; /* the message that says nothing */
+	/*
+	 * The stream is over, by its last message, its deadline or its client: the last call. Only
+	 * from the loop or inside connect_stream_wake.
+	 */
+	void (*closed)(void *arg);
+	void *arg;
+};
+
+/*
+ * Begins the answer. Deadline and keepalive are the request's: Connect-Timeout-Ms, after which the
+ * stream ends with deadline_exceeded, and Keepalive-Ping-Interval, in seconds.
+ */
+struct connect_stream *connect_stream_begin(
+	struct http_request *req, uv_loop_t *loop, const struct connect_source *source);
+/* There may be more to collect. */
+void connect_stream_wake(struct connect_stream *s);
+
+/* Milliseconds; 0: none. -1 after the request was refused, because it is no number. */
+int64_t connect_timeout_ms(struct http_request *req);

@@ -1,0 +1,17 @@
+/* Values that several of E2B's bodies have. */
+#pragma once
+
+#include "dialect/e2b/routes.h"
+
+/* Seconds, as E2B counts a sandbox's life. */
+int e2b_check_timeout(int64_t seconds, struct error *e);
+int e2b_metadata(const cJSON *metadata, struct scratch *memory, const char **ret, struct error *e);
+/*
+ * Rules about a sandbox's network. There is no network behind sandboxes yet, so that allowing or
+ * denying all of it is a matter of course, and anything finer is refused by its name.
+ */
+int e2b_check_network(const cJSON *network, struct error *e);
+/* Is it there, and not empty? */
+bool e2b_is_asked_for(const cJSON *value);
+/* A query's number within [1, max]; absent leaves *ret alone. */
+int e2b_query_limit(const struct http_request *req, int64_t max, int64_t *ret, struct error *e);

@@ -1,0 +1,67 @@
+#include "dialect/e2b/encode.h"
+
+#include "dialect/e2b/place.h"
+
+#define MIB (1 << 20)
+
+enum e2b_state e2b_state_of(const struct sandbox_view *view)
+{
+	switch (view->status) {
+	case SANDBOX_CREATING:
+	case SANDBOX_IDLE:
+	case SANDBOX_RUNNING:
+		return E2B_RUNNING;
+	default:
+		return E2B_GONE;
+	}
+}
+
+void e2b_put_sandbox(struct json_writer *w, const struct e2b *d, const struct sandbox_view *view)
+{
+	char token[AUTH_TOKEN_SIZE];
+	e2b_token(d, view->id, token);
+	json_begin_object(w);
+	json_put_string(w, "sandboxID", view->id);
+	json_put_string(w, "templateID", view->template_name);
+	json_put_string(w, "alias", view->template_name);
+	json_put_string(w, "clientID", "bunker");
+	json_put_string(w, "envdVersion", E2B_ENVD_VERSION);
+	json_put_string(w, "envdAccessToken", token);
+	json_put_string(w, "domain", d->domain);
+	json_end_object(w);
+}
+
+static void put_fields(struct json_writer *w, const struct sandbox_view *view)
+{
+	json_put_string(w, "sandboxID", view->id);
+	json_put_string(w, "templateID", view->template_name);
+	json_put_string(w, "alias", view->template_name);
+	json_put_string(w, "clientID", "bunker");
+	json_put_time(w, "startedAt", view->created_ms);
+	json_put_time(w, "endAt", view->expires_ms);
+	json_put_int(w, "cpuCount", (view->resources.cpu + 999) / 1000);
+	json_put_int(w, "memoryMB", view->resources.memory / MIB);
+	json_put_int(w, "diskSizeMB", 0);
+	json_put_string(w, "state", e2b_state_of(view) == E2B_PAUSED ? "paused" : "running");
+	json_put_string(w, "envdVersion", E2B_ENVD_VERSION);
+	json_key(w, "metadata");
+	json_raw(w, view->metadata);
+}
+
+void e2b_put_listed(struct json_writer *w, const struct sandbox_view *view)
+{
+	json_begin_object(w);
+	put_fields(w, view);
+	json_end_object(w);
+}
+
+void e2b_put_detail(struct json_writer *w, const struct e2b *d, const struct sandbox_view *view)
+{
+	char token[AUTH_TOKEN_SIZE];
+	e2b_token(d, view->id, token);
+	json_begin_object(w);
+	put_fields(w, view);
+	json_put_string(w, "envdAccessToken", token);
+	json_put_string(w, "domain", d->domain);
+	json_end_object(w);
+}

@@ -1,0 +1,152 @@
+#include "dialect/e2b/envd.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "dialect/e2b/connect.h"
+#include "dialect/e2b/encode.h"
+
+#define USER_MAX 63
+
+/* ---- which requests are envd's ---- */
+
+bool envd_claims(const struct http_request *req)
+{
+	struct e2b_place place;
+	if (e2b_place_named(req, &place))
+		return place.port == E2B_ENVD_PORT;
+	return http_header(req, "x-access-token") != NULL;
+}
+
+bool envd_claims_other_ports(const struct http_request *req)
+{
+	struct e2b_place place;
+	return e2b_place_named(req, &place) && place.port != E2B_ENVD_PORT &&
+	       place.port != E2B_CODE_PORT;
+}
+
+/* ---- admission ---- */
+
+static bool is_at(const struct http_request *req, const char *path)
+{
+	const char *target = http_target(req);
+	size_t len = strlen(path);
+	return strncmp(target, path, len) == 0 && (target[len] == '\0' || target[len] == '?');
+}
+
+static int check_access(
+	const struct e2b *d, const struct http_request *req, const char *id, struct error *e)
+{
+	if (is_at(req, "/health"))
+		return 0;
+	if (is_at(req, "/files"))
+		return e2b_check_file_access(d, req, id, e);
+	if (e2b_has_token(d, req, id))
+		return 0;
+	return error_set(e, ERROR_UNAUTHORIZED,
+		"unauthorized access, please provide a valid access token or method signing if supported");
+}
+
+/* Paused ones are let in when the call may wake them. */
+static bool is_reachable(const struct sandbox_view *view)
+{
+	return e2b_state_of(view) == E2B_RUNNING;
+}
+
+int envd_admit(struct http_request *req, struct error *e)
+{
+	const struct e2b *d = e2b_of(req);
+	struct e2b_place *place = http_alloc(req, sizeof *place);
+	struct sandbox_view view;
+	if (!place)
+		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
+	if (!e2b_place_find(d, req, place))
+		return error_set(e, ERROR_UNAUTHORIZED,
+			"the request names no sandbox: it has no E2b-Sandbox-Id, no access token and no valid signature");
+	http_set_principal(req, place);
+	struct sandbox *s = sandbox_find_any(d->box, place->id);
+	if (s)
+		sandbox_view(s, &view);
+	if (!s || !is_reachable(&view))
+		return error_set(e, ERROR_NOT_RUNNING, "The sandbox was not found");
+	return check_access(d, req, place->id, e);
+}
+
+struct sandbox *envd_sandbox(const struct http_request *req)
+{
+	const struct e2b_place *place = http_principal(req);
+	return sandbox_find_any(e2b_of(req)->box, place->id);
+}
+
+/* ---- errors ---- */
+
+/* For SDKs a status 502 means that the sandbox is gone, and nothing else does. */
+static void encode_gone(const struct http_request *req, struct http_error_answer *answer)
+{
+	const struct e2b_place *place = http_principal(req);
+	struct json_writer w = {.out = &answer->body};
+	answer->status = 502;
+	json_begin_object(&w);
+	json_put_string(&w, "sandboxId", place ? place->name : "");
+	json_put_string(&w, "message", "The sandbox was not found");
+	json_put_int(&w, "code", 502);
+	json_end_object(&w);
+}
+
+void envd_encode_error(
+	struct http_request *req, const struct error *e, struct http_error_answer *answer)
+{
+	if (e->code == ERROR_NOT_RUNNING)
+		encode_gone(req, answer);
+	else
+		e2b_encode_error(req, e, answer);
+}
+
+/* Before a call is taken its errors are envd's; afterwards they are Connect's. */
+void envd_encode_rpc_error(
+	struct http_request *req, const struct error *e, struct http_error_answer *answer)
+{
+	if (e->code == ERROR_NOT_RUNNING || e->code == ERROR_UNAUTHORIZED)
+		envd_encode_error(req, e, answer);
+	else
+		connect_encode_error(e, answer);
+}
+
+/* ---- as whom, and where ---- */
+
+int envd_user(struct http_request *req, const char **ret, struct error *e)
+{
+	char text[USER_MAX + 2];
+	size_t len;
+	const char *header = http_header(req, "authorization"), *end;
+	*ret = NULL;
+	if (!header || strncasecmp(header, "Basic ", 6) != 0)
+		return 0;
+	if (sodium_base642bin((unsigned char *)text, sizeof text - 1, header + 6,
+		    strlen(header + 6), NULL, &len, &end, sodium_base64_VARIANT_ORIGINAL) != 0 ||
+		*end)
+		return error_set(e, ERROR_UNAUTHORIZED, "invalid username");
+	text[len] = '\0';
+	text[strcspn(text, ":")] = '\0';
+	if (!text[0])
+		return 0;
+	char *user = http_alloc(req, strlen(text) + 1);
+	if (!user)
+		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
+	*ret = strcpy(user, text);
+	return 0;
+}
+
+const char *envd_path(const char *path, struct error *e)
+{
+	if (path[0] != '~')
+		return path[0] ? path : ".";
+	if (path[1] == '/' || path[1] == '\0') {
+		path += 1 + strspn(path + 1, "/");
+		return path[0] ? path : ".";
+	}
+	error_set_field(e, ERROR_INVALID_FIELD, "path", "cannot expand the home of another user");
+	return NULL;
+}

@@ -1,0 +1,31 @@
+/*
+ * envd, as each sandbox has it: who may call, for which sandbox, and as whom inside.
+ */
+#pragma once
+
+#include "dialect/e2b/place.h"
+#include "dialect/e2b/routes.h"
+
+extern const struct e2b_table envd_table, envd_ports_table;
+
+bool envd_claims(const struct http_request *req);
+/* For other ports than those of E2B's own services. */
+bool envd_claims_other_ports(const struct http_request *req);
+int envd_admit(struct http_request *req, struct error *e);
+void envd_encode_error(
+	struct http_request *req, const struct error *e, struct http_error_answer *answer);
+void envd_encode_rpc_error(
+	struct http_request *req, const struct error *e, struct http_error_answer *answer);
+
+/* Admission found it: the sandbox lives, and the caller may have it. */
+struct sandbox *envd_sandbox(const struct http_request *req);
+/*
+ * The user inside that the request is for, from `Authorization: Basic base64("user:")`; NULL: the
+ * sandbox's own. The text is the request's.
+ */
+int envd_user(struct http_request *req, const char **ret, struct error *e);
+/*
+ * A path by envd's rules: "~" and "~/x" are the user's home, and what is not absolute begins there.
+ * NULL and *e for other users' homes.
+ */
+const char *envd_path(const char *path, struct error *e);

@@ -1,0 +1,196 @@
+#include "dialect/e2b/place.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define TOKEN_KIND     "e2b envd"
+#define SIGNATURE_SIZE 64
+
+bool e2b_parse_id(const char *name, char id[ID_SIZE])
+{
+	char text[ID_SIZE];
+	size_t len = strcspn(name, "-");
+	if (len != ID_LEN)
+		return false;
+	memcpy(text, name, ID_LEN);
+	text[ID_LEN] = '\0';
+	if (!id_is_valid(text))
+		return false;
+	memcpy(id, text, ID_SIZE);
+	return true;
+}
+
+static bool parse_port(const char *text, size_t len, unsigned *ret)
+{
+	unsigned port = 0;
+	if (len == 0 || len > 5)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		port = port * 10 + (unsigned)(text[i] - '0');
+	}
+	*ret = port;
+	return port > 0 && port < 65536;
+}
+
+/* "<port>-<id>.<anything>" */
+static bool parse_host(const char *host, struct e2b_place *ret)
+{
+	size_t digits = strspn(host, "0123456789");
+	const char *id = host + digits + 1;
+	if (host[digits] != '-' || !parse_port(host, digits, &ret->port))
+		return false;
+	if (strcspn(id, ".:") != ID_LEN || id[ID_LEN] != '.')
+		return false;
+	snprintf(ret->name, sizeof ret->name, "%.*s", ID_LEN, id);
+	memcpy(ret->id, ret->name, ID_SIZE);
+	return id_is_valid(ret->id);
+}
+
+bool e2b_place_named(const struct http_request *req, struct e2b_place *ret)
+{
+	const char *host = http_header(req, "host");
+	const char *name = http_header(req, "e2b-sandbox-id");
+	const char *port = http_header(req, "e2b-sandbox-port");
+	*ret = (struct e2b_place){.port = E2B_ENVD_PORT};
+	if (host && parse_host(host, ret))
+		return true;
+	*ret = (struct e2b_place){.port = E2B_ENVD_PORT};
+	if (!name)
+		return false;
+	snprintf(ret->name, sizeof ret->name, "%s", name);
+	if ((port && !parse_port(port, strlen(port), &ret->port)) || !e2b_parse_id(name, ret->id))
+		ret->id[0] = '\0';
+	return true;
+}
+
+/* ---- tokens ---- */
+
+void e2b_token(const struct e2b *d, const char *id, char out[AUTH_TOKEN_SIZE])
+{
+	auth_make_token(d->auth, TOKEN_KIND, id, out);
+}
+
+bool e2b_has_token(const struct e2b *d, const struct http_request *req, const char *id)
+{
+	char opened[ID_SIZE];
+	const char *token = http_header(req, "x-access-token");
+	return token && auth_open_token(d->auth, TOKEN_KIND, token, opened) &&
+	       strcmp(opened, id) == 0;
+}
+
+/* ---- signatures ---- */
+
+struct signed_request {
+	const char *path, *user, *operation, *signature, *expires;
+};
+
+static struct signed_request signed_request_of(const struct http_request *req)
+{
+	const char *path = http_query(req, "path"), *user = http_query(req, "username");
+	return (struct signed_request){.path = path ? path : "",
+		.user = user ? user : "",
+		.operation = http_method(req) == HTTP_POST ? "write" : "read",
+		.signature = http_query(req, "signature"),
+		.expires = http_query(req, "signature_expiration")};
+}
+
+/* "v1_" and the hash of path:operation:user:token[:expires] in base64 without its '='. */
+static void sign(const struct signed_request *r, const char *token, char out[SIGNATURE_SIZE])
+{
+	const char *const parts[] = {r->path, r->operation, r->user, token, r->expires};
+	unsigned char hash[crypto_hash_sha256_BYTES];
+	crypto_hash_sha256_state state;
+	crypto_hash_sha256_init(&state);
+	for (size_t i = 0; i < ARRAY_LEN(parts) && parts[i]; i++) {
+		if (i > 0)
+			crypto_hash_sha256_update(&state, (const unsigned char *)":", 1);
+		crypto_hash_sha256_update(
+			&state, (const unsigned char *)parts[i], strlen(parts[i]));
+	}
+	crypto_hash_sha256_final(&state, hash);
+	memcpy(out, "v1_", 3);
+	sodium_bin2base64(out + 3, SIGNATURE_SIZE - 3, hash, sizeof hash,
+		sodium_base64_VARIANT_ORIGINAL_NO_PADDING);
+}
+
+static bool signature_is_of(
+	const struct e2b *d, const struct signed_request *r, const char *sandbox_id)
+{
+	char token[AUTH_TOKEN_SIZE], real[SIGNATURE_SIZE];
+	e2b_token(d, sandbox_id, token);
+	sign(r, token, real);
+	return strlen(r->signature) == strlen(real) &&
+	       sodium_memcmp(r->signature, real, strlen(real)) == 0;
+}
+
+struct signature_search {
+	const struct e2b *dialect;
+	struct signed_request request;
+};
+
+static bool is_signed_for(void *arg, const char *id)
+{
+	const struct signature_search *search = arg;
+	return signature_is_of(search->dialect, &search->request, id);
+}
+
+static bool find_by_signature(
+	const struct e2b *d, const struct http_request *req, struct e2b_place *ret)
+{
+	struct signature_search search = {d, signed_request_of(req)};
+	struct sandbox_view view;
+	if (!search.request.signature)
+		return false;
+	struct sandbox *s = sandbox_search(d->box, is_signed_for, &search);
+	if (!s)
+		return false;
+	sandbox_view(s, &view);
+	memcpy(ret->id, view.id, ID_SIZE);
+	memcpy(ret->name, view.id, ID_SIZE);
+	return true;
+}
+
+bool e2b_place_find(const struct e2b *d, const struct http_request *req, struct e2b_place *ret)
+{
+	const char *token = http_header(req, "x-access-token");
+	if (e2b_place_named(req, ret))
+		return true;
+	if (token && auth_open_token(d->auth, TOKEN_KIND, token, ret->id)) {
+		memcpy(ret->name, ret->id, ID_SIZE);
+		return true;
+	}
+	return !token && find_by_signature(d, req, ret);
+}
+
+static bool is_expired(const char *expires)
+{
+	char *end;
+	long long at = strtoll(expires, &end, 10);
+	return *end || end == expires || at < clock_wall_ms() / 1000;
+}
+
+int e2b_check_file_access(
+	const struct e2b *d, const struct http_request *req, const char *id, struct error *e)
+{
+	const struct signed_request r = signed_request_of(req);
+	if (http_header(req, "x-access-token")) {
+		if (e2b_has_token(d, req, id))
+			return 0;
+		return error_set(
+			e, ERROR_UNAUTHORIZED, "access token present in header but does not match");
+	}
+	if (!r.signature)
+		return error_set(e, ERROR_UNAUTHORIZED, "missing signature query parameter");
+	if (!signature_is_of(d, &r, id))
+		return error_set(e, ERROR_UNAUTHORIZED, "invalid signature");
+	if (r.expires && is_expired(r.expires))
+		return error_set(e, ERROR_UNAUTHORIZED, "signature is already expired");
+	return 0;
+}

@@ -1,0 +1,48 @@
+/*
+ * Which sandbox a request is for, and whether it may.
+ *
+ * E2B has every sandbox under a name of its own; with one server for all of them the sandbox is
+ * found, in this order, by
+ *
+ *     Host: <port>-<id>.<domain>
+ *     E2b-Sandbox-Id: <id>, and E2b-Sandbox-Port (without: that of envd)
+ *     X-Access-Token: <token>            which names its sandbox; SDKs before 2.15 send no more
+ *     /files?path=…&signature=v1_…       which names nothing: every sandbox's token is tried
+ *
+ * The first that is there counts, and nothing behind it is looked at: a request to one sandbox's
+ * host name is never for another, whatever its headers say.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/id.h"
+#include "box/sandbox.h"
+#include "dialect/e2b/e2b.h"
+
+#define E2B_ENVD_PORT 49983
+#define E2B_CODE_PORT 49999
+#define E2B_NAME_SIZE 64
+
+struct e2b_place {
+	char name[E2B_NAME_SIZE]; /* of the sandbox, as the client wrote it, cut */
+	char id[ID_SIZE];         /* "": no sandbox can have this name */
+	unsigned port;
+};
+
+/* By host name or header alone; false: the request names no sandbox. */
+bool e2b_place_named(const struct http_request *req, struct e2b_place *ret);
+/* By any of the four. */
+bool e2b_place_find(const struct e2b *d, const struct http_request *req, struct e2b_place *ret);
+
+/* The id in what a client calls a sandbox: "<id>", or "<id>-<client>" as E2B once had it. */
+bool e2b_parse_id(const char *name, char id[ID_SIZE]);
+
+/* The token that opens a sandbox's envd. */
+void e2b_token(const struct e2b *d, const char *id, char out[AUTH_TOKEN_SIZE]);
+/* Does the request carry the token of this sandbox? */
+bool e2b_has_token(const struct e2b *d, const struct http_request *req, const char *id);
+
+/* May it have the file it asks for: by token, or by a signature that is good and not too old? */
+int e2b_check_file_access(
+	const struct e2b *d, const struct http_request *req, const char *id, struct error *e);

@@ -1,0 +1,451 @@
+/*
+ * Start and Connect: a process and its output as a stream of events.
+ *
+ *     {"event":{"start":{"pid":42}}}
+ *     {"event":{"data":{"stdout":"aGVsbG8K"}}}      or stderr, or pty
+ *     {"event":{"end":{"exited":true,"status":"exit status 0"}}}
+ *
+ * A process outlives its streams: that a client goes away does not touch it. On the wire a start in
+ * the background looks like any other, and its SDK sends the deadline of 60 seconds that it always
+ * sends. So this deadline ends the stream only; any other was asked for, and ends the process and
+ * everything it started.
+ *
+ * Connect begins where the streams before it have ended: what was missed meanwhile comes first.
+ */
+#include "dialect/e2b/process.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dialect/e2b/encode.h"
+
+#define DEFAULT_DEADLINE_MS 60000
+#define DATA_MAX            (32u * 1024)
+#define ARGUMENTS_MAX       4000
+#define PATH_LEN_MAX        4095
+#define KEEPALIVE           "{\"event\":{\"keepalive\":{}}}"
+
+/* ---- messages ---- */
+
+struct start_message {
+	const cJSON *process, *pty;
+	const char *tag;
+	bool stdin_open;
+};
+
+static const struct json_field start_fields[] = {
+	{"process", JSON_OBJECT, offsetof(struct start_message, process), JSON_REQUIRED, 0, 0},
+	{"pty", JSON_OBJECT, offsetof(struct start_message, pty), 0, 0, 0},
+	{"tag", JSON_STRING, offsetof(struct start_message, tag), 0, 0, 1024},
+	{"stdin", JSON_BOOL, offsetof(struct start_message, stdin_open), 0, 0, 0},
+};
+
+struct config_message {
+	const char *cmd, *cwd;
+	const cJSON *args, *envs;
+};
+
+static const struct json_field config_fields[] = {
+	{"cmd", JSON_STRING, offsetof(struct config_message, cmd), JSON_REQUIRED | JSON_NOT_EMPTY,
+		0, PATH_LEN_MAX},
+	{"cwd", JSON_STRING, offsetof(struct config_message, cwd), 0, 0, PATH_LEN_MAX},
+	{"args", JSON_ARRAY, offsetof(struct config_message, args), 0, 0, ARGUMENTS_MAX},
+	{"envs", JSON_STRING_MAP, offsetof(struct config_message, envs), 0, 0, 1000},
+};
+
+static const struct json_field size_fields[] = {
+	{"cols", JSON_INTEGER, offsetof(struct terminal_size, cols), 0, 1, TERMINAL_SIDE_MAX},
+	{"rows", JSON_INTEGER, offsetof(struct terminal_size, rows), 0, 1, TERMINAL_SIDE_MAX},
+};
+
+int process_decode_size(const cJSON *pty, struct terminal_size *ret, struct error *e)
+{
+	const cJSON *size = cJSON_GetObjectItemCaseSensitive(pty, "size");
+	*ret = (struct terminal_size){.cols = 80, .rows = 24};
+	if (!size || cJSON_IsNull(size))
+		return 0;
+	return json_decode_known(size, size_fields, ARRAY_LEN(size_fields), "pty.size.", ret, e);
+}
+
+static int decode_argv(const struct config_message *config, struct scratch *memory,
+	const char *const **ret, struct error *e)
+{
+	size_t n = 0;
+	const cJSON *item;
+	const char **argv = scratch_alloc(
+		memory, ((size_t)cJSON_GetArraySize(config->args) + 2) * sizeof *argv);
+	argv[n++] = config->cmd;
+	cJSON_ArrayForEach(item, config->args)
+	{
+		if (!cJSON_IsString(item))
+			return error_set_field(e, ERROR_INVALID_FIELD, "process.args",
+				"\"process.args\" must hold strings only");
+		argv[n++] = item->valuestring;
+	}
+	*ret = argv;
+	return 0;
+}
+
+static char *join(struct scratch *memory, const char *name, const char *value)
+{
+	size_t size = strlen(name) + strlen(value) + 2;
+	char *entry = scratch_alloc(memory, size);
+	snprintf(entry, size, "%s=%s", name, value);
+	return entry;
+}
+
+/* What E2B has in every environment, then what the request wants there. */
+static int decode_env(const struct sandbox *s, const cJSON *envs, struct scratch *memory,
+	const char *const **ret, struct error *e)
+{
+	struct sandbox_view view;
+	const char *const *asked = NULL;
+	size_t n = 0;
+	if (json_environment(envs, "process.envs", memory, &asked, e) < 0)
+		return -1;
+	while (asked && asked[n])
+		n++;
+	const char **env = scratch_alloc(memory, (n + 4) * sizeof *env);
+	sandbox_view(s, &view);
+	env[0] = "E2B_SANDBOX=true";
+	env[1] = join(memory, "E2B_SANDBOX_ID", view.id);
+	env[2] = join(memory, "E2B_TEMPLATE_ID", view.template_name);
+	if (n > 0)
+		memcpy(env + 3, asked, n * sizeof *env);
+	*ret = env;
+	return 0;
+}
+
+static int decode_terminal(const cJSON *pty, struct execution_spec *spec, struct error *e)
+{
+	struct terminal_size size;
+	if (!pty)
+		return 0;
+	if (process_decode_size(pty, &size, e) < 0)
+		return -1;
+	spec->terminal = true;
+	spec->rows = (uint16_t)size.rows;
+	spec->columns = (uint16_t)size.cols;
+	return 0;
+}
+
+static int decode_start(const struct sandbox *s, const cJSON *message, struct scratch *memory,
+	struct execution_spec *spec, struct error *e)
+{
+	struct start_message start = {.stdin_open = true};
+	struct config_message config = {0};
+	if (json_decode_known(message, start_fields, ARRAY_LEN(start_fields), "", &start, e) < 0 ||
+		json_decode_known(start.process, config_fields, ARRAY_LEN(config_fields),
+			"process.", &config, e) < 0 ||
+		decode_argv(&config, memory, &spec->argv, e) < 0 ||
+		decode_env(s, config.envs, memory, &spec->env, e) < 0 ||
+		decode_terminal(start.pty, spec, e) < 0)
+		return -1;
+	if (config.cwd && config.cwd[0] && !(spec->cwd = envd_path(config.cwd, e)))
+		return -1;
+	spec->name = start.tag;
+	spec->open_stdin = !start.pty && start.stdin_open;
+	spec->kind = EXECUTION_PROCESS;
+	return 0;
+}
+
+/* ---- events ---- */
+
+static struct json_writer begin_event(struct buf *out, const char *name)
+{
+	struct json_writer w = {.out = out};
+	json_begin_object(&w);
+	json_key(&w, "event");
+	json_begin_object(&w);
+	json_key(&w, name);
+	json_begin_object(&w);
+	return w;
+}
+
+static void end_event(struct json_writer *w)
+{
+	for (int i = 0; i < 3; i++)
+		json_end_object(w);
+}
+
+static void put_start(struct buf *out, int32_t pid)
+{
+	size_t begin = connect_begin_message(out);
+	struct json_writer w = begin_event(out, "start");
+	json_put_int(&w, "pid", pid);
+	end_event(&w);
+	connect_end_message(out, begin);
+}
+
+static void put_data(struct buf *out, const char *stream, const struct buf *data)
+{
+	size_t begin = connect_begin_message(out);
+	struct json_writer w = begin_event(out, "data");
+	json_key(&w, stream);
+	json_base64(&w, data->data, data->len);
+	end_event(&w);
+	connect_end_message(out, begin);
+}
+
+/* As Go's runtime, in which envd is written, calls a signal. */
+static void format_signal(int number, char out[64])
+{
+	const char *name = strsignal(number);
+	snprintf(out, 64, "signal: %s", name ? name : "unknown");
+	for (char *p = out; *p; p++)
+		*p = (char)tolower((unsigned char)*p);
+}
+
+static void put_end(struct buf *out, const struct execution_view *view)
+{
+	char status[64], error[160];
+	size_t begin = connect_begin_message(out);
+	struct json_writer w = begin_event(out, "end");
+	if (view->signal)
+		format_signal(view->signal, status);
+	else
+		snprintf(status, sizeof status, "exit status %d", view->exit_code);
+	snprintf(error, sizeof error, "%s%s", status,
+		view->oom_killed ? " (the sandbox ran out of memory)" : "");
+	if (view->signal || view->exit_code)
+		json_put_int(&w, "exitCode", view->signal ? -1 : view->exit_code);
+	if (!view->signal)
+		json_put_bool(&w, "exited", true);
+	json_put_string(&w, "status", status);
+	if (view->signal || view->exit_code)
+		json_put_string(&w, "error", error);
+	end_event(&w);
+	connect_end_message(out, begin);
+}
+
+/* ---- the stream ---- */
+
+struct process_stream {
+	const struct e2b *dialect;
+	struct http_request *req; /* until the stream has begun */
+	struct connect_stream *stream;
+	struct execution *execution;
+	struct execution_watcher watcher;
+	char *user, *cwd; /* as the request had them, for what is said when they are wrong */
+	bool announced;
+	bool owns_deadline; /* the stream's deadline is the process's */
+};
+
+static void stream_free(struct process_stream *p)
+{
+	if (p->execution)
+		execution_unwatch(p->execution, &p->watcher);
+	free(p->user);
+	free(p->cwd);
+	free(p);
+}
+
+static void stream_closed(void *arg)
+{
+	stream_free(arg);
+}
+
+static bool collect_output(struct process_stream *p, const struct execution_view *view,
+	unsigned index, struct buf *out)
+{
+	static const char *const names[EXECUTION_STREAMS] = {"stdout", "stderr"};
+	autobuf data = {0};
+	if (!execution_read(p->execution, &p->watcher, index, DATA_MAX, &data))
+		return false;
+	if (data.len > 0)
+		put_data(out, view->terminal ? "pty" : names[index], &data);
+	return true;
+}
+
+/* It ended because its sandbox did. */
+static bool was_lost(const struct process_stream *p, const struct execution_view *ended)
+{
+	struct sandbox_view view;
+	const struct sandbox *s = sandbox_find_any(p->dialect->box, ended->sandbox_id);
+	if (ended->status == EXECUTION_COMPLETED)
+		return false;
+	if (s)
+		sandbox_view(s, &view);
+	return !s || e2b_state_of(&view) != E2B_RUNNING;
+}
+
+static enum connect_progress put_result(const struct process_stream *p,
+	const struct execution_view *view, struct buf *out, struct error *e)
+{
+	if (was_lost(p, view))
+		return CONNECT_RESET;
+	if (view->timed_out && p->owns_deadline) {
+		error_set(e, ERROR_REQUEST_TIMEOUT, "the deadline of the command has passed");
+		return CONNECT_FAILED;
+	}
+	put_end(out, view);
+	return CONNECT_DONE;
+}
+
+static enum connect_progress stream_collect(void *arg, struct buf *out, struct error *e)
+{
+	struct process_stream *p = arg;
+	struct execution_view view;
+	bool is_all_read = true;
+	execution_view(p->execution, &view);
+	if (!p->announced)
+		put_start(out, view.pid);
+	p->announced = true;
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
+		if (!collect_output(p, &view, i, out))
+			return CONNECT_RESET;
+		is_all_read &= p->watcher.position[i] >= view.length[i];
+	}
+	if (!execution_has_ended(p->execution) || !is_all_read)
+		return CONNECT_MORE;
+	return put_result(p, &view, out, e);
+}
+
+static void begin_stream(struct process_stream *p)
+{
+	const struct connect_source source = {stream_collect, KEEPALIVE, stream_closed, p};
+	p->stream = connect_stream_begin(take_ptr(p->req), p->dialect->loop, &source);
+}
+
+/* ---- Start ---- */
+
+/* In envd's words, where there are any. */
+static void refuse(struct process_stream *p, const struct error *why)
+{
+	struct error e = *why;
+	struct http_request *req = p->req;
+	if (strcmp(why->field, "user") == 0)
+		error_set(&e, ERROR_UNAUTHORIZED, "invalid username: '%s'", p->user ? p->user : "");
+	else if (strcmp(why->field, "cwd") == 0)
+		error_set(&e, ERROR_INVALID_FIELD, "cwd '%.200s' does not exist",
+			p->cwd ? p->cwd : "");
+	stream_free(p);
+	connect_stream_refuse(req, &e);
+}
+
+static void refuse_program(struct process_stream *p, const struct execution_view *view)
+{
+	struct error e;
+	error_set(&e, ERROR_INVALID_FIELD, "cannot run '%.200s'", view->command);
+	refuse(p, &e);
+}
+
+static void execution_changed(void *arg)
+{
+	struct process_stream *p = arg;
+	struct execution_view view;
+	if (p->stream) {
+		connect_stream_wake(p->stream);
+		return;
+	}
+	if (execution_refusal(p->execution)) {
+		refuse(p, execution_refusal(p->execution));
+		return;
+	}
+	execution_view(p->execution, &view);
+	if (execution_has_ended(p->execution) && view.pid == 0)
+		refuse_program(p, &view);
+	else if (execution_has_started(p->execution))
+		begin_stream(p);
+}
+
+/* The client left before its process had begun; that goes on nevertheless. */
+static void start_aborted(void *arg)
+{
+	stream_free(arg);
+}
+
+static struct process_stream *stream_new(struct http_request *req)
+{
+	struct process_stream *p = calloc(1, sizeof *p);
+	if (!p)
+		abort();
+	p->req = req;
+	p->dialect = e2b_of(req);
+	p->watcher =
+		(struct execution_watcher){.changed = execution_changed, .arg = p, .paced = true};
+	return p;
+}
+
+static char *copy_or_null(const char *text)
+{
+	char *copy = text ? strdup(text) : NULL;
+	if (text && !copy)
+		abort();
+	return copy;
+}
+
+static int start(struct http_request *req, const cJSON *message, int64_t deadline_ms,
+	struct process_stream **ret, struct error *e)
+{
+	autoscratch memory = {0};
+	struct execution_spec spec = {0};
+	struct sandbox *s = envd_sandbox(req);
+	struct execution *x;
+	if (deadline_ms != DEFAULT_DEADLINE_MS)
+		spec.timeout_ms = deadline_ms;
+	if (envd_user(req, &spec.user, e) < 0 || decode_start(s, message, &memory, &spec, e) < 0 ||
+		execution_start(s, &spec, &x, e) < 0)
+		return -1;
+	struct process_stream *p = *ret = stream_new(req);
+	p->execution = x;
+	p->owns_deadline = spec.timeout_ms > 0;
+	p->user = copy_or_null(spec.user);
+	p->cwd = copy_or_null(spec.cwd);
+	return 0;
+}
+
+static void handle_start(struct http_request *req)
+{
+	struct error e = {0};
+	struct process_stream *p;
+	cJSON *message = connect_stream_request(req);
+	int64_t deadline_ms = message ? connect_timeout_ms(req) : -1;
+	if (deadline_ms < 0) {
+		cJSON_Delete(message);
+		return;
+	}
+	int r = start(req, message, deadline_ms, &p, &e);
+	cJSON_Delete(message);
+	if (r < 0) {
+		connect_stream_refuse(req, &e);
+		return;
+	}
+	http_on_abort(req, start_aborted, p);
+	execution_watch(p->execution, &p->watcher);
+}
+
+/* ---- Connect ---- */
+
+static void handle_connect(struct http_request *req)
+{
+	struct error e = {0};
+	struct process_selector selector;
+	cJSON *message = connect_stream_request(req);
+	if (!message)
+		return;
+	struct execution *x = NULL;
+	if (process_decode_selector(
+		    cJSON_GetObjectItemCaseSensitive(message, "process"), &selector, &e) == 0)
+		x = process_find(envd_sandbox(req), &selector, &e);
+	cJSON_Delete(message);
+	if (!x) {
+		connect_stream_refuse(req, &e);
+		return;
+	}
+	struct process_stream *p = stream_new(req);
+	p->execution = x;
+	execution_seen(x, p->watcher.position);
+	execution_watch(x, &p->watcher);
+	begin_stream(p);
+}
+
+static const struct http_route routes[] = {
+	{HTTP_POST, "/process.Process/Start", handle_start, CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/process.Process/Connect", handle_connect, CONNECT_BODY_LIMIT},
+};
+
+const struct e2b_table process_table = E2B_TABLE(routes);

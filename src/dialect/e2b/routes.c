@@ -1,0 +1,133 @@
+/* The lists of routes, who may use them, and what handlers of the control plane share. */
+#include "dialect/e2b/routes.h"
+
+#include <assert.h>
+
+#include <string.h>
+
+#include "dialect/e2b/encode.h"
+#include "dialect/e2b/envd.h"
+#include "dialect/e2b/process.h"
+#include "http/auth.h"
+
+static const struct e2b_table *const control_tables[] = {
+	&e2b_sandbox_table,
+	&e2b_list_table,
+	&e2b_unsupported_table,
+};
+
+static const struct e2b_table *const envd_tables[] = {
+	&envd_table,
+};
+
+static const struct e2b_table *const rpc_tables[] = {
+	&process_table,
+	&process_control_table,
+	&process_input_table,
+	&process_stream_input_table,
+};
+
+static int admit_key(struct http_request *req, struct error *e)
+{
+	return auth_admit(e2b_of(req)->auth, req, e);
+}
+
+struct mount_list {
+	struct http_mount *mounts;
+	size_t count;
+};
+
+static void add(struct mount_list *list, const struct e2b_table *table, struct http_mount mount)
+{
+	assert(list->count < E2B_MOUNTS_MAX);
+	mount.routes = table->routes;
+	mount.route_count = table->count;
+	list->mounts[list->count++] = mount;
+}
+
+size_t e2b_mounts(struct e2b *d, struct http_mount out[E2B_MOUNTS_MAX])
+{
+	struct mount_list list = {out, 0};
+	const struct http_mount control = {
+		.ctx = d, .admit = admit_key, .encode_error = e2b_encode_error};
+	const struct http_mount envd = {.ctx = d,
+		.admit = envd_admit,
+		.encode_error = envd_encode_error,
+		.claims = envd_claims};
+	const struct http_mount rpc = {.ctx = d,
+		.admit = envd_admit,
+		.encode_error = envd_encode_rpc_error,
+		.claims = envd_claims};
+	for (size_t i = 0; i < ARRAY_LEN(control_tables); i++) {
+		struct http_mount prefixed = control;
+		prefixed.prefix = "/e2b";
+		add(&list, control_tables[i], control);
+		add(&list, control_tables[i], prefixed);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(envd_tables); i++)
+		add(&list, envd_tables[i], envd);
+	for (size_t i = 0; i < ARRAY_LEN(rpc_tables); i++)
+		add(&list, rpc_tables[i], rpc);
+	struct http_mount ports = envd;
+	ports.admit = NULL;
+	ports.claims = envd_claims_other_ports;
+	add(&list, &envd_ports_table, ports);
+	return list.count;
+}
+
+void e2b_encode_error(
+	struct http_request *req, const struct error *e, struct http_error_answer *answer)
+{
+	struct json_writer w = {.out = &answer->body};
+	(void)req;
+	json_begin_object(&w);
+	json_put_int(&w, "code", answer->status);
+	json_put_string(&w, "message", e->message);
+	json_put_string(&w, "error_code", error_name(e->code));
+	json_end_object(&w);
+}
+
+void e2b_respond_json(struct http_request *req, int status, struct buf *body)
+{
+	http_respond(req, status, "application/json; charset=utf-8", body);
+}
+
+void e2b_respond_nothing(struct http_request *req, int status)
+{
+	struct buf nothing = {0};
+	http_respond(req, status, NULL, &nothing);
+}
+
+cJSON *e2b_body(struct http_request *req)
+{
+	struct error e;
+	size_t len;
+	cJSON *tree = NULL;
+	const char *text = http_body(req, &len);
+	int r = len ? json_parse(text, len, &tree, &e) : json_parse("{}", 2, &tree, &e);
+	if (r == 0 && cJSON_IsObject(tree))
+		return tree;
+	if (r == 0)
+		error_set(&e, ERROR_INVALID_JSON, "the body must be a JSON object");
+	cJSON_Delete(tree);
+	http_respond_error(req, &e);
+	return NULL;
+}
+
+struct sandbox *e2b_sandbox(struct http_request *req)
+{
+	struct error e;
+	char id[ID_SIZE];
+	struct sandbox_view view;
+	const char *name = http_param(req, "id");
+	struct sandbox *s =
+		e2b_parse_id(name, id) ? sandbox_find(e2b_of(req)->box, e2b_tenant(req), id) : NULL;
+	if (s) {
+		sandbox_view(s, &view);
+		if (e2b_state_of(&view) != E2B_GONE)
+			return s;
+	}
+	error_set(&e, ERROR_NOT_FOUND, "sandbox \"%.64s\" not found", name);
+	http_respond_error(req, &e);
+	return NULL;
+}

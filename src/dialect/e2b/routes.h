@@ -1,0 +1,47 @@
+/* What the files of this dialect share. */
+#pragma once
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/scratch.h"
+#include "box/sandbox.h"
+#include "dialect/e2b/e2b.h"
+#include "http/json.h"
+
+#define E2B_BODY_LIMIT   (4u << 20)
+#define E2B_ENVD_VERSION "0.6.13" /* what SDKs look at to know what they may ask for */
+
+/* A resource's routes, at the end of its file; routes.c lists them all. */
+struct e2b_table {
+	const struct http_route *routes;
+	size_t count;
+};
+
+#define E2B_TABLE(rows)                                                                            \
+	{                                                                                          \
+		rows, ARRAY_LEN(rows)                                                              \
+	}
+
+extern const struct e2b_table e2b_sandbox_table, e2b_list_table, e2b_unsupported_table;
+
+static inline struct e2b *e2b_of(const struct http_request *req)
+{
+	return http_ctx(req);
+}
+
+static inline const char *e2b_tenant(const struct http_request *req)
+{
+	return http_principal(req);
+}
+
+/* {"code":<status>,"message"}: SDKs look at the number, not at the status. */
+void e2b_encode_error(
+	struct http_request *req, const struct error *e, struct http_error_answer *answer);
+/* Takes the content. */
+void e2b_respond_json(struct http_request *req, int status, struct buf *body);
+void e2b_respond_nothing(struct http_request *req, int status);
+/* The body's object, {} when there is none; NULL after the request was answered. */
+cJSON *e2b_body(struct http_request *req);
+/* The sandbox that the path names, if it lives; NULL after the request was answered. */
+struct sandbox *e2b_sandbox(struct http_request *req);

@@ -1,0 +1,214 @@
+/*
+ * /sandboxes and /v2/sandboxes: create, connect, look at, kill.
+ *
+ * The two differ in nothing but what a timeout is that was not given. What asks for egress rules,
+ * secrets or an MCP gateway is refused by name: doing without them silently would be worse.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dialect/e2b/decode.h"
+#include "dialect/e2b/encode.h"
+#include "dialect/e2b/place.h"
+#include "dialect/e2b/routes.h"
+
+#define DEFAULT_TIMEOUT_V1_S 15
+#define DEFAULT_TIMEOUT_V2_S 300
+
+struct create_body {
+	const char *template_id;
+	const cJSON *metadata, *env, *network, *auto_resume, *mcp, *iam, *volumes;
+	int64_t timeout_s;
+	bool auto_pause, auto_pause_memory, allow_internet, secure;
+};
+
+#define AT(member) offsetof(struct create_body, member)
+
+static const struct json_field create_fields[] = {
+	{"templateID", JSON_STRING, AT(template_id), JSON_REQUIRED | JSON_NOT_EMPTY, 0, 256},
+	{"metadata", JSON_STRING_MAP, AT(metadata), 0, 0, 1000},
+	{"envVars", JSON_STRING_MAP, AT(env), 0, 0, 1000},
+	{"timeout", JSON_INTEGER, AT(timeout_s), 0, 0, 0},
+	{"allow_internet_access", JSON_BOOL, AT(allow_internet), 0, 0, 0},
+	{"network", JSON_OBJECT, AT(network), 0, 0, 0},
+	{"autoPause", JSON_BOOL, AT(auto_pause), 0, 0, 0},
+	{"autoPauseMemory", JSON_BOOL, AT(auto_pause_memory), 0, 0, 0},
+	{"autoResume", JSON_OBJECT, AT(auto_resume), 0, 0, 0},
+	{"mcp", JSON_OBJECT, AT(mcp), 0, 0, 0},
+	{"iam", JSON_OBJECT, AT(iam), 0, 0, 0},
+	{"volumeMounts", JSON_ARRAY, AT(volumes), 0, 0, 64},
+	{"secure", JSON_BOOL, AT(secure), 0, 0, 0},
+};
+
+/* ---- what is asked for ---- */
+
+struct body_name {
+	const cJSON *value;
+	const char *name, *what;
+};
+
+static int refuse_unsupported(const struct create_body *b, struct error *e)
+{
+	const struct body_name names[] = {
+		{b->mcp, "mcp", "an MCP gateway"},
+		{b->iam, "iam", "workload identities"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (e2b_is_asked_for(names[i].value))
+			return error_set_field(e, ERROR_NOT_IMPLEMENTED, names[i].name,
+				"\"%s\": this server does not have %s yet", names[i].name,
+				names[i].what);
+	return e2b_check_network(b->network, e);
+}
+
+static int settle_create(const struct create_body *b, struct scratch *memory,
+	struct sandbox_spec *spec, struct error *e)
+{
+	if (refuse_unsupported(b, e) < 0 || e2b_check_timeout(b->timeout_s, e) < 0 ||
+		json_environment(b->env, "envVars", memory, &spec->env, e) < 0 ||
+		e2b_metadata(b->metadata, memory, &spec->metadata, e) < 0)
+		return -1;
+	spec->template_name = b->template_id;
+	return 0;
+}
+
+/* ---- create ---- */
+
+struct create_call {
+	struct http_request *req; /* NULL once the client has gone */
+	const struct e2b *dialect;
+};
+
+static void create_aborted(void *arg)
+{
+	((struct create_call *)arg)->req = NULL;
+}
+
+static void respond_sandbox(
+	struct http_request *req, int status, const struct e2b *d, const struct sandbox *s)
+{
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	struct sandbox_view view;
+	sandbox_view(s, &view);
+	e2b_put_sandbox(&w, d, &view);
+	e2b_respond_json(req, status, &body);
+}
+
+static void create_done(void *arg, struct sandbox *s, const struct error *e)
+{
+	struct create_call *call = arg;
+	if (!call->req) {
+		/* Nobody has its id. */
+		if (s)
+			sandbox_destroy(s, NULL, NULL);
+	} else if (s) {
+		respond_sandbox(call->req, 201, call->dialect, s);
+	} else {
+		http_respond_error(call->req, e);
+	}
+	free(call);
+}
+
+static void create(struct http_request *req, int64_t default_timeout_s)
+{
+	struct error e = {0};
+	autoscratch memory = {0};
+	struct create_body fields = {.timeout_s = default_timeout_s};
+	struct sandbox_spec spec = {.tenant = e2b_tenant(req)};
+	cJSON *body = e2b_body(req);
+	if (!body)
+		return;
+	struct create_call *call = calloc(1, sizeof *call);
+	if (!call)
+		abort();
+	*call = (struct create_call){req, e2b_of(req)};
+	if (json_decode_known(body, create_fields, ARRAY_LEN(create_fields), "", &fields, &e) < 0 ||
+		settle_create(&fields, &memory, &spec, &e) < 0 ||
+		sandbox_create(e2b_of(req)->box, &spec, create_done, call, &e) < 0) {
+		free(call);
+		http_respond_error(req, &e);
+	} else {
+		http_on_abort(req, create_aborted, call);
+	}
+	cJSON_Delete(body);
+}
+
+static void handle_create_v1(struct http_request *req)
+{
+	create(req, DEFAULT_TIMEOUT_V1_S);
+}
+
+static void handle_create_v2(struct http_request *req)
+{
+	create(req, DEFAULT_TIMEOUT_V2_S);
+}
+
+/* ---- connect ---- */
+
+static void handle_connect(struct http_request *req)
+{
+	struct sandbox *s = e2b_sandbox(req);
+	cJSON *body = s ? e2b_body(req) : NULL;
+	if (!body)
+		return;
+	cJSON_Delete(body);
+	respond_sandbox(req, 200, e2b_of(req), s);
+}
+
+/* ---- get, delete ---- */
+
+static void handle_get(struct http_request *req)
+{
+	struct sandbox *s = e2b_sandbox(req);
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	struct sandbox_view view;
+	if (!s)
+		return;
+	sandbox_view(s, &view);
+	e2b_put_detail(&w, e2b_of(req), &view);
+	e2b_respond_json(req, 200, &body);
+}
+
+struct kill_call {
+	struct http_request *req;
+};
+
+static void kill_aborted(void *arg)
+{
+	((struct kill_call *)arg)->req = NULL;
+}
+
+static void kill_done(void *arg)
+{
+	struct kill_call *call = arg;
+	if (call->req)
+		e2b_respond_nothing(call->req, 204);
+	free(call);
+}
+
+static void handle_kill(struct http_request *req)
+{
+	struct sandbox *s = e2b_sandbox(req);
+	if (!s)
+		return;
+	struct kill_call *call = calloc(1, sizeof *call);
+	if (!call)
+		abort();
+	call->req = req;
+	http_on_abort(req, kill_aborted, call);
+	sandbox_destroy(s, kill_done, call);
+}
+
+static const struct http_route routes[] = {
+	{HTTP_POST, "/sandboxes", handle_create_v1, E2B_BODY_LIMIT},
+	{HTTP_POST, "/v2/sandboxes", handle_create_v2, E2B_BODY_LIMIT},
+	{HTTP_POST, "/sandboxes/{id}/connect", handle_connect, E2B_BODY_LIMIT},
+	{HTTP_POST, "/v2/sandboxes/{id}/connect", handle_connect, E2B_BODY_LIMIT},
+	{HTTP_GET, "/sandboxes/{id}", handle_get, 0},
+	{HTTP_DELETE, "/sandboxes/{id}", handle_kill, 0},
+};
+
+const struct e2b_table e2b_sandbox_table = E2B_TABLE(routes);

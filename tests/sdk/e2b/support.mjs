@@ -1,0 +1,43 @@
+// One server for a file of tests, and the SDK pointed at it as docs/e2b.md tells users to.
+import { after, before } from 'node:test';
+import { Server } from '../../lib/server.mjs';
+
+export { Server, sleep, until } from '../../lib/server.mjs';
+
+/** The four variables that a user sets. */
+export function environment(server) {
+  return {
+    E2B_API_URL: server.url,
+    E2B_SANDBOX_URL: server.url,
+    E2B_VOLUME_API_URL: server.url,
+    E2B_API_KEY: `e2b_${server.key.replace(/^bnk_/, '')}`,
+  };
+}
+
+/** Starts a server before the tests of this file, and takes it down behind them. */
+export function withServer(options = {}) {
+  const context = { server: undefined };
+  before(async () => {
+    context.server = await Server.start(options);
+    Object.assign(process.env, environment(context.server));
+  });
+  after(async () => {
+    await context.server?.destroy();
+  });
+  return context;
+}
+
+/** Options for another tenant's key, or another server. */
+export function optionsFor(server, key = server.key) {
+  return { apiUrl: server.url, sandboxUrl: server.url, apiKey: `e2b_${key.replace(/^bnk_/, '')}` };
+}
+
+/** The error that a promise ends with. */
+export async function failure(promise) {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('it did not fail');
+}
