@@ -19,6 +19,7 @@
 #include "base/fd.h"
 
 #define SPARES_MAX 8
+#define SHORT_MAX  512
 /* A tree that forks while it is signalled is looked at again, but not for ever. */
 #define SIGNAL_ROUNDS 4
 #define PIDS_MAX      65536
@@ -35,13 +36,15 @@ static void name_of(const struct cgroup *c, const char *file, char out[64])
 	snprintf(out, 64, "e%u%s%s", c->number, file[0] ? "/" : "", file);
 }
 
-static int read_file(const struct cgroup *c, const char *file, size_t max, struct buf *out)
+/* Of a file that is short: an allocation would be mapped for each. */
+static bool read_short(const struct cgroup *c, const char *file, char out[SHORT_MAX])
 {
 	char name[64];
 	name_of(c, file, name);
-	int r = fd_read_file_at(INIT_CGROUP_FD, name, out, max);
-	buf_append_char(out, '\0');
-	return r < 0 ? r : out->failed ? -ENOMEM : 0;
+	autoclose int fd = openat(INIT_CGROUP_FD, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, SHORT_MAX - 1);
+	out[n > 0 ? n : 0] = '\0';
+	return n > 0;
 }
 
 void cgroup_prepare(void)
@@ -81,9 +84,14 @@ void cgroup_kill(struct cgroup *c)
 
 size_t cgroup_pids(const struct cgroup *c, pid_t *pids, size_t max)
 {
+	char name[64];
 	autobuf text = {0};
 	size_t count = 0;
-	if (read_file(c, "cgroup.procs", PIDS_TEXT_MAX, &text) < 0)
+	name_of(c, "cgroup.procs", name);
+	if (fd_read_file_at(INIT_CGROUP_FD, name, &text, PIDS_TEXT_MAX) < 0)
+		return 0;
+	buf_append_char(&text, '\0');
+	if (text.failed)
 		return 0;
 	for (char *line = text.data; *line && count < max;) {
 		char *end;
@@ -127,11 +135,11 @@ void cgroup_signal(const struct cgroup *c, int signal)
 
 uint64_t cgroup_cpu_us(const struct cgroup *c)
 {
-	autobuf text = {0};
+	char text[SHORT_MAX];
 	static const char key[] = "usage_usec ";
-	if (read_file(c, "cpu.stat", 4096, &text) < 0)
+	if (!read_short(c, "cpu.stat", text))
 		return 0;
-	const char *at = strstr(text.data, key);
+	const char *at = strstr(text, key);
 	uint64_t total = at ? strtoull(at + sizeof key - 1, NULL, 10) : 0;
 	return total > c->cpu_before_us ? total - c->cpu_before_us : 0;
 }
@@ -140,8 +148,8 @@ uint64_t cgroup_cpu_us(const struct cgroup *c)
 
 bool cgroup_is_empty(const struct cgroup *c)
 {
-	autobuf text = {0};
-	return read_file(c, "cgroup.events", 4096, &text) == 0 && strstr(text.data, "populated 0");
+	char text[SHORT_MAX];
+	return read_short(c, "cgroup.events", text) && strstr(text, "populated 0");
 }
 
 /* False while something lives in it. */

@@ -111,8 +111,7 @@ static int child_capabilities(void)
 	return (int)syscall(SYS_capset, &header, data);
 }
 
-/* What /proc/self/cwd leads to must be below our root, whatever links led there. */
-static bool cwd_is_inside(void)
+bool child_is_inside(void)
 {
 	char path[PATH_MAX];
 	return syscall(SYS_getcwd, path, sizeof path) > 0 && path[0] == '/';
@@ -123,10 +122,11 @@ static int child_descriptors(const struct child *c)
 	for (int i = 0; i < 3; i++)
 		if (dup2(c->stdio[i], i) < 0)
 			return -1;
+	if (c->control >= 0)
+		return dup2(c->control, 3) < 0 ? -1 : (int)syscall(SYS_close_range, 4u, ~0u, 0u);
 	/* A command's go with its exec: until then, the end of one of them tells init how far it
 	 * is. */
-	bool builtin = c->request->fixed.flags & FRAME_START_BUILTIN;
-	return (int)syscall(SYS_close_range, 3u, ~0u, builtin ? 0u : CLOSE_RANGE_CLOEXEC);
+	return (int)syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
 }
 
 static void child_fail(struct child *c, enum frame_stage stage)
@@ -157,7 +157,7 @@ void child_become(struct child *c)
 		if (cwd[0] || chdir("/") < 0)
 			child_fail(c, FRAME_STAGE_CWD);
 	}
-	if (!cwd_is_inside()) {
+	if (!child_is_inside()) {
 		errno = EACCES;
 		child_fail(c, FRAME_STAGE_CWD);
 	}

@@ -3,7 +3,7 @@
  * it changes users and cgroups for its children; what a child can ever get back is bounded here,
  * once.
  */
-#include "init/init.h"
+#include "init/worker.h"
 
 #include <linux/capability.h>
 #include <signal.h>
@@ -62,6 +62,12 @@ static void watch_children(struct source *s)
 		abort();
 }
 
+/* Of two moments, 0 is none. */
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
 int main(void)
 {
 	static struct source signals;
@@ -76,10 +82,10 @@ int main(void)
 	connection_open();
 	cgroup_prepare();
 	for (;;) {
-		int64_t deadline = process_check_deadlines();
+		int64_t deadline = earlier(process_check_deadlines(), worker_check_idle());
 		process_sweep();
-		int64_t flush = connection_flush();
+		deadline = earlier(deadline, connection_flush());
 		cgroup_prepare();
-		loop_run_once(flush && (deadline == 0 || flush < deadline) ? flush : deadline);
+		loop_run_once(deadline);
 	}
 }

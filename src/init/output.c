@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -56,7 +57,10 @@ static void stream_leave_to_background(struct stream *s)
 static void stream_finish(struct stream *s, bool at_end)
 {
 	s->done = true;
-	if (s->terminal) {
+	if (s->borrowed) {
+		loop_watch(&s->source, 0);
+		s->source.fd = -1;
+	} else if (s->terminal) {
 		/* Without its master a terminal is hung up: who is still there learns it by SIGHUP.
 		 */
 		loop_close(&s->source);
@@ -68,13 +72,45 @@ static void stream_finish(struct stream *s, bool at_end)
 	}
 }
 
-/* Reads once into the free part of the ring. */
-static void stream_fill(struct stream *s)
+/* Most streams stay empty, and end: memory is mapped for those that do not. */
+static bool stream_has_ring(struct stream *s)
 {
+	if (!s->ring) {
+		void *ring = mmap(NULL, FRAME_RING, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (ring == MAP_FAILED)
+			return false;
+		/* It is no business of a worker's. */
+		madvise(ring, FRAME_RING, MADV_DONTFORK);
+		s->ring = ring;
+	}
+	return true;
+}
+
+static ssize_t stream_read(struct stream *s, size_t max)
+{
+	static char first[4096];
+	if (s->ring)
+		return read(s->source.fd, s->ring + s->end % FRAME_RING, max);
+	ssize_t n = read(s->source.fd, first, max < sizeof first ? max : sizeof first);
+	if (n <= 0)
+		return n;
+	if (!stream_has_ring(s)) {
+		errno = ENOMEM;
+		return -1;
+	}
+	memcpy(s->ring + s->end % FRAME_RING, first, (size_t)n);
+	return n;
+}
+
+/* Reads once into the free part of the ring. */
+static void stream_ready(struct source *source, uint32_t events)
+{
+	struct stream *s = (struct stream *)source;
+	(void)events;
 	uint64_t space = stream_space(s);
 	size_t at = s->end % FRAME_RING;
-	size_t run = FRAME_RING - at < space ? FRAME_RING - at : (size_t)space;
-	ssize_t n = read(s->source.fd, s->ring + at, run);
+	ssize_t n = stream_read(s, FRAME_RING - at < space ? FRAME_RING - at : (size_t)space);
 	if (n > 0) {
 		s->end += (uint64_t)n;
 		if (s->process->exited)
@@ -90,27 +126,12 @@ static void stream_fill(struct stream *s)
 		loop_watch(&s->source, 0);
 }
 
-static void stream_ready(struct source *source, uint32_t events)
-{
-	struct stream *s = (struct stream *)source;
-	(void)events;
-	if (!s->ring) {
-		void *ring = mmap(NULL, FRAME_RING, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (ring == MAP_FAILED) {
-			stream_finish(s, true);
-			return;
-		}
-		s->ring = ring;
-	}
-	stream_fill(s);
-}
-
 void stream_open(struct process *p, unsigned index, int fd)
 {
 	struct stream *s = &p->streams[index];
 	s->process = p;
 	s->terminal = p->start_flags & FRAME_START_TERMINAL;
+	s->borrowed = p->start_flags & FRAME_START_BUILTIN;
 	s->source = (struct source){.fd = fd, .ready = stream_ready};
 	if (fd < 0)
 		s->done = true;

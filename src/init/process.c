@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "init/worker.h"
 
 static struct process *processes;
 static size_t process_count;
@@ -28,6 +29,15 @@ static struct process *process_find(uint64_t tag)
 }
 
 /* ---- to the front ---- */
+
+/* A worker is free for the next job once its pipes are empty. */
+static void release_worker(struct process *p)
+{
+	if (!p->worker || !p->exited || !p->streams[0].done || !p->streams[1].done)
+		return;
+	worker_release(p->worker);
+	p->worker = NULL;
+}
 
 static void collect_exit(struct process *p, struct buf *out)
 {
@@ -52,6 +62,7 @@ void process_collect(struct buf *out, size_t limit)
 				continue;
 			for (unsigned i = 0; i < FRAME_STREAMS; i++)
 				more |= stream_collect(&p->streams[i], i, out);
+			release_worker(p);
 			collect_exit(p, out);
 		}
 	}
@@ -106,13 +117,10 @@ static void describe(struct process *p, const struct start_request *request)
 	}
 }
 
-static struct process *process_create(
-	uint64_t tag, const struct start_request *request, const struct spawn_result *spawned)
+static void process_add(struct process *p, uint64_t tag, const struct start_request *request,
+	const struct spawn_result *spawned)
 {
 	const struct frame_start *fixed = &request->fixed;
-	struct process *p = calloc(1, sizeof *p);
-	if (!p)
-		return NULL;
 	p->tag = tag;
 	p->pid = spawned->pid;
 	p->cgroup = spawned->cgroup;
@@ -131,7 +139,18 @@ static struct process *process_create(
 	p->next = processes;
 	processes = p;
 	process_count++;
-	return p;
+	if (p->worker)
+		worker_bind(p->worker, p);
+}
+
+static int spawn(
+	const struct start_request *request, struct worker **worker, struct spawn_result *ret)
+{
+	if (!(request->fixed.flags & FRAME_START_BUILTIN))
+		return spawn_process(request, ret);
+	int r = worker_start(request, worker, ret);
+	ret->error = -r;
+	return r;
 }
 
 static void refuse_start(uint64_t tag, enum frame_stage stage, int error)
@@ -155,20 +174,34 @@ void process_start(uint64_t tag, const struct start_request *request)
 		refuse_start(tag, FRAME_STAGE_EXEC, ENOSYS);
 		return;
 	}
-	if (spawn_process(request, &spawned) < 0) {
-		refuse_start(tag, spawned.stage, spawned.error);
+	struct process *p = calloc(1, sizeof *p);
+	if (!p || spawn(request, &p->worker, &spawned) < 0) {
+		free(p);
+		refuse_start(
+			tag, p ? spawned.stage : FRAME_STAGE_RESOURCES, p ? spawned.error : ENOMEM);
 		return;
 	}
-	if (!process_create(tag, request, &spawned)) {
-		cgroup_kill(&spawned.cgroup);
-		refuse_start(tag, FRAME_STAGE_RESOURCES, ENOMEM);
-		return;
-	}
+	process_add(p, tag, request, &spawned);
 	struct frame_started started = {.pid = spawned.pid};
 	connection_send_later(FRAME_STARTED, tag, 0, &started, sizeof started);
 }
 
 /* ---- what the front says to one ---- */
+
+static bool is_builtin(const struct process *p)
+{
+	return p->start_flags & FRAME_START_BUILTIN;
+}
+
+static void kill_tree(struct process *p)
+{
+	if (is_builtin(p)) {
+		if (p->worker)
+			worker_kill(p->worker);
+	} else {
+		cgroup_kill(&p->cgroup);
+	}
+}
 
 int process_input(uint64_t tag, uint64_t offset, const char *data, size_t len)
 {
@@ -203,7 +236,7 @@ int process_resize(uint64_t tag, uint64_t size)
 void process_signal(uint64_t tag, int signal, unsigned scope)
 {
 	struct process *p = process_find(tag);
-	if (!p || signal <= 0 || signal >= 65)
+	if (!p || is_builtin(p) || signal <= 0 || signal >= 65)
 		return;
 	if (scope == FRAME_TREE)
 		cgroup_signal(&p->cgroup, signal);
@@ -215,7 +248,7 @@ void process_signal(uint64_t tag, int signal, unsigned scope)
 void process_stop(uint64_t tag, uint64_t grace_ms)
 {
 	struct process *p = process_find(tag);
-	if (!p)
+	if (!p || is_builtin(p))
 		return;
 	if (!p->exited)
 		p->exit.flags |= FRAME_EXIT_STOPPED;
@@ -234,14 +267,14 @@ void process_kill(uint64_t tag)
 		return;
 	if (!p->exited)
 		p->exit.flags |= FRAME_EXIT_KILLED;
-	cgroup_kill(&p->cgroup);
+	kill_tree(p);
 }
 
 void process_inspect(uint64_t tag)
 {
 	struct process *p = process_find(tag);
 	autobuf status = {0};
-	if (!p)
+	if (!p || is_builtin(p))
 		return;
 	inspect_process(p, &status);
 	if (!status.failed)
@@ -257,19 +290,20 @@ void process_forget(uint64_t tag)
 
 /* ---- end ---- */
 
-static void process_exited(struct process *p, int status, const struct rusage *usage)
+void process_finished(struct process *p, int code, int signal, const struct rusage *usage)
 {
 	struct frame_exit *x = &p->exit;
 	p->exited = true;
 	p->deadline_us = 0;
-	x->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-	x->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	x->max_rss_kib = (uint32_t)usage->ru_maxrss;
-	x->cpu_us = cgroup_cpu_us(&p->cgroup);
+	x->code = code;
+	x->signal = signal;
+	x->max_rss_kib = usage ? (uint32_t)usage->ru_maxrss : 0;
+	x->cpu_us = p->worker ? 0 : cgroup_cpu_us(&p->cgroup);
 	x->duration_us = (uint64_t)(clock_monotonic_us() - p->started_us);
 	input_close(p);
 	for (unsigned i = 0; i < FRAME_STREAMS; i++)
 		stream_main_exited(&p->streams[i]);
+	release_worker(p);
 }
 
 void process_reap(void)
@@ -278,9 +312,12 @@ void process_reap(void)
 	int status;
 	pid_t pid;
 	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
+		if (worker_reaped(pid, status, &usage))
+			continue;
 		for (struct process *p = processes; p; p = p->next)
-			if (p->pid == pid && !p->exited)
-				process_exited(p, status, &usage);
+			if (p->pid == pid && !p->exited && !p->worker)
+				process_finished(p, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+					WIFSIGNALED(status) ? WTERMSIG(status) : 0, &usage);
 	}
 	cgroup_retry_releases();
 }
@@ -306,7 +343,7 @@ int64_t process_check_deadlines(void)
 		if (timed_out)
 			p->exit.flags |= FRAME_EXIT_TIMED_OUT;
 		if (is_due(&p->kill_at_us, now, &next) || timed_out)
-			cgroup_kill(&p->cgroup);
+			kill_tree(p);
 	}
 	return next;
 }
@@ -317,7 +354,13 @@ static void process_destroy(struct process *p)
 		stream_destroy(&p->streams[i]);
 	input_close(p);
 	buf_finish(&p->description);
-	cgroup_release(&p->cgroup);
+	if (p->worker) {
+		/* What is left in its pipes must not reach the next job. */
+		worker_kill(p->worker);
+		worker_release(p->worker);
+	} else if (!is_builtin(p)) {
+		cgroup_release(&p->cgroup);
+	}
 	free(p);
 	process_count--;
 }

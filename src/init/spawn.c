@@ -1,7 +1,7 @@
 /*
  * Starts one process. A command shares init's memory until its exec, on a stack of its own, so
- * nothing is copied; unlike with vfork, init waits for that no longer than it wants to. A builtin
- * is a plain fork, because it goes on running our code.
+ * nothing is copied; unlike with vfork, init waits for that no longer than it wants to. A worker is
+ * a plain fork, because it goes on running our code.
  *
  * Every process is born in a cgroup of its own, by CLONE_INTO_CGROUP: writing cgroup.procs
  * afterwards costs an RCU grace period of milliseconds. That needs clone3, whose flags a filter
@@ -106,30 +106,20 @@ static bool wait_for_exec(int link_fd, pid_t pid)
 
 static pid_t clone_child(struct child *c, int cgroup_fd)
 {
+	char *stack = child_stack();
 	struct clone_args args = {
-		.flags = CLONE_INTO_CGROUP | CLONE_CLEAR_SIGHAND,
+		.flags = CLONE_INTO_CGROUP | CLONE_CLEAR_SIGHAND | CLONE_VM,
 		.exit_signal = SIGCHLD,
 		.cgroup = (uint64_t)cgroup_fd,
+		.stack = (uint64_t)(uintptr_t)stack,
+		.stack_size = CHILD_STACK_SIZE,
 	};
-	long pid;
-	if (c->request->fixed.flags & FRAME_START_BUILTIN) {
-		pid = syscall(SYS_clone3, &args, sizeof args);
-		if (pid == 0) {
-			child_become(c);
-			_exit(builtin_run(c->request->argv));
-		}
-		return pid < 0 ? -errno : (pid_t)pid;
-	}
-	char *stack = child_stack();
+	int link[2];
 	if (!stack)
 		return -ENOMEM;
-	int link[2];
 	if (pipe2(link, O_CLOEXEC) < 0)
 		return -errno;
-	args.flags |= CLONE_VM;
-	args.stack = (uint64_t)(uintptr_t)stack;
-	args.stack_size = CHILD_STACK_SIZE;
-	pid = clone_on_stack(&args, child_main, c);
+	long pid = clone_on_stack(&args, child_main, c);
 	close(link[1]);
 	if (pid > 0 && !wait_for_exec(link[0], (pid_t)pid)) {
 		c->stage = FRAME_STAGE_RESOURCES;
@@ -139,6 +129,24 @@ static pid_t clone_child(struct child *c, int cgroup_fd)
 	/* The child's change of user reset this, for the memory is shared. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	return (pid_t)pid;
+}
+
+pid_t spawn_fork(int cgroup_fd)
+{
+	struct clone_args args = {
+		.flags = CLONE_INTO_CGROUP | CLONE_CLEAR_SIGHAND,
+		.exit_signal = SIGCHLD,
+		.cgroup = (uint64_t)cgroup_fd,
+	};
+	long pid = syscall(SYS_clone3, &args, sizeof args);
+	return pid < 0 ? -errno : (pid_t)pid;
+}
+
+void spawn_prefer_to_kill(pid_t pid)
+{
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%d/oom_score_adj", pid);
+	fd_write_file_at(AT_FDCWD, path, "100");
 }
 
 static bool env_has(const char *const *envp, const char *name)
@@ -214,9 +222,9 @@ static int open_stdio(struct child *c, int ours[3])
 	return open_pipes(c->request, ours, c->stdio);
 }
 
-static void close_three(int fds[3])
+void spawn_close(const int *fds, size_t count)
 {
-	for (int i = 0; i < 3; i++)
+	for (size_t i = 0; i < count; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
 }
@@ -237,16 +245,13 @@ static int spawn_child(struct child *c, int cgroup_fd, struct spawn_result *ret)
 	if (c->stage != FRAME_STAGE_NONE)
 		return spawn_failed(ret, c->stage, c->error); /* process_reap collects it */
 	ret->pid = pid;
-	/* Whoever fills the memory goes before init does. */
-	char path[64];
-	snprintf(path, sizeof path, "/proc/%d/oom_score_adj", pid);
-	fd_write_file_at(AT_FDCWD, path, "100");
+	spawn_prefer_to_kill(pid);
 	return 0;
 }
 
 int spawn_process(const struct start_request *request, struct spawn_result *ret)
 {
-	struct child c = {.request = request, .stdio = {-1, -1, -1}};
+	struct child c = {.request = request, .stdio = {-1, -1, -1}, .control = -1};
 	int ours[3] = {-1, -1, -1};
 	autofree const char **envp = NULL;
 	*ret = (struct spawn_result){0};
@@ -259,9 +264,9 @@ int spawn_process(const struct start_request *request, struct spawn_result *ret)
 		return spawn_failed(ret, FRAME_STAGE_RESOURCES, cgroup_fd);
 	r = open_stdio(&c, ours);
 	r = r < 0 ? spawn_failed(ret, FRAME_STAGE_RESOURCES, r) : spawn_child(&c, cgroup_fd, ret);
-	close_three(c.stdio);
+	spawn_close(c.stdio, 3);
 	if (r < 0) {
-		close_three(ours);
+		spawn_close(ours, 3);
 		cgroup_release(&ret->cgroup);
 		return r;
 	}

@@ -11,6 +11,7 @@ struct child {
 	struct user user;
 	const char **envp;
 	int stdio[3];
+	int control; /* becomes 3; -1: nothing does */
 	enum frame_stage stage;
 	int error;
 };
@@ -19,3 +20,11 @@ struct child {
 void child_become(struct child *c);
 /* All of a command's way to its exec, for clone: takes a struct child. */
 int child_main(void *arg);
+/* What /proc/self/cwd leads to is below our root, whatever links led there. */
+bool child_is_inside(void);
+
+/* A copy of init, born in the cgroup: 0 in the child. */
+pid_t spawn_fork(int cgroup_fd);
+/* Whoever fills the memory goes before init does. */
+void spawn_prefer_to_kill(pid_t pid);
+void spawn_close(const int *fds, size_t count);
