@@ -29,6 +29,7 @@ static const struct {
 	[ERROR_URI_TOO_LONG] = {"uri_too_long", 414},
 	[ERROR_UNSUPPORTED_MEDIA_TYPE] = {"unsupported_media_type", 415},
 	[ERROR_EXPECTATION_FAILED] = {"expectation_failed", 417},
+	[ERROR_UPGRADE_REQUIRED] = {"upgrade_required", 426},
 	[ERROR_HEADERS_TOO_LARGE] = {"headers_too_large", 431},
 	[ERROR_QUOTA_EXCEEDED] = {"quota_exceeded", 429},
 	[ERROR_RESOURCE_EXHAUSTED] = {"resource_exhausted", 503},

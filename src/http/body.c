@@ -87,7 +87,9 @@ size_t http_body_take(struct http_connection *c, const char *data, size_t len)
 		http_body_fail(c, &e);
 		return len;
 	}
-	return (size_t)used;
+	size_t unread = c->body_unread;
+	c->body_unread = 0;
+	return (size_t)used - unread;
 }
 
 static ptrdiff_t take_piece(struct http_connection *c, const char *data, size_t len,
@@ -104,7 +106,7 @@ static ptrdiff_t take_piece(struct http_connection *c, const char *data, size_t 
 static int check_limit(const struct http_connection *c, size_t len, struct error *e)
 {
 	uint64_t room = c->request.route->body_limit - c->body_taken;
-	if (len <= room && c->chunks.left <= room - len)
+	if (c->upgraded || (len <= room && c->chunks.left <= room - len))
 		return 0;
 	return set_too_large(c, e);
 }
@@ -123,7 +125,7 @@ static int hand_over(struct http_connection *c, const struct http_piece *piece, 
 	if (complete)
 		c->body_state = HTTP_BODY_COMPLETE;
 	watch_client(c);
-	if (!req->route->streams_body)
+	if (!req->sink.data)
 		buf_append(&req->body, piece->data, piece->len);
 	else if (piece->len > 0)
 		req->sink.data(req->sink.arg, piece->data, piece->len);
@@ -165,6 +167,21 @@ void http_body_fail(struct http_connection *c, const struct error *e)
 	if (c->phase == HTTP_PHASE_HANDLING)
 		req->sink.abort(req->sink.arg);
 	http_connection_refuse(c, e);
+}
+
+void http_body_begin_raw(struct http_connection *c, const struct http_body_sink *sink)
+{
+	c->request.sink = *sink;
+	c->body_paused = false;
+	c->body_state = HTTP_BODY_COMING;
+	/* What cannot be reached in a lifetime is no end. */
+	c->body_left = UINT64_MAX;
+}
+
+void http_body_unread(struct http_request *req, size_t n)
+{
+	assert(req->connection->upgraded);
+	req->connection->body_unread = n;
 }
 
 /* ---- what handlers call ---- */

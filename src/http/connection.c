@@ -142,8 +142,12 @@ static void receive_eof(struct http_connection *c)
 {
 	c->eof = true;
 	c->reading = false;
-	if (c->phase != HTTP_PHASE_FLUSHING)
+	if (c->upgraded && c->phase == HTTP_PHASE_STREAMING) {
+		c->body_state = HTTP_BODY_COMPLETE;
+		http_body_settle(c);
+	} else if (c->phase != HTTP_PHASE_FLUSHING) {
 		http_connection_lose(c);
+	}
 }
 
 void http_connection_resume(struct http_connection *c)

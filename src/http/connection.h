@@ -104,6 +104,7 @@ struct http_connection {
 	struct http_chunks chunks;
 	uint64_t body_left;   /* without chunks: how much of Content-Length is to come */
 	uint64_t body_taken;  /* never above the route's limit */
+	size_t body_unread;   /* of the piece that the sink has, what it does not take */
 	uint64_t linger_left; /* how much more is thrown away */
 
 	uv_write_t write;
@@ -114,6 +115,7 @@ struct http_connection {
 	char chunk_line[24];
 
 	/* while streaming: */
+	bool upgraded;        /* to another protocol: bytes go as they are, both ways */
 	bool sized;           /* the length was announced; otherwise it goes in chunks */
 	uint64_t stream_left; /* of the announced length */
 	bool overfull;        /* the generator has written more than that */
@@ -168,6 +170,14 @@ size_t http_body_take(struct http_connection *c, const char *data, size_t len);
 void http_body_settle(struct http_connection *c);
 /* The body is not worth waiting for: answers *e if that is still possible. Only from the loop. */
 void http_body_fail(struct http_connection *c, const struct error *e);
+
+/* From here on everything that comes goes to the sink. */
+void http_body_begin_raw(struct http_connection *c, const struct http_body_sink *sink);
+/*
+ * Inside of the `data` of an upgraded connection: the last n bytes are not taken. They come again,
+ * and if the sink is paused, after it resumes.
+ */
+void http_body_unread(struct http_request *req, size_t n);
 
 /* ---- request.c ---- */
 

@@ -99,6 +99,8 @@ struct http_limits {
 	uint64_t head_timeout_ms; /* from the first byte of a head to its end */
 	uint64_t body_timeout_ms; /* without a byte of body, or of response taken by the client */
 	uint64_t idle_timeout_ms; /* between two requests */
+	uint64_t
+		websocket_ping_ms; /* how often WebSockets are asked for a sign of life; 0: never */
 };
 
 /* listen_fd stays the caller's. The mounts are borrowed until http_server_close's callback. */
@@ -130,6 +132,11 @@ const char *http_param(const struct http_request *req, const char *name); /* dec
 const char *http_query(
 	const struct http_request *req, const char *name); /* decoded; NULL: absent */
 const char *http_header(const struct http_request *req, const char *name); /* first; case-blind */
+/* Every header in order; false ends. */
+bool http_header_at(
+	const struct http_request *req, size_t index, const char **name, const char **value);
+/* Whether a header that is a list, such as Connection, has this token in any case. */
+bool http_header_has_token(const struct http_request *req, const char *name, const char *token);
 const char *http_body(const struct http_request *req, size_t *len);
 /* Of the body, as announced; 0: there is none, -1: not known before its end. */
 int64_t http_content_length(const struct http_request *req);
@@ -197,3 +204,16 @@ void http_stream_write(struct http_request *req, struct buf *data);
 void http_stream_end(struct http_request *req);
 /* Ends it so that the client sees it was cut short. stop is not called any more. */
 void http_stream_abort(struct http_request *req);
+
+/* ---- another protocol on the same connection ---- */
+
+/* Whether the client asks for this one in a way that allows it: a GET of 1.1 without a body. */
+bool http_wants_upgrade(const struct http_request *req, const char *protocol);
+/*
+ * Answers 101, if http_wants_upgrade says so. From then on bytes go both ways as they are: what the
+ * client sends goes to the sink, whose `end` is the client's FIN; what is sent and how it ends is
+ * as with any stream. `stop` tells that the client is gone; `abort` is not used. WebSockets are in
+ * http/websocket.h; this is for those who pass the bytes on.
+ */
+void http_upgrade(struct http_request *req, const char *protocol, const struct http_body_sink *sink,
+	const struct http_generator *generator);

@@ -57,8 +57,8 @@ void http_request_begin(struct http_connection *c)
 	req->arena_used = 0;
 	c->body_state = HTTP_BODY_TOLD;
 	c->body_paused = false;
-	c->sized = c->overfull = c->asked = c->head_unsent = c->chunk_unsent = c->stream_ended =
-		false;
+	c->upgraded = c->sized = c->overfull = c->asked = c->head_unsent = c->chunk_unsent =
+		c->stream_ended = false;
 }
 
 int http_request_parse(struct http_request *req, const char *head, size_t len, struct error *e)
@@ -247,6 +247,44 @@ const char *http_header(const struct http_request *req, const char *name)
 		if (strcasecmp(req->head.fields[i].name, name) == 0)
 			return req->head.fields[i].value;
 	return NULL;
+}
+
+bool http_header_at(
+	const struct http_request *req, size_t index, const char **name, const char **value)
+{
+	if (index >= req->head.field_count)
+		return false;
+	*name = req->head.fields[index].name;
+	*value = req->head.fields[index].value;
+	return true;
+}
+
+bool http_header_has_token(const struct http_request *req, const char *name, const char *token)
+{
+	static const char separators[] = ", \t";
+	const char *key, *value;
+	size_t len = strlen(token);
+	for (size_t i = 0; http_header_at(req, i, &key, &value); i++) {
+		if (strcasecmp(key, name) != 0)
+			continue;
+		for (const char *p = value + strspn(value, separators); *p;
+			p += strspn(p, separators)) {
+			size_t n = strcspn(p, separators);
+			if (n == len && strncasecmp(p, token, len) == 0)
+				return true;
+			p += n;
+		}
+	}
+	return false;
+}
+
+bool http_wants_upgrade(const struct http_request *req, const char *protocol)
+{
+	const struct http_head *head = &req->head;
+	bool has_body = head->chunked || head->content_length > 0;
+	return head->method_known && head->method == HTTP_GET && !head->http10 && !has_body &&
+	       http_header_has_token(req, "Connection", "upgrade") &&
+	       http_header_has_token(req, "Upgrade", protocol);
 }
 
 const char *http_body(const struct http_request *req, size_t *len)

@@ -31,6 +31,7 @@ static const char *reason_of(int status);
 static void finish(struct http_connection *c, enum http_sent sent);
 static void begin_stream(struct http_request *req, const struct http_generator *generator);
 static void flush_stream(struct http_connection *c);
+static bool is_chunked(const struct http_connection *c);
 static unsigned frame_chunk(struct http_connection *c, uv_buf_t bufs[3], bool chunked);
 
 /* ---- answers of known length ---- */
@@ -132,7 +133,7 @@ static void put_head(struct http_request *req, int status, const char *type)
 	struct http_server *s = c->server;
 	struct buf *out = &c->out_head;
 	char line[64];
-	assert(status >= 200 && status < 600);
+	assert(status == 101 || (status >= 200 && status < 600));
 	int len = snprintf(line, sizeof line, "HTTP/1.1 %d %s\r\n", status, reason_of(status));
 	out->len = 0;
 	buf_append(out, line, (size_t)len);
@@ -142,7 +143,7 @@ static void put_head(struct http_request *req, int status, const char *type)
 	/* Where the next request begins is known only after the whole body. */
 	if (c->eof || s->closing || c->body_state == HTTP_BODY_COMING)
 		req->head.keep_alive = false;
-	if (!req->head.keep_alive)
+	if (!req->head.keep_alive && status != 101)
 		put_field(out, "Connection", "close");
 	buf_append(out, req->fields.data, req->fields.len);
 	out->failed |= req->fields.failed;
@@ -189,6 +190,7 @@ static const char *reason_of(int status)
 		int status;
 		const char *reason;
 	} reasons[] = {
+		{101, "Switching Protocols"},
 		{200, "OK"},
 		{201, "Created"},
 		{202, "Accepted"},
@@ -248,6 +250,20 @@ void http_stream_begin_sized(struct http_request *req, int status, const char *t
 	put_length(&c->out_head, length);
 	c->sized = true;
 	c->stream_left = length;
+	begin_stream(req, generator);
+}
+
+void http_upgrade(struct http_request *req, const char *protocol, const struct http_body_sink *sink,
+	const struct http_generator *generator)
+{
+	struct http_connection *c = req->connection;
+	assert(c->body_state != HTTP_BODY_COMING);
+	put_head(req, 101, NULL);
+	put_field(&c->out_head, "Connection", "Upgrade");
+	put_field(&c->out_head, "Upgrade", protocol);
+	req->head.keep_alive = false;
+	c->upgraded = true;
+	http_body_begin_raw(c, sink);
 	begin_stream(req, generator);
 }
 
@@ -344,7 +360,7 @@ void http_stream_written(struct http_connection *c)
 static void flush_stream(struct http_connection *c)
 {
 	static char last_chunk[] = "0\r\n\r\n";
-	bool chunked = !c->request.head.http10 && !c->sized && c->request.head.method != HTTP_HEAD;
+	bool chunked = is_chunked(c);
 	uv_buf_t bufs[5];
 	unsigned count = 0;
 	if (c->writing)
@@ -364,6 +380,12 @@ static void flush_stream(struct http_connection *c)
 		c->lost = sent == HTTP_BROKEN;
 		http_server_wake(c);
 	}
+}
+
+static bool is_chunked(const struct http_connection *c)
+{
+	const struct http_head *head = &c->request.head;
+	return !head->http10 && head->method != HTTP_HEAD && !c->sized && !c->upgraded;
 }
 
 static unsigned frame_chunk(struct http_connection *c, uv_buf_t bufs[3], bool chunked)

@@ -149,6 +149,7 @@ static void serve(void *arg)
 		.head_timeout_ms = 10000,
 		.body_timeout_ms = 60000,
 		.idle_timeout_ms = 120000,
+		.websocket_ping_ms = 30000,
 	};
 	if (fr->stopping)
 		return;

@@ -282,6 +282,21 @@ static inline void handle_mirror(struct http_request *req)
 	http_stream_begin(req, 200, "text/plain", &generator);
 }
 
+/* The same without any framing. */
+static inline void handle_tunnel(struct http_request *req)
+{
+	static const struct http_body_sink sink = {mirror_data, mirror_end, upload_abort, &seen};
+	static const struct http_generator generator = {mirror_proceed, stop_stream, &seen};
+	seen.handled++;
+	seen.pending = req;
+	if (!http_wants_upgrade(req, "mirror")) {
+		respond_text(req, 400, "no");
+		return;
+	}
+	http_add_header(req, "X-Extra", "yes");
+	http_upgrade(req, "mirror", &sink, &generator);
+}
+
 static inline void handle_close(struct http_request *req)
 {
 	begin_close(1000);
@@ -329,8 +344,13 @@ static inline bool claims_by_header(const struct http_request *req)
 	return http_header(req, "X-Claim") != NULL;
 }
 
+/* A test may have routes of its own. */
+#ifndef EXTRA_ROUTES
+#define EXTRA_ROUTES
+#endif
+
 static const struct http_route open_routes[] = {
-	{HTTP_GET, "/hello", handle_hello, 0},
+	EXTRA_ROUTES{HTTP_GET, "/hello", handle_hello, 0},
 	{HTTP_POST, "/echo", handle_echo, 1 << 20},
 	{HTTP_POST, "/small", handle_echo, 10},
 	{HTTP_GET, "/describe/{a}/{b}", handle_describe, 0},
@@ -343,6 +363,7 @@ static const struct http_route open_routes[] = {
 	{HTTP_GET, "/sized", handle_sized, 0},
 	{HTTP_PUT, "/upload", handle_upload, UINT64_MAX, true},
 	{HTTP_PUT, "/upload/small", handle_upload, 10, true},
+	{HTTP_ANY, "/tunnel", handle_tunnel, 10, true},
 	{HTTP_POST, "/mirror", handle_mirror, UINT64_MAX, true},
 	{HTTP_GET, "/close", handle_close, 0},
 };
@@ -554,7 +575,7 @@ static inline size_t measure_answer(struct answer *a, bool to_head)
 	size_t head = (size_t)(a->body - in->data);
 	const char *length = field_of(a, "Content-Length");
 	a->body_len = 0;
-	if (a->status == 100 || a->status == 204 || to_head)
+	if (a->status < 200 || a->status == 204 || to_head)
 		return head;
 	if (length) {
 		a->body_len = (size_t)atoll(length);

@@ -285,6 +285,68 @@ static void streams_a_known_length_of_nothing(void)
 	stop();
 }
 
+#define UPGRADE "Connection: upgrade\r\nUpgrade: x, Mirror\r\n"
+
+static void passes_bytes_both_ways_after_an_upgrade(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autobuf in = {0};
+	say(fd, "GET /tunnel HTTP/1.1\r\n" HOST UPGRADE "\r\nfirst");
+	while (!in.data || !memmem(in.data, in.len, "first", 5))
+		CHECK(listen_once(fd, &in) <= HEARD_NOTHING);
+	say(fd, " GET /hello HTTP/1.1\r\n\r\n");
+	/* The end of one side is told as such, and the other side goes on until it ends. */
+	shutdown(fd, SHUT_WR);
+	CHECK_INT(hear_all(fd, &in), HEARD_END);
+	CHECK(strncmp(in.data, "HTTP/1.1 101 Switching Protocols\r\n", 34) == 0);
+	CHECK(strstr(in.data, "\r\nConnection: Upgrade\r\nUpgrade: mirror\r\n"));
+	CHECK(strstr(in.data, "\r\nX-Extra: yes\r\n"));
+	CHECK_STR(strstr(in.data, "\r\n\r\n"), "\r\n\r\nfirst GET /hello HTTP/1.1\r\n\r\n");
+	CHECK_INT(seen.ended, 1);
+	stop();
+	CHECK_INT(seen.stopped, 0);
+}
+
+static void stops_an_upgraded_connection_when_the_client_vanishes(void)
+{
+	start(&generous);
+	int fd = dial();
+	const struct linger reset = {1, 0};
+	say(fd, "GET /tunnel HTTP/1.1\r\n" HOST UPGRADE "\r\nx");
+	turn_for(10);
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+	close(fd);
+	turn_until(&seen.stopped, 1);
+	stop();
+	CHECK_INT(seen.stopped, 1);
+	CHECK_INT(seen.sink_aborted, 0);
+}
+
+static void upgrades_only_what_can_be_upgraded(void)
+{
+	static const char *const requests[] = {
+		"GET /tunnel HTTP/1.1\r\n" HOST "\r\n",
+		"GET /tunnel HTTP/1.1\r\n" HOST "Upgrade: mirror\r\n\r\n",
+		"GET /tunnel HTTP/1.1\r\n" HOST "Connection: upgrade\r\nUpgrade: mirrors\r\n\r\n",
+		"POST /tunnel HTTP/1.1\r\n" HOST UPGRADE "\r\n",
+		"HEAD /tunnel HTTP/1.1\r\n" HOST UPGRADE "\r\n",
+		"GET /tunnel HTTP/1.1\r\n" HOST UPGRADE "Content-Length: 1\r\n\r\nx",
+		"GET /tunnel HTTP/1.1\r\n" HOST UPGRADE "Transfer-Encoding: chunked\r\n\r\n",
+		"GET /tunnel HTTP/1.0\r\n" UPGRADE "\r\n",
+	};
+	start(&generous);
+	for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+		autoclose int fd = dial();
+		autoanswer a;
+		say(fd, requests[i]);
+		hear_to(fd, &a, true);
+		CHECK_INT(a.status, 400);
+		beyond.len = 0;
+	}
+	stop();
+}
+
 static const struct check_test tests[] = {
 	TEST(streams_in_chunks),
 	TEST(streams_nothing),
@@ -303,6 +365,9 @@ static const struct check_test tests[] = {
 	TEST(closes_when_fewer_bytes_come_than_were_announced),
 	TEST(sends_no_more_bytes_than_were_announced),
 	TEST(streams_a_known_length_of_nothing),
+	TEST(passes_bytes_both_ways_after_an_upgrade),
+	TEST(stops_an_upgraded_connection_when_the_client_vanishes),
+	TEST(upgrades_only_what_can_be_upgraded),
 };
 
 int main(void)
