@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -52,6 +53,25 @@ int fd_read_file_at(int dir_fd, const char *path, struct buf *out, size_t max)
 	if (fd < 0)
 		return -errno;
 	return fd_read_all(fd, out, max);
+}
+
+int64_t fd_read_number_at(int dir_fd, const char *path, const char *key)
+{
+	autobuf text = {0};
+	if (fd_read_file_at(dir_fd, path, &text, 64 * 1024) < 0)
+		return 0;
+	buf_append_char(&text, '\0');
+	if (text.failed)
+		return 0;
+	size_t len = strlen(key);
+	for (const char *line = text.data; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (len == 0)
+			return strtoll(line, NULL, 10);
+		if (strncmp(line, key, len) == 0 && line[len] == ' ')
+			return strtoll(line + len, NULL, 10);
+	}
+	return 0;
 }
 
 int fd_write_file_at(int dir_fd, const char *path, const char *text)

@@ -13,6 +13,9 @@ int fd_write_all(int fd, const void *data, size_t len);
 int fd_read_all(int fd, struct buf *out, size_t max);
 /* The whole of a small file, relative to dir_fd (or AT_FDCWD). */
 int fd_read_file_at(int dir_fd, const char *path, struct buf *out, size_t max);
+/* The number in a "key 123" line of a small file, or in a file that is just a number (key ""); 0
+ * when it is not there. */
+int64_t fd_read_number_at(int dir_fd, const char *path, const char *key);
 /* Writes to an existing file (procfs, cgroupfs, sysfs) in one write. */
 int fd_write_file_at(int dir_fd, const char *path, const char *text);
 /* A sealed memfd with the given content, close-on-exec. */

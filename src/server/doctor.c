@@ -88,7 +88,8 @@ static const char *cgroup_mode_name(enum cgroup_mode mode)
 
 static void check_boot(struct report *r, struct warden *w)
 {
-	struct boot b = {.limits = {256 << 20, 1000, 64}};
+	static const uint8_t boot_id[UUID_BYTES];
+	struct boot b = {.limits = {256 << 20, 1000, 64}, .boot_id = boot_id};
 	id_generate(b.id);
 	int64_t began = clock_monotonic_us();
 	int ok = boot_sandbox(w, &b) == 0;
@@ -102,7 +103,7 @@ static void check_boot(struct report *r, struct warden *w)
 	else
 		snprintf(c->detail, sizeof c->detail, "%s: %s", warden_step_name(b.step),
 			strerror(b.error));
-	boot_destroy(w, b.id);
+	boot_end(w, b.id, false);
 }
 
 /* Everything the server does at its start, in a directory beside its data. */

@@ -24,6 +24,7 @@
 
 #define CLEANUPS_MAX    256
 #define KILL_TIMEOUT_MS 5000
+#define CLEAR_TRIES     20
 
 /* ---- uid blocks ---- */
 
@@ -92,13 +93,43 @@ static int boot_fail(struct boot *b, enum warden_step step, int error)
 	return -1;
 }
 
+static uid_t owner_of(struct warden *w, const char *id)
+{
+	struct stat st;
+	return fstatat(w->cgroup_v2_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_uid : 0;
+}
+
+static bool remove_cgroups(struct warden *w, const char *id)
+{
+	uid_t owner = owner_of(w, id);
+	if (cgroup_remove(w, id) < 0)
+		return false;
+	if (owner)
+		slot_release(w, owner);
+	return true;
+}
+
+/* What a halt could not remove, because the kernel needed a moment more. */
+static int clear_old_boot(struct warden *w, const char *id)
+{
+	char name[ID_SIZE + 8];
+	socket_name(id, name);
+	unlinkat(w->run_fd, name, 0);
+	for (int i = 0; i < CLEAR_TRIES; i++) {
+		if (remove_cgroups(w, id))
+			return 0;
+		usleep(1000);
+	}
+	return -EBUSY;
+}
+
 /* Everything with a name on the host. */
 static int boot_prepare(struct warden *w, struct boot *b)
 {
 	int r = slot_take(w, &b->uid_base);
 	if (r < 0)
 		return boot_fail(b, WARDEN_STEP_SLOT, r);
-	r = disk_create(w, b->id);
+	r = b->again ? clear_old_boot(w, b->id) : disk_create(w, b->id);
 	if (r < 0)
 		return boot_fail(b, WARDEN_STEP_DISK, r);
 	r = cgroup_create(w, b->id, b->uid_base, &b->limits);
@@ -170,8 +201,9 @@ int boot_sandbox(struct warden *w, struct boot *b)
 {
 	b->userns_fd = b->listen_fd = b->cgroup_fd = b->report_fd = -1;
 	struct stat st;
-	if (fstatat(w->boxes_fd, b->id, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		return boot_fail(b, WARDEN_STEP_REQUEST, EEXIST);
+	bool exists = fstatat(w->boxes_fd, b->id, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	if (exists != b->again)
+		return boot_fail(b, WARDEN_STEP_REQUEST, exists ? EEXIST : ENOENT);
 	int r = boot_prepare(w, b);
 	if (r == 0)
 		r = boot_clone(w, b);
@@ -181,7 +213,7 @@ int boot_sandbox(struct warden *w, struct boot *b)
 	if (r < 0) {
 		if (b->uid_base)
 			slot_release(w, b->uid_base);
-		boot_destroy(w, b->id);
+		boot_end(w, b->id, b->again);
 	}
 	return r;
 }
@@ -191,29 +223,13 @@ int boot_sandbox(struct warden *w, struct boot *b)
 static char cleanups[CLEANUPS_MAX][ID_SIZE];
 static size_t cleanup_count;
 
-static uid_t owner_of(struct warden *w, const char *id)
-{
-	struct stat st;
-	return fstatat(w->cgroup_v2_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_uid : 0;
-}
-
-static bool remove_cgroups(struct warden *w, const char *id)
-{
-	uid_t owner = owner_of(w, id);
-	if (cgroup_remove(w, id) < 0)
-		return false;
-	if (owner)
-		slot_release(w, owner);
-	return true;
-}
-
 void boot_bury(struct warden *w, struct dying *d)
 {
 	close_if_open(d->pidfd);
 	disk_release_mounts(w, d->mounts_fd);
 }
 
-int boot_destroy(struct warden *w, const char *id)
+int boot_end(struct warden *w, const char *id, bool keep_disk)
 {
 	char name[ID_SIZE + 8];
 	struct dying d;
@@ -224,7 +240,8 @@ int boot_destroy(struct warden *w, const char *id)
 		return r < 0 ? r : -ETIMEDOUT;
 	socket_name(id, name);
 	unlinkat(w->run_fd, name, 0);
-	disk_discard(w, id);
+	if (!keep_disk)
+		disk_discard(w, id);
 	/* The kernel may need a moment more; the uid block is free only after that. */
 	if (!remove_cgroups(w, id) && cleanup_count < CLEANUPS_MAX)
 		memcpy(cleanups[cleanup_count++], id, ID_SIZE);

@@ -28,7 +28,8 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 
-#define CPU_PERIOD_US 100000
+#define CPU_PERIOD_US      100000
+#define FREEZE_PATIENCE_MS 3
 
 static const char *const controller_names[CONTROLLER_COUNT] = {"memory", "cpu", "pids"};
 
@@ -278,15 +279,6 @@ int cgroup_join_v1(struct warden *w, const char *id)
 	return 0;
 }
 
-static pid_t first_process(int dir_fd)
-{
-	autobuf text = {0};
-	if (fd_read_file_at(dir_fd, "cgroup.procs", &text, 64 * 1024) < 0)
-		return 0;
-	buf_append_char(&text, '\0');
-	return text.failed ? 0 : (pid_t)strtol(text.data, NULL, 10);
-}
-
 static int open_mounts_of(pid_t pid)
 {
 	char path[64];
@@ -300,12 +292,45 @@ int cgroup_kill(struct warden *w, const char *id, struct dying *d)
 	autoclose int fd = cgroup_dir(w, id);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
-	pid_t pid = first_process(fd);
+	pid_t pid = (pid_t)fd_read_number_at(fd, "cgroup.procs", "");
 	if (pid > 0) {
 		d->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 		d->mounts_fd = open_mounts_of(pid);
 	}
 	return fd_write_file_at(fd, "cgroup.kill", "1");
+}
+
+int cgroup_freeze(struct warden *w, const char *id, bool freeze)
+{
+	autoclose int fd = cgroup_dir(w, id);
+	int r = fd < 0 ? fd : fd_write_file_at(fd, "cgroup.freeze", freeze ? "1" : "0");
+	if (r < 0 || !freeze)
+		return r;
+	autoclose int events = openat(fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+	struct pollfd p = {.fd = events, .events = POLLPRI};
+	while (!fd_read_number_at(fd, "cgroup.events", "frozen"))
+		if (poll(&p, 1, FREEZE_PATIENCE_MS) <= 0)
+			return -EAGAIN;
+	return 0;
+}
+
+int cgroup_reclaim_file(struct warden *w, const char *id)
+{
+	bool v1;
+	autoclose int dir = controller_dir(w, CONTROLLER_MEMORY, id, &v1);
+	if (dir < 0)
+		return dir;
+	int fd = openat(dir, v1 ? "memory.force_empty" : "memory.reclaim", O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+uint32_t cgroup_state(struct warden *w, const char *id)
+{
+	autoclose int fd = cgroup_dir(w, id);
+	if (fd < 0 || !fd_read_number_at(fd, "cgroup.events", "populated"))
+		return 0;
+	return WARDEN_FOUND_PROCESSES |
+	       (fd_read_number_at(fd, "cgroup.freeze", "") ? WARDEN_FOUND_FROZEN : 0u);
 }
 
 bool cgroup_is_dead(const struct dying *d, int wait_ms)
@@ -365,26 +390,6 @@ int cgroup_scan_slots(struct warden *w)
 
 /* ---- usage ---- */
 
-/* The number in "key 123" lines, or in a file that is just a number (key ""); 0 when absent. */
-static int64_t read_value(int dir_fd, const char *file, const char *key)
-{
-	autobuf text = {0};
-	if (fd_read_file_at(dir_fd, file, &text, 64 * 1024) < 0)
-		return 0;
-	buf_append_char(&text, '\0');
-	if (text.failed)
-		return 0;
-	size_t len = strlen(key);
-	for (const char *line = text.data; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (len == 0)
-			return strtoll(line, NULL, 10);
-		if (strncmp(line, key, len) == 0 && line[len] == ' ')
-			return strtoll(line + len, NULL, 10);
-	}
-	return 0;
-}
-
 int cgroup_read_usage(struct warden *w, const char *id, struct warden_usage *usage)
 {
 	bool v1;
@@ -392,15 +397,15 @@ int cgroup_read_usage(struct warden *w, const char *id, struct warden_usage *usa
 	autoclose int memory_fd = controller_dir(w, CONTROLLER_MEMORY, id, &v1);
 	if (v2_fd < 0 || memory_fd < 0)
 		return -ENOENT;
-	usage->cpu_us = read_value(v2_fd, "cpu.stat", "usage_usec");
+	usage->cpu_us = fd_read_number_at(v2_fd, "cpu.stat", "usage_usec");
 	if (v1) {
-		usage->memory = read_value(memory_fd, "memory.usage_in_bytes", "");
-		usage->oom_kills = read_value(memory_fd, "memory.oom_control", "oom_kill");
+		usage->memory = fd_read_number_at(memory_fd, "memory.usage_in_bytes", "");
+		usage->oom_kills = fd_read_number_at(memory_fd, "memory.oom_control", "oom_kill");
 	} else {
-		usage->memory = read_value(memory_fd, "memory.current", "");
-		usage->oom_kills = read_value(memory_fd, "memory.events", "oom_kill");
+		usage->memory = fd_read_number_at(memory_fd, "memory.current", "");
+		usage->oom_kills = fd_read_number_at(memory_fd, "memory.events", "oom_kill");
 	}
 	autoclose int pids_fd = controller_dir(w, CONTROLLER_PIDS, id, &v1);
-	usage->pids = pids_fd < 0 ? 0 : read_value(pids_fd, "pids.current", "");
+	usage->pids = pids_fd < 0 ? 0 : fd_read_number_at(pids_fd, "pids.current", "");
 	return 0;
 }

@@ -102,25 +102,35 @@ union fd_message {
 	struct cmsghdr align;
 };
 
-void disk_release_mounts(struct warden *w, int mounts_fd)
+/* If the sweeper cannot keep up, what is sent is closed here and now. */
+static void send_to_sweeper(struct warden *w, char what, int fd)
 {
 	union fd_message control = {0};
-	struct iovec text = {.iov_base = (char[]){'m'}, .iov_len = 1};
+	struct iovec text = {.iov_base = &what, .iov_len = 1};
 	struct msghdr message = {.msg_iov = &text,
 		.msg_iovlen = 1,
 		.msg_control = control.space,
 		.msg_controllen = sizeof control.space};
-	if (mounts_fd < 0)
+	if (fd < 0)
 		return;
 	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &mounts_fd, sizeof(int));
-	/* If the sweeper cannot keep up we wait here after all, in close. */
+	memcpy(CMSG_DATA(c), &fd, sizeof(int));
 	if (sendmsg(w->sweeper_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		log_debug("the sweeper is busy", "error", strerror(errno));
-	close(mounts_fd);
+	close(fd);
+}
+
+void disk_release_mounts(struct warden *w, int mounts_fd)
+{
+	send_to_sweeper(w, 'm', mounts_fd);
+}
+
+void disk_reclaim(struct warden *w, int file_fd)
+{
+	send_to_sweeper(w, 'r', file_fd);
 }
 
 /* ---- the sweeper ---- */
@@ -177,8 +187,10 @@ static bool sweep_once(int trash_fd)
 	return progress;
 }
 
-/* Waits for work; a descriptor that comes along is the last thing that holds a dead sandbox's
- * mounts. */
+/*
+ * Waits for work. A descriptor that comes along is the last thing that holds a dead sandbox's
+ * mounts, or the file by which a paused one gives its page cache back: as much as the kernel finds.
+ */
 static bool receive_work(int work_fd)
 {
 	union fd_message control;
@@ -195,6 +207,8 @@ static bool receive_work(int work_fd)
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
 		int fd;
 		memcpy(&fd, CMSG_DATA(c), sizeof fd);
+		if (byte == 'r' && write(fd, "1T", 2) < 0)
+			log_debug("not all could be reclaimed", "error", strerror(errno));
 		close(fd);
 	}
 	return true;

@@ -192,9 +192,8 @@ static int act_as(uid_t uid)
 }
 
 /*
- * Called in data/stage, with relative names: they are what /proc/mounts shows inside. Volatile,
- * because otherwise the end of each sandbox syncs the whole file system that its disk is on, and
- * everybody waits.
+ * Called in data/stage, with relative names: they are what /proc/mounts shows inside. Not
+ * volatile, because the disk is mounted again when a sandbox resumes.
  */
 static int overlay(struct inside *in, const char *lower, const char *upper)
 {
@@ -324,6 +323,17 @@ static int fill_dev(int fd, uid_t owner)
 	return 0;
 }
 
+/* Each boot has an id of its own, where programs look for it: this covers the host's. */
+static int write_boot_id(int dev_fd, const uint8_t id[UUID_BYTES])
+{
+	char text[UUID_SIZE];
+	autoclose int fd =
+		openat(dev_fd, "boot_id", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	uuid_format(id, text);
+	text[UUID_SIZE - 1] = '\n';
+	return fd < 0 ? -errno : fd_write_all(fd, text, UUID_SIZE);
+}
+
 /* Its own, not a clone of a shared one: inotify and locks on a shared /dev/null would reach
  * neighbours. */
 static int step_dev(struct inside *in)
@@ -338,6 +348,8 @@ static int step_dev(struct inside *in)
 		return fd;
 	umask(0);
 	int r = fill_dev(fd, in->b->uid_base);
+	if (r == 0)
+		r = write_boot_id(fd, in->b->boot_id);
 	if (r == 0)
 		r = set_attributes(fd, MOUNT_ATTR_RDONLY, -1);
 	if (r == 0)
@@ -395,7 +407,7 @@ static int step_mask(struct inside *in)
 		r = cover(in, hidden_files[i], in->root_fd, "dev/null");
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(hidden_directories); i++)
 		r = cover(in, hidden_directories[i], in->root_fd, "dev/mqueue");
-	return r;
+	return r < 0 ? r : cover(in, "sys/kernel/random/boot_id", in->root_fd, "dev/boot_id");
 }
 
 static int step_pivot(struct inside *in)

@@ -37,7 +37,9 @@ static void op_boot(struct warden *w, const struct warden_request *q, struct war
 static void op_limits(struct warden *w, const struct warden_request *q, struct warden_reply *a);
 static void op_usage(struct warden *w, const struct warden_request *q, struct warden_reply *a);
 static void op_kill(struct warden *w, const struct warden_request *q, struct warden_reply *a);
-static void op_destroy(struct warden *w, const struct warden_request *q, struct warden_reply *a);
+static void op_end(struct warden *w, const struct warden_request *q, struct warden_reply *a);
+static void op_freeze(struct warden *w, const struct warden_request *q, struct warden_reply *a);
+static void op_reclaim(struct warden *w, const struct warden_request *q, struct warden_reply *a);
 static void op_next(struct warden *w, const struct warden_request *q, struct warden_reply *a);
 
 static const struct {
@@ -50,7 +52,11 @@ static const struct {
 	[WARDEN_LIMITS] = {op_limits, true, true},
 	[WARDEN_USAGE] = {op_usage, true, false},
 	[WARDEN_KILL] = {op_kill, true, false},
-	[WARDEN_DESTROY] = {op_destroy, true, false},
+	[WARDEN_HALT] = {op_end, true, false},
+	[WARDEN_DESTROY] = {op_end, true, false},
+	[WARDEN_FREEZE] = {op_freeze, true, false},
+	[WARDEN_RECLAIM] = {op_reclaim, true, false},
+	[WARDEN_THAW] = {op_freeze, true, false},
 	[WARDEN_NEXT] = {op_next, false, false},
 };
 
@@ -69,7 +75,9 @@ static void op_hello(struct warden *w, const struct warden_request *q, struct wa
 
 static void op_boot(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
-	struct boot b = {.limits = q->limits};
+	struct boot b = {.limits = q->limits,
+		.boot_id = q->boot_id,
+		.again = q->flags & WARDEN_BOOT_AGAIN};
 	memcpy(b.id, q->id, sizeof b.id);
 	if (boot_sandbox(w, &b) < 0) {
 		a->step = (uint32_t)b.step;
@@ -108,10 +116,23 @@ static void op_kill(struct warden *w, const struct warden_request *q, struct war
 	boot_bury(w, &d);
 }
 
-static void op_destroy(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+static void op_end(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
-	a->error = -boot_destroy(w, q->id);
+	a->error = -boot_end(w, q->id, q->op == WARDEN_HALT);
 	a->step = a->error ? WARDEN_STEP_KILL : WARDEN_STEP_NONE;
+}
+
+static void op_freeze(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+{
+	a->error = -cgroup_freeze(w, q->id, q->op == WARDEN_FREEZE);
+	a->step = a->error ? WARDEN_STEP_CGROUP : WARDEN_STEP_NONE;
+}
+
+static void op_reclaim(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+{
+	int fd = cgroup_reclaim_file(w, q->id);
+	a->error = fd < 0 ? -fd : 0;
+	disk_reclaim(w, fd);
 }
 
 /* The smallest id above `after` that a directory names; best is only ever lowered. */
@@ -141,6 +162,10 @@ static void op_next(struct warden *w, const struct warden_request *q, struct war
 	next_in(w->cgroup_v2_fd, q->id, a->id);
 	next_in(w->boxes_fd, q->id, a->id);
 	next_in(w->run_fd, q->id, a->id);
+	if (a->id[0] && faccessat(w->boxes_fd, a->id, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		a->flags |= WARDEN_FOUND_DISK;
+	if (a->id[0])
+		a->flags |= cgroup_state(w, a->id);
 }
 
 /* ---- checking and answering ---- */

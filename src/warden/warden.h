@@ -106,6 +106,12 @@ int cgroup_dir(struct warden *w, const char *id);
 int cgroup_detached_dir(struct warden *w, const char *id);
 /* Called in the new process: join the v1 controllers. */
 int cgroup_join_v1(struct warden *w, const char *id);
+/* Everything in it stops where it is; -EAGAIN when something has not done so yet. */
+int cgroup_freeze(struct warden *w, const char *id, bool freeze);
+/* The file that takes back what the sandbox's page cache holds, to be written to at leisure. */
+int cgroup_reclaim_file(struct warden *w, const char *id);
+/* WARDEN_FOUND_PROCESSES, WARDEN_FOUND_FROZEN. */
+uint32_t cgroup_state(struct warden *w, const char *id);
 /* Something that was killed: init's end is the end of its pid namespace, and so of everything
  * inside. */
 struct dying {
@@ -138,6 +144,8 @@ int disk_create(struct warden *w, const char *id);
 void disk_discard(struct warden *w, const char *id);
 int disk_open(struct warden *w, struct error *e);
 int disk_start_sweeper(struct warden *w);
+/* Takes the descriptor and has it written to by the sweeper, which may wait. */
+void disk_reclaim(struct warden *w, int file_fd);
 /* Takes the descriptor: unmounting syncs the whole file system below, and nobody shall wait for
  * that. */
 void disk_release_mounts(struct warden *w, int mounts_fd);
@@ -149,6 +157,8 @@ void disk_remove_tree(const char *path);
 
 struct boot {
 	char id[ID_SIZE];
+	bool again; /* on the disk it had */
+	const uint8_t *boot_id;
 	struct warden_limits limits;
 	uid_t uid_base;
 	int userns_fd;
@@ -164,7 +174,8 @@ struct boot {
 int boot_sandbox(struct warden *w, struct boot *b);
 /* Closes what it holds, when it is dead. */
 void boot_bury(struct warden *w, struct dying *d);
-int boot_destroy(struct warden *w, const char *id);
+/* Ends it and removes every trace, of its disk only when that is not kept. */
+int boot_end(struct warden *w, const char *id, bool keep_disk);
 /* Cgroups that were still busy when their sandbox was destroyed; true while some are left. */
 bool boot_retry_cleanups(struct warden *w);
 unsigned slot_of_uid(const struct warden *w, uid_t uid);

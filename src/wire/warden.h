@@ -14,13 +14,17 @@
 
 enum warden_op {
 	WARDEN_HELLO = 1, /* → flags: enum warden_layer */
-	WARDEN_BOOT,      /* id, limits → pid; the sandbox's init listens on its socket */
+	WARDEN_BOOT, /* id, limits, boot id → pid; init listens on its socket. A new disk, or with
+			WARDEN_BOOT_AGAIN the one that a HALT has kept */
 	WARDEN_LIMITS,    /* id, limits */
 	WARDEN_USAGE,     /* id → usage */
 	WARDEN_KILL,      /* id: kill every process, and wait for their end */
-	WARDEN_DESTROY,   /* the same, then remove every trace; fine if there is none */
-	WARDEN_NEXT, /* id → the next id, in no particular order, of which anything exists; "" ends
-		      */
+	WARDEN_HALT,      /* the same, then remove every trace but the disk */
+	WARDEN_DESTROY,   /* the same, and the disk; fine if there is none */
+	WARDEN_FREEZE,    /* id: stop every process where it is; EAGAIN: not all of them stand yet */
+	WARDEN_RECLAIM,   /* id: give its page cache back to the host, as far as that goes */
+	WARDEN_THAW,      /* id */
+	WARDEN_NEXT, /* id → the next id of which anything exists, and enum warden_found; "" ends */
 	WARDEN_OP_END
 };
 
@@ -33,6 +37,17 @@ enum warden_layer {
 	WARDEN_LAYER_PIDS = 16,
 	WARDEN_LAYER_SECCOMP = 32,
 	WARDEN_LAYER_IDMAP = 64
+};
+
+/* What there is of a sandbox. */
+enum warden_found {
+	WARDEN_FOUND_DISK = 1,
+	WARDEN_FOUND_PROCESSES = 2,
+	WARDEN_FOUND_FROZEN = 4 /* and it is stopped where it was */
+};
+
+enum warden_boot_flags {
+	WARDEN_BOOT_AGAIN = 1
 };
 
 struct warden_limits {
@@ -52,6 +67,8 @@ struct warden_request {
 	uint32_t op;
 	uint32_t sequence;
 	char id[ID_SIZE];
+	uint32_t flags; /* of a boot: enum warden_boot_flags */
+	uint8_t boot_id[UUID_BYTES];
 	struct warden_limits limits;
 };
 
