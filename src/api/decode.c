@@ -20,6 +20,7 @@
 struct create_body {
 	const char *template_name, *name, *description, *user, *workdir, *project;
 	const cJSON *resources, *env, *files, *timeout, *metadata;
+	bool auto_resume;
 };
 
 struct exec_body {
@@ -45,7 +46,8 @@ struct run_body {
 		{"env", JSON_STRING_MAP, AT(type, in env), 0, 0, ENV_MAX},                         \
 		{"files", JSON_ARRAY, AT(type, in files), 0, 0, FILES_MAX},                        \
 		{"timeout", JSON_ANY, AT(type, in timeout), 0, 0, 0},                              \
-		{"metadata", JSON_OBJECT, AT(type, in metadata), 0, 0, 0},
+		{"metadata", JSON_OBJECT, AT(type, in metadata), 0, 0, 0},                         \
+		{"autoResume", JSON_BOOL, AT(type, in auto_resume), 0, 0, 0},
 
 static const struct json_field create_fields[] = {CREATE_FIELDS(create_body, )};
 
@@ -294,6 +296,7 @@ static int settle_create(const struct create_body *body, const struct timeouts *
 	ret->user = body->user;
 	ret->workdir = body->workdir;
 	ret->project = body->project;
+	ret->auto_resume = body->auto_resume;
 	ret->idle_ms = timeouts->idle;
 	ret->execution_ms = timeouts->execution;
 	return 0;

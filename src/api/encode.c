@@ -78,6 +78,9 @@ void encode_sandbox(struct json_writer *w, const struct sandbox_view *view)
 	json_put_time(w, "lastActiveAt", view->last_active_ms);
 	if (view->expires_ms)
 		json_put_time(w, "expiresAt", view->expires_ms);
+	if (view->paused_ms)
+		json_put_time(w, "pausedAt", view->paused_ms);
+	json_put_string(w, "bootId", view->boot_id);
 	put_milliseconds(w, "startupMs", view->startup_us);
 	put_resources(w, &view->resources);
 	put_timeout(w, view);

@@ -11,6 +11,7 @@ static const struct {
 	bool open; /* to everyone, without a key */
 } tables[API_MOUNTS] = {
 	{&sandbox_table, false},
+	{&lifecycle_table, false},
 	{&exec_table, false},
 	{&execution_table, false},
 	{&template_table, false},
@@ -76,6 +77,24 @@ cJSON *api_body(struct http_request *req)
 	if (!tree)
 		http_respond_error(req, &e);
 	return tree;
+}
+
+int api_optional_body(
+	struct http_request *req, const struct json_field *fields, size_t count, void *ret)
+{
+	struct error e;
+	size_t len;
+	http_body(req, &len);
+	if (len == 0)
+		return 0;
+	cJSON *tree = api_body(req);
+	if (!tree)
+		return -1;
+	int r = json_decode(tree, fields, count, "", ret, &e);
+	cJSON_Delete(tree);
+	if (r < 0)
+		http_respond_error(req, &e);
+	return r;
 }
 
 void api_respond_json(struct http_request *req, int status, struct buf *body)

@@ -8,7 +8,8 @@
 #include "box/sandbox.h"
 #include "http/json.h"
 
-#define BODY_LIMIT (32u << 20)
+#define BODY_LIMIT       (32u << 20)
+#define SMALL_BODY_LIMIT (1u << 20)
 
 /* A resource's routes, at the end of its file; routes.c lists them all. */
 struct api_table {
@@ -21,8 +22,8 @@ struct api_table {
 		rows, ARRAY_LEN(rows)                                                              \
 	}
 
-extern const struct api_table sandbox_table, exec_table, execution_table, template_table,
-	metrics_table, health_table;
+extern const struct api_table sandbox_table, lifecycle_table, exec_table, execution_table,
+	template_table, metrics_table, health_table;
 
 static inline struct box *api_box(const struct http_request *req)
 {
@@ -39,4 +40,9 @@ struct sandbox *api_sandbox(struct http_request *req);
 /* A JSON object from the body, to be deleted by the caller, or NULL after the request was answered.
  */
 cJSON *api_body(struct http_request *req);
+/* The same for a body that may be empty; -1 after the request was answered. Strings in *ret would
+ * not outlive the tree, so the table may hold none. */
+int api_optional_body(
+	struct http_request *req, const struct json_field *fields, size_t count, void *ret);
+void api_respond_sandbox(struct http_request *req, int status, const struct sandbox *s);
 void api_respond_json(struct http_request *req, int status, struct buf *body);

@@ -11,7 +11,7 @@
 #define LIST_LIMIT_DEFAULT 100
 #define LIST_LIMIT_MAX     1000
 
-static void respond_sandbox(struct http_request *req, int status, const struct sandbox *s)
+void api_respond_sandbox(struct http_request *req, int status, const struct sandbox *s)
 {
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
@@ -41,7 +41,7 @@ static void create_done(void *arg, struct sandbox *s, const struct error *e)
 		if (s)
 			sandbox_destroy(s, NULL, NULL);
 	} else if (s) {
-		respond_sandbox(call->req, 201, s);
+		api_respond_sandbox(call->req, 201, s);
 	} else {
 		http_respond_error(call->req, e);
 	}
@@ -77,7 +77,7 @@ static void handle_get_sandbox(struct http_request *req)
 {
 	struct sandbox *s = api_sandbox(req);
 	if (s)
-		respond_sandbox(req, 200, s);
+		api_respond_sandbox(req, 200, s);
 }
 
 struct delete_call {

@@ -25,6 +25,7 @@ static const struct {
 	[ERROR_NOT_READY] = {"not_ready", 409},
 	[ERROR_IN_USE] = {"in_use", 409},
 	[ERROR_DIGEST_MISMATCH] = {"digest_mismatch", 400},
+	[ERROR_PAUSED] = {"paused", 409},
 	[ERROR_BODY_TOO_LARGE] = {"body_too_large", 413},
 	[ERROR_URI_TOO_LONG] = {"uri_too_long", 414},
 	[ERROR_UNSUPPORTED_MEDIA_TYPE] = {"unsupported_media_type", 415},

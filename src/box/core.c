@@ -1,11 +1,4 @@
-/*
- * The core's start and end. At start three accounts are brought together: what the store says
- * should exist, what the warden finds in the kernel and on disk, and which inits answer.
- *
- *     in the store, init answers        → goes on where it was
- *     in the store, no init             → failed, files kept, can be deleted
- *     not in the store                  → destroyed
- */
+/* The core's start and end, and what its parts share. */
 #include "box/core.h"
 
 #include <errno.h>
@@ -64,87 +57,49 @@ static void execution_expired(void *arg, const char *id)
 static void retention_timer_fired(uv_timer_t *timer)
 {
 	struct box *b = timer->data;
-	store_expire_executions(
-		b->store, clock_wall_ms() - b->config.retention_ms, execution_expired, b);
+	int64_t before = clock_wall_ms() - b->config.retention_ms;
+	store_expire_executions(b->store, before, execution_expired, b);
+	store_expire_sandboxes(b->store, before);
+}
+
+/* ---- answers that must wait ---- */
+
+struct later {
+	struct later *prev, *next;
+	sandbox_done_fn *done;
+	void *arg;
+	bool failed;
+	struct error error;
+};
+
+static void later_timer_fired(uv_timer_t *timer)
+{
+	struct box *b = timer->data;
+	struct later *l, *next, *list = b->later;
+	b->later = NULL;
+	DL_FOREACH_SAFE (list, l, next) {
+		l->done(l->arg, l->failed ? &l->error : NULL);
+		free(l);
+	}
+	box_check_closed(b);
+}
+
+void box_answer_later(struct box *b, sandbox_done_fn *done, void *arg, const struct error *e)
+{
+	struct later *l = calloc(1, sizeof *l);
+	if (!l)
+		abort();
+	l->done = done;
+	l->arg = arg;
+	if (e) {
+		l->failed = true;
+		l->error = *e;
+	}
+	DL_APPEND(b->later, l);
+	uv_timer_start(&b->later_timer, later_timer_fired, 0, 0);
 }
 
 /* ---- start ---- */
-
-static void check_ready(struct box *b)
-{
-	if (b->listing || b->reconnecting > 0 || !b->ready)
-		return;
-	void (*ready)(void *arg) = b->ready;
-	b->ready = NULL;
-	sandbox_check_idle(b);
-	pool_refill(b);
-	ready(b->ready_arg);
-}
-
-static void add_row(void *arg, const struct sandbox_row *row)
-{
-	if (id_is_valid(row->id))
-		sandbox_add(sandbox_from_row(arg, row));
-}
-
-static void reconnected(void *arg, struct sandbox *s, int error)
-{
-	struct box *b = arg;
-	b->reconnecting--;
-	if (error && s->failure[0])
-		s->status = SANDBOX_FAILED;
-	else if (error)
-		sandbox_fail(s, "it did not survive: its init is gone");
-	else
-		sandbox_set_status(s, s->running > 0 ? SANDBOX_RUNNING : SANDBOX_IDLE);
-	if (!error)
-		sandbox_note_oom(s);
-	if (s->ephemeral && !s->live)
-		sandbox_destroy(s, NULL, NULL);
-	check_ready(b);
-}
-
-static void reconnect_all(struct box *b)
-{
-	struct sandbox *s, *next;
-	DL_FOREACH_SAFE (b->order, s, next) {
-		b->reconnecting++;
-		sandbox_connect(s, reconnected, b);
-		if (s->link)
-			init_link_flush(s->link);
-	}
-}
-
-static void orphan_destroyed(void *arg, const struct warden_reply *reply)
-{
-	(void)arg;
-	if (reply->error)
-		log_error("cannot destroy what is in no store", "sandbox", reply->id, "error",
-			strerror(reply->error));
-}
-
-static void list_answered(void *arg, const struct warden_reply *reply)
-{
-	struct box *b = arg;
-	struct sandbox *s = NULL;
-	if (reply->error || !reply->id[0]) {
-		b->listing = false;
-		check_ready(b);
-		return;
-	}
-	HASH_FIND(by_id, b->sandboxes, reply->id, ID_LEN, s);
-	warden_link_call(&b->warden, WARDEN_NEXT, reply->id, NULL, list_answered, b);
-	if (!s)
-		warden_link_call(&b->warden, WARDEN_DESTROY, reply->id, NULL, orphan_destroyed, b);
-}
-
-static void hello_answered(void *arg, const struct warden_reply *reply)
-{
-	struct box *b = arg;
-	b->layers = reply->flags;
-	reconnect_all(b);
-	warden_link_call(&b->warden, WARDEN_NEXT, "", NULL, list_answered, b);
-}
 
 static void watchdog_fired(uv_timer_t *timer)
 {
@@ -157,7 +112,9 @@ static void start_timers(struct box *b)
 	uv_timer_init(b->loop, &b->retention_timer);
 	uv_timer_init(b->loop, &b->refill_timer);
 	uv_timer_init(b->loop, &b->watchdog);
+	uv_timer_init(b->loop, &b->later_timer);
 	b->idle_timer.data = b->retention_timer.data = b->refill_timer.data = b->watchdog.data = b;
+	b->later_timer.data = b;
 	uv_timer_start(&b->watchdog, watchdog_fired, WATCHDOG_MS, WATCHDOG_MS);
 	uv_timer_start(&b->retention_timer, retention_timer_fired, 1000, RETENTION_CHECK_MS);
 }
@@ -173,13 +130,12 @@ int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_
 	b->config = *config;
 	b->ready = ready;
 	b->ready_arg = arg;
-	b->listing = true;
 	if (catalogue_open(b, e) < 0) {
 		catalogue_close(b);
 		free(b);
 		return -1;
 	}
-	if (store_each_sandbox(store, add_row, b) < 0) {
+	if (reconcile_load(b) < 0) {
 		catalogue_close(b);
 		free(b);
 		return error_set(e, ERROR_INTERNAL, "cannot read the sandboxes from the database");
@@ -192,7 +148,7 @@ int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_
 			e, ERROR_INTERNAL, "cannot talk to the warden: %s", uv_strerror(r));
 	}
 	start_timers(b);
-	warden_link_call(&b->warden, WARDEN_HELLO, "", NULL, hello_answered, b);
+	reconcile_start(b);
 	*ret = b;
 	return 0;
 }
@@ -235,12 +191,12 @@ static bool has_unfinished_work(const struct box *b)
 	const struct sandbox *s;
 	const struct execution *x;
 	DL_FOREACH (b->order, s)
-		if (b->draining || s->status == SANDBOX_CREATING || s->status == SANDBOX_STOPPING)
+		if (b->draining || s->claimed || s->doomed)
 			return true;
 	for (x = b->executions; x; x = x->by_id.next)
 		if (execution_has_ended(x) && !x->committed && !x->unstorable)
 			return true;
-	return b->warden.calls || b->pool_booting > 0;
+	return b->warden.calls || b->pool_booting > 0 || b->later;
 }
 
 void box_check_closed(struct box *b)
@@ -249,7 +205,8 @@ void box_check_closed(struct box *b)
 		return;
 	free_sandboxes(b);
 	catalogue_close(b);
-	b->handles_open = 5;
+	b->handles_open = 6;
+	uv_close((uv_handle_t *)&b->later_timer, handle_closed);
 	uv_close((uv_handle_t *)&b->watchdog, handle_closed);
 	uv_close((uv_handle_t *)&b->idle_timer, handle_closed);
 	uv_close((uv_handle_t *)&b->refill_timer, handle_closed);

@@ -32,6 +32,8 @@ int warden_link_open(
 	struct warden_link *w, uv_loop_t *loop, int fd, void (*lost)(void *arg), void *arg);
 void warden_link_call(struct warden_link *w, enum warden_op op, const char *id,
 	const struct resources *limits, warden_reply_fn *reply, void *arg);
+void warden_link_boot(struct warden_link *w, const char *id, const struct resources *limits,
+	const uint8_t boot_id[UUID_BYTES], bool again, warden_reply_fn *reply, void *arg);
 /* Calls that are not answered are dropped. */
 void warden_link_close(struct warden_link *w, uv_close_cb closed);
 
@@ -45,18 +47,24 @@ struct init_events {
 	void (*lost)(void *arg);  /* not after init_link_close */
 };
 
-int init_link_open(struct init_link **ret, uv_loop_t *loop, const char *path,
-	const struct init_events *events, void *arg);
+/* Without a connection yet: what is to be sent waits for one. */
+struct init_link *init_link_new(uv_loop_t *loop, const struct init_events *events, void *arg);
+int init_link_connect(struct init_link *l, const char *path);
 /* What is appended to the returned buffer is sent when the call that follows runs. */
 struct buf *init_link_buffer(struct init_link *l);
 void init_link_flush(struct init_link *l);
+/* While it is held nothing is sent: the other side stands in the freezer. */
+void init_link_hold(struct init_link *l, bool hold);
+bool init_link_is_connected(const struct init_link *l);
 /* Whom the events are for from now on. */
 void init_link_set_arg(struct init_link *l, void *arg);
 void init_link_close(struct init_link *l);
 
-/* ---- sandbox.c ---- */
+/* ---- sandbox.c: the object, its place in the tables, its row, its connection ---- */
 
 struct sandbox_waiter;
+struct claim;
+struct move;
 
 struct sandbox {
 	struct box *box;
@@ -66,14 +74,24 @@ struct sandbox {
 	enum sandbox_status status;
 	char failure[160];
 	struct resources resources;
+	char boot_id[UUID_SIZE];
 	int64_t idle_ms, execution_ms;
 	int64_t created_ms, last_active_ms, startup_us;
+	int64_t paused_ms; /* since when it is paused or suspended */
+	int64_t awake_ms;  /* since when it is not */
 	uint64_t executions;
 	bool ephemeral;
-	bool pooled;                /* nobody has it yet */
-	bool listed;                /* in the box's table */
-	bool being_created, doomed; /* a delete waits for the creation to end */
-	bool row_gone, killed;      /* of a delete, what is done */
+	bool auto_resume;
+	bool pooled;            /* nobody has it yet */
+	bool listed;            /* in the box's table */
+	bool claimed;           /* by an operation of the life cycle, or by its creation */
+	bool granting;          /* the next one is being found */
+	bool pausing;           /* from the begin of a pause to the end of the resume */
+	bool waking;            /* a call has asked for a resume, which has not ended */
+	bool frozen;            /* its processes stand */
+	bool doomed;            /* a delete waits for the operation that has claimed it */
+	bool row_ended, killed; /* of a delete, what is done */
+	uint32_t found;         /* by the warden, at start */
 	int64_t oom_seen;
 	struct init_link *link;
 	void (*connected)(void *arg, struct sandbox *s, int error); /* while connecting */
@@ -82,40 +100,107 @@ struct sandbox {
 	unsigned inner;   /* of which ours: file work */
 	unsigned readers; /* streams of its executions that are open */
 	struct execution *live;
+	struct claim *claims; /* operations that wait for their turn */
+	unsigned claim_count;
 	struct sandbox_waiter *waiters; /* for the end */
+	struct move *move;              /* a pause that waits for init's deadlines to stand */
 	struct sandbox *prev, *next;
 	UT_hash_handle by_id;
 };
 
 struct sandbox *sandbox_new(struct box *b, const char *id);
+char *sandbox_copy_string(const char *text); /* "" for NULL */
 struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_row *row);
 void sandbox_free(struct sandbox *s);
 void sandbox_add(struct sandbox *s);
+/* Its row, as it is, but for the status that it is meant to have. */
+void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn *done, void *arg);
 typedef void sandbox_connected_fn(void *arg, struct sandbox *s, int error);
+/* To its init, that is or will be. */
+struct init_link *sandbox_link_new(struct sandbox *s);
 /* To its init; the callback comes when init has named every process it has. */
 void sandbox_connect(struct sandbox *s, sandbox_connected_fn *connected, void *arg);
 void sandbox_fail(struct sandbox *s, const char *reason);
-void sandbox_set_status(struct sandbox *s, enum sandbox_status status);
 void sandbox_execution_began(struct sandbox *s);
 void sandbox_execution_ended(struct sandbox *s);
-void sandbox_check_idle(struct box *b);
 /* What the kernel has counted so far is nobody's fault from now on. */
 void sandbox_note_oom(struct sandbox *s);
 
+/* ---- status.c: the table of allowed moves ---- */
+
+void sandbox_set_status(struct sandbox *s, enum sandbox_status status);
+/* Idle or running, by what goes on in it. */
+void sandbox_set_awake(struct sandbox *s);
+bool sandbox_is_awake(const struct sandbox *s);
+
+/* ---- claim.c: one operation of the life cycle at a time ---- */
+
+/* e: it is being deleted, and nothing may be done or released. */
+typedef void sandbox_claimed_fn(void *arg, struct sandbox *s, const struct error *e);
+/* Calls back when it is one's turn, perhaps at once. */
+void sandbox_claim(struct sandbox *s, sandbox_claimed_fn *claimed, void *arg);
+/* The next one's turn; or its end, when it was deleted meanwhile. */
+void sandbox_release(struct sandbox *s);
+/* Those that wait are told that it is being deleted. */
+void sandbox_refuse_claims(struct sandbox *s);
+
+/* ---- halt.c: the steps between which a claimed sandbox's disk may be worked on ---- */
+
+/* Every process stops where it is. Nothing is lost: what is to be sent waits for the thaw. */
+void sandbox_freeze(struct sandbox *s, sandbox_done_fn *done, void *arg);
+void sandbox_thaw(struct sandbox *s, sandbox_done_fn *done, void *arg);
+/* Its executions have ended, and what is sent from now on is for the next boot. */
+void sandbox_disconnect(struct sandbox *s);
+/* Ends every process and init; the disk, the object and the row stay. Always works, some time.
+ * After sandbox_disconnect. */
+void sandbox_halt(struct sandbox *s, sandbox_done_fn *done, void *arg);
+/* Boots it: with a new disk or, again, on the one it has. On failure no process is left. */
+void sandbox_boot(struct sandbox *s, bool again, sandbox_done_fn *done, void *arg);
+
+/* ---- pause.c ---- */
+
+/*
+ * For whoever is about to send something to its init: 0 when it is awake, or is being woken for
+ * this call, which then waits in the connection's buffer. Refused when it is paused and was not
+ * asked to wake by itself, or cannot wake any more.
+ */
+int sandbox_wake(struct sandbox *s, struct error *e);
+/* FRAME_PAUSED has come. */
+void sandbox_init_is_still(struct sandbox *s);
+
+/* ---- ending.c ---- */
+
+/* When nobody has claimed it any more. */
+void sandbox_end_now(struct sandbox *s);
+
+/* ---- idle.c ---- */
+
+void sandbox_check_idle(struct box *b);
+int64_t sandbox_expires_ms(const struct sandbox *s);
+
+/* ---- admission.c ---- */
+
+/* Whether such a sandbox may be made; fills in the defaults of *r. */
+int admission_check(
+	struct box *b, const struct sandbox_spec *spec, struct resources *r, struct error *e);
+
 /* ---- pool.c: booted sandboxes that nobody has yet ---- */
 
-/* Boot one; booted gets NULL and the reason when it fails. */
-void pool_boot(struct box *b, const char *id, const struct resources *r,
-	void (*booted)(void *arg, struct sandbox *s, const struct error *e), void *arg);
 struct sandbox *pool_take(struct box *b);
 void pool_refill(struct box *b);
 /* One that died before anybody had it. */
 void pool_discard(struct sandbox *s);
 void pool_drain(struct box *b);
 
+/* ---- reconcile.c ---- */
+
+int reconcile_load(struct box *b);
+void reconcile_start(struct box *b);
+
 /* ---- core.c ---- */
 
 struct catalogue;
+struct later;
 
 struct box {
 	uv_loop_t *loop;
@@ -133,10 +218,12 @@ struct box {
 	uv_timer_t refill_timer;
 	uv_timer_t watchdog;
 	uv_timer_t retention_timer;
+	uv_timer_t later_timer;
+	struct later *later;
 	struct box_counters counters;
 	void (*ready)(void *arg); /* until the first reconciliation is done */
 	void *ready_arg;
-	unsigned reconnecting;
+	unsigned reconciling;
 	bool listing;
 	bool closing, draining;
 	void (*closed)(void *arg);
@@ -146,5 +233,7 @@ struct box {
 	void *warden_lost_arg;
 };
 
+/* Calls back with e, or NULL when it is NULL, after the caller has returned. */
+void box_answer_later(struct box *b, sandbox_done_fn *done, void *arg, const struct error *e);
 /* Something that a close may be waiting for has happened. */
 void box_check_closed(struct box *b);

@@ -29,8 +29,11 @@ int execution_signal_of(const char *name)
 
 static void tell(struct execution *x, enum frame_type type, unsigned scope, uint64_t number)
 {
+	struct error ignored;
 	if (execution_has_ended(x))
 		return;
+	/* If it cannot be woken now, this waits until it is. */
+	sandbox_wake(x->sandbox, &ignored);
 	execution_send(x, type, scope, number, NULL, 0);
 	execution_flush(x);
 }

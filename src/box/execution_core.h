@@ -116,6 +116,8 @@ void execution_end(struct execution *x, enum execution_status status);
 void execution_handle_exit(struct execution *x, const struct frame_exit *exit);
 /* The sandbox ends: so do its executions. */
 void execution_end_all(struct sandbox *s, enum execution_status status);
+/* The sandbox cannot be woken for them: what has not been sent yet is refused. */
+void execution_refuse_queued(struct sandbox *s, const struct error *e);
 /* We end, and they go on: only our memory of them goes. */
 void execution_abandon_all(struct sandbox *s);
 /* Sandboxes whose init owes an answer for too long are given up. */

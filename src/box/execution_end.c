@@ -199,12 +199,14 @@ void execution_end_all(struct sandbox *s, enum execution_status status)
 	}
 }
 
-static bool is_overdue(const struct execution *x, int64_t now)
+/* Time in which the sandbox was paused does not count. */
+static bool is_overdue(const struct execution *x, int64_t awake_ms, int64_t now)
 {
+	int64_t since = x->started_ms > awake_ms ? x->started_ms : awake_ms;
 	if (x->status == EXECUTION_QUEUED)
-		return now > x->started_ms + OVERDUE_MS;
+		return now > since + OVERDUE_MS;
 	return x->status == EXECUTION_RUNNING && x->timeout_ms > 0 &&
-	       now > x->started_ms + x->timeout_ms + OVERDUE_MS;
+	       now > since + x->timeout_ms + OVERDUE_MS;
 }
 
 static void kill_answered(void *arg, const struct warden_reply *reply)
@@ -223,11 +225,23 @@ void execution_check_overdue(struct box *b)
 		const struct execution *x;
 		bool overdue = false;
 		DL_FOREACH (s->live, x)
-			overdue |= is_overdue(x, now);
-		if (!overdue || s->status == SANDBOX_STOPPING || s->status == SANDBOX_FAILED)
+			overdue |= is_overdue(x, s->awake_ms, now);
+		if (!overdue || s->claimed || !sandbox_is_awake(s))
 			continue;
 		sandbox_fail(s, "its init does not answer");
 		warden_link_call(&b->warden, WARDEN_KILL, s->id, NULL, kill_answered, b);
+	}
+}
+
+void execution_refuse_queued(struct sandbox *s, const struct error *e)
+{
+	struct execution *x, *next;
+	DL_FOREACH_SAFE (s->live, x, next) {
+		if (x->status != EXECUTION_QUEUED)
+			continue;
+		x->refusal = *e;
+		x->exit.code = 126;
+		execution_end(x, EXECUTION_FAILED);
 	}
 }
 

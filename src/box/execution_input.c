@@ -81,6 +81,9 @@ size_t execution_input_write(struct execution *x, const void *data, size_t len)
 {
 	size_t room = execution_input_room(x);
 	size_t part = len < room ? len : room;
+	struct error ignored;
+	if (part > 0)
+		sandbox_wake(x->sandbox, &ignored);
 	x->input_end += part;
 	send_bytes(x, data, part);
 	execution_flush(x);

@@ -78,12 +78,8 @@ static void remember_command(struct execution *x, const char *const *argv)
 		buf_append(&x->command, *argv, strlen(*argv) + 1);
 }
 
-static int check_startable(const struct sandbox *s, bool internal, struct error *e)
+static int check_startable(struct sandbox *s, bool internal, struct error *e)
 {
-	if (s->status == SANDBOX_FAILED)
-		return error_set(e, ERROR_NOT_RUNNING, "the sandbox has failed: %s", s->failure);
-	if (!s->link || s->status == SANDBOX_STOPPING)
-		return error_set(e, ERROR_NOT_RUNNING, "the sandbox is not running");
 	if (!internal && s->running - s->inner >= s->box->config.executions_per_sandbox)
 		return error_set(e, ERROR_QUOTA_EXCEEDED,
 			"the sandbox runs %u commands already, the most that is allowed",
@@ -92,7 +88,7 @@ static int check_startable(const struct sandbox *s, bool internal, struct error 
 		return error_set(e, ERROR_QUOTA_EXCEEDED,
 			"%u operations on files are under way in the sandbox, the most that is allowed",
 			s->inner);
-	return 0;
+	return sandbox_wake(s, e);
 }
 
 static void execution_discard(struct execution *x)

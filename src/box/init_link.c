@@ -29,7 +29,8 @@ struct init_link {
 	struct buf received; /* the beginning of a frame that is not complete */
 	struct buf queued;   /* to be sent next */
 	struct buf flying;   /* being sent by uv_write */
-	bool greeted, ready, closed;
+	bool connected, greeted, ready, closed;
+	bool held; /* nothing is sent */
 };
 
 static void link_lost(struct init_link *l, const char *reason)
@@ -137,28 +138,45 @@ static int connect_to(const char *path)
 	return take_fd(&fd);
 }
 
-int init_link_open(struct init_link **ret, uv_loop_t *loop, const char *path,
-	const struct init_events *events, void *arg)
+struct init_link *init_link_new(uv_loop_t *loop, const struct init_events *events, void *arg)
 {
-	int fd = connect_to(path);
-	if (fd < 0)
-		return fd;
 	struct init_link *l = calloc(1, sizeof *l);
-	if (!l) {
-		close(fd);
-		return -ENOMEM;
-	}
+	if (!l)
+		abort();
 	l->events = *events;
 	l->arg = arg;
 	uv_pipe_init(loop, &l->pipe, 0);
 	uv_timer_init(loop, &l->patience);
 	l->pipe.data = l->patience.data = l;
 	l->handles_open = 2;
+	return l;
+}
+
+int init_link_connect(struct init_link *l, const char *path)
+{
+	int fd = connect_to(path);
+	if (fd < 0)
+		return fd;
+	l->connected = true;
 	uv_timer_start(&l->patience, patience_over, READY_TIMEOUT_MS, 0);
 	uv_pipe_open(&l->pipe, fd);
 	uv_read_start((uv_stream_t *)&l->pipe, give_buffer, read_done);
-	*ret = l;
+	init_link_flush(l);
 	return 0;
+}
+
+bool init_link_is_connected(const struct init_link *l)
+{
+	return l->connected;
+}
+
+void init_link_hold(struct init_link *l, bool hold)
+{
+	if (!l)
+		return;
+	l->held = hold;
+	if (!hold)
+		init_link_flush(l);
 }
 
 struct buf *init_link_buffer(struct init_link *l)
@@ -191,6 +209,8 @@ void init_link_flush(struct init_link *l)
 		link_lost(l, "init does not read");
 		return;
 	}
+	if (!l->connected || l->held)
+		return;
 	uv_buf_t data = uv_buf_init(l->queued.data, (unsigned)l->queued.len);
 	int n = uv_try_write((uv_stream_t *)&l->pipe, &data, 1);
 	if (n > 0)

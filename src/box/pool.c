@@ -5,9 +5,7 @@
  */
 #include "box/core.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 
@@ -17,77 +15,19 @@
 
 static void refill_timer_fired(uv_timer_t *timer);
 
-struct booting {
-	struct box *box;
-	struct sandbox *sandbox;
-	void (*booted)(void *arg, struct sandbox *s, const struct error *e);
-	void *arg;
-};
-
-static void boot_end(struct booting *boot, const struct error *e)
-{
-	struct sandbox *s = boot->sandbox;
-	if (e) {
-		boot->box->counters.boot_failures_total++;
-		sandbox_free(s);
-	}
-	boot->booted(boot->arg, e ? NULL : s, e);
-	box_check_closed(boot->box);
-	free(boot);
-}
-
 static void discarded(void *arg, const struct warden_reply *reply)
 {
 	(void)reply;
 	box_check_closed(arg);
 }
 
-static void boot_connected(void *arg, struct sandbox *s, int error)
+static void pool_booted(void *arg, const struct error *e)
 {
-	struct booting *boot = arg;
-	struct error e = {0};
-	if (error == 0) {
-		boot_end(boot, NULL);
-		return;
-	}
-	error_set(
-		&e, ERROR_BOOT_FAILED, "the sandbox's init does not answer: %s", strerror(-error));
-	warden_link_call(&boot->box->warden, WARDEN_DESTROY, s->id, NULL, discarded, boot->box);
-	boot_end(boot, &e);
-}
-
-static void boot_answered(void *arg, const struct warden_reply *reply)
-{
-	struct booting *boot = arg;
-	struct error e = {0};
-	if (reply->error) {
-		error_set(&e, ERROR_BOOT_FAILED, "%s failed: %s",
-			warden_step_name((enum warden_step)reply->step), strerror(reply->error));
-		boot_end(boot, &e);
-		return;
-	}
-	sandbox_connect(boot->sandbox, boot_connected, boot);
-}
-
-void pool_boot(struct box *b, const char *id, const struct resources *r,
-	void (*booted)(void *arg, struct sandbox *s, const struct error *e), void *arg)
-{
-	struct booting *boot = calloc(1, sizeof *boot);
-	if (!boot)
-		abort();
-	boot->box = b;
-	boot->sandbox = sandbox_new(b, id);
-	boot->sandbox->resources = *r;
-	boot->booted = booted;
-	boot->arg = arg;
-	warden_link_call(&b->warden, WARDEN_BOOT, id, r, boot_answered, boot);
-}
-
-static void pool_booted(void *arg, struct sandbox *s, const struct error *e)
-{
-	struct box *b = arg;
+	struct sandbox *s = arg;
+	struct box *b = s->box;
 	b->pool_booting--;
-	if (!s) {
+	if (e) {
+		sandbox_free(s);
 		/* The next create tries again, and says why to somebody. */
 		log_warn("cannot boot a sandbox for the pool", "error", e->message);
 		return;
@@ -109,8 +49,10 @@ static void refill_timer_fired(uv_timer_t *timer)
 	if (b->closing || b->pool_booting > 0 || b->pool_count >= b->config.pool_size)
 		return;
 	id_generate(id);
+	struct sandbox *s = sandbox_new(b, id);
+	s->resources = b->config.defaults;
 	b->pool_booting++;
-	pool_boot(b, id, &b->config.defaults, pool_booted, b);
+	sandbox_boot(s, false, pool_booted, s);
 }
 
 void pool_refill(struct box *b)

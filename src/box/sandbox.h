@@ -13,13 +13,18 @@ enum sandbox_status {
 	SANDBOX_CREATING,
 	SANDBOX_IDLE,
 	SANDBOX_RUNNING,
-	SANDBOX_STOPPING,
-	SANDBOX_FAILED,
-	SANDBOX_DELETED,
+	SANDBOX_PAUSED,     /* every process stands where it was */
+	SANDBOX_STOPPING,   /* its processes are being ended */
+	SANDBOX_SUSPENDED,  /* nothing runs; its disk is kept */
+	SANDBOX_TERMINATED, /* ended by time, or with its work done */
+	SANDBOX_FAILED,     /* its processes were lost; its disk is kept */
+	SANDBOX_DELETED,    /* ended by request */
 	SANDBOX_STATUS_COUNT
 };
 
 const char *sandbox_status_name(enum sandbox_status status);
+/* FAILED for what is no name. */
+enum sandbox_status sandbox_status_of(const char *name);
 
 struct sandbox_spec {
 	const char *tenant;
@@ -33,7 +38,8 @@ struct sandbox_spec {
 	const char *const *env;     /* NAME=VALUE, NULL-terminated; may be NULL */
 	struct resources resources; /* 0 in a field: the default */
 	int64_t idle_ms, execution_ms;
-	bool ephemeral; /* ends with its first execution */
+	bool ephemeral;   /* ends with its first execution */
+	bool auto_resume; /* the next call wakes it */
 	const struct file_spec *files;
 	size_t file_count;
 };
@@ -52,6 +58,9 @@ struct sandbox_view {
 	int64_t expires_ms; /* 0: not by time */
 	int64_t startup_us;
 	uint64_t executions;
+	bool auto_resume;
+	const char *boot_id;
+	int64_t paused_ms; /* since when it is paused or suspended; 0: it is not */
 };
 
 /* On failure sandbox is NULL, and nothing is left of it. */
@@ -76,6 +85,17 @@ struct sandbox *sandbox_find_any(struct box *b, const char *id);
 struct sandbox *sandbox_search(
 	struct box *b, bool (*matches)(void *arg, const char *id), void *arg);
 void sandbox_view(const struct sandbox *s, struct sandbox_view *out);
+
+/* e: NULL when it is done. */
+typedef void sandbox_done_fn(void *arg, const struct error *e);
+
+/*
+ * With its memory every process stops where it is, and goes on there later; without, the processes
+ * end and only the disk stays. Pausing what is paused works, and without memory ends what was kept.
+ */
+void sandbox_pause(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg);
+/* Without memory it is booted anew, on its disk. What is awake stays so. */
+void sandbox_resume(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg);
 
 /* done may be NULL. A second call while the first is under way waits for the same end. */
 void sandbox_destroy(struct sandbox *s, void (*done)(void *arg), void *arg);

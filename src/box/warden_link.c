@@ -73,8 +73,8 @@ int warden_link_open(
 	return uv_poll_start(&w->poll, UV_READABLE, poll_ready);
 }
 
-void warden_link_call(struct warden_link *w, enum warden_op op, const char *id,
-	const struct resources *limits, warden_reply_fn *reply, void *arg)
+static struct warden_call *call_new(
+	struct warden_link *w, enum warden_op op, const char *id, const struct resources *limits)
 {
 	struct warden_call *call = calloc(1, sizeof *call);
 	if (!call)
@@ -85,6 +85,12 @@ void warden_link_call(struct warden_link *w, enum warden_op op, const char *id,
 	if (limits)
 		call->request.limits =
 			(struct warden_limits){limits->memory, limits->cpu, limits->pids};
+	return call;
+}
+
+static void call_send(
+	struct warden_link *w, struct warden_call *call, warden_reply_fn *reply, void *arg)
+{
 	call->reply = reply;
 	call->arg = arg;
 	DL_APPEND(w->calls, call);
@@ -92,6 +98,21 @@ void warden_link_call(struct warden_link *w, enum warden_op op, const char *id,
 		w->unsent = call;
 		send_unsent(w);
 	}
+}
+
+void warden_link_call(struct warden_link *w, enum warden_op op, const char *id,
+	const struct resources *limits, warden_reply_fn *reply, void *arg)
+{
+	call_send(w, call_new(w, op, id, limits), reply, arg);
+}
+
+void warden_link_boot(struct warden_link *w, const char *id, const struct resources *limits,
+	const uint8_t boot_id[UUID_BYTES], bool again, warden_reply_fn *reply, void *arg)
+{
+	struct warden_call *call = call_new(w, WARDEN_BOOT, id, limits);
+	call->request.flags = again ? WARDEN_BOOT_AGAIN : 0;
+	memcpy(call->request.boot_id, boot_id, UUID_BYTES);
+	call_send(w, call, reply, arg);
 }
 
 void warden_link_close(struct warden_link *w, uv_close_cb closed)

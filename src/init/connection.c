@@ -73,6 +73,13 @@ static int handle_frame(const struct frame_header *h, const char *payload)
 	case FRAME_FORGET:
 		process_forget(h->tag);
 		return 0;
+	case FRAME_PAUSE:
+		process_pause_deadlines();
+		connection_send(FRAME_PAUSED, 0, 0, NULL, 0);
+		return 0;
+	case FRAME_RESUME:
+		process_resume_deadlines();
+		return 0;
 	default:
 		return -EPROTO;
 	}

@@ -124,6 +124,9 @@ void process_finished(struct process *p, int code, int signal, const struct rusa
 void process_reap(void);
 /* Kill what has outlived its deadline; returns the next deadline, 0 for none. */
 int64_t process_check_deadlines(void);
+/* The sandbox is about to be frozen, or goes on: that time does not count. */
+void process_pause_deadlines(void);
+void process_resume_deadlines(void);
 /* Free what was forgotten; called when no callback is on the stack. */
 void process_sweep(void);
 

@@ -335,9 +335,33 @@ static bool is_due(int64_t *at_us, int64_t now, int64_t *next)
 	return false;
 }
 
+static int64_t deadlines_stand_since_us; /* 0: they do not */
+
+void process_pause_deadlines(void)
+{
+	if (deadlines_stand_since_us == 0)
+		deadlines_stand_since_us = clock_monotonic_us();
+}
+
+void process_resume_deadlines(void)
+{
+	int64_t stood_us = clock_monotonic_us() - deadlines_stand_since_us;
+	if (deadlines_stand_since_us == 0)
+		return;
+	for (struct process *p = processes; p; p = p->next) {
+		if (p->started_us >= deadlines_stand_since_us)
+			continue;
+		p->deadline_us += p->deadline_us ? stood_us : 0;
+		p->kill_at_us += p->kill_at_us ? stood_us : 0;
+	}
+	deadlines_stand_since_us = 0;
+}
+
 int64_t process_check_deadlines(void)
 {
 	int64_t now = clock_monotonic_us(), next = 0;
+	if (deadlines_stand_since_us != 0)
+		return 0;
 	for (struct process *p = processes; p; p = p->next) {
 		bool timed_out = is_due(&p->deadline_us, now, &next);
 		if (timed_out)

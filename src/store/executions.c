@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "store/queue.h"
+#include "store/internal.h"
 
 #define FACTS                                                                                      \
 	"id, sandbox, tenant, status, name, user, cwd, exit_code, signal, timed_out, oom_killed, " \

@@ -12,7 +12,7 @@
 struct row {
 	struct row *next;
 	size_t count;
-	struct value columns[QUEUE_VALUES];
+	struct value columns[];
 };
 
 struct queue {
@@ -37,17 +37,21 @@ struct queue {
 
 struct operation *operation_new(const char *sql)
 {
-	struct operation *op = calloc(1, sizeof *op);
+	size_t max = 0;
+	for (const char *c = sql; *c; c++)
+		max += *c == '?';
+	struct operation *op = calloc(1, sizeof *op + max * sizeof op->values[0]);
 	if (!op)
 		abort(); /* acknowledged means kept: without memory we cannot go on */
 	op->sql = sql;
+	op->value_max = max;
 	op->rows_end = &op->rows;
 	return op;
 }
 
 static struct value *operation_value(struct operation *op)
 {
-	if (op->value_count == QUEUE_VALUES)
+	if (op->value_count == op->value_max)
 		abort();
 	return &op->values[op->value_count++];
 }
@@ -133,10 +137,11 @@ static void bind_values(sqlite3_stmt *st, const struct operation *op)
 
 static void keep_row(struct operation *op, sqlite3_stmt *st)
 {
-	struct row *row = calloc(1, sizeof *row);
+	size_t count = (size_t)sqlite3_column_count(st);
+	struct row *row = calloc(1, sizeof *row + count * sizeof row->columns[0]);
 	if (!row)
 		abort();
-	row->count = (size_t)sqlite3_column_count(st);
+	row->count = count;
 	for (size_t i = 0; i < row->count; i++) {
 		int at = (int)i;
 		row->columns[i].number = sqlite3_column_int64(st, at);

@@ -13,8 +13,6 @@
 #include "base/error.h"
 #include "store/store.h"
 
-#define QUEUE_VALUES 32
-
 struct value {
 	enum {
 		VALUE_INT,
@@ -29,8 +27,6 @@ struct value {
 struct operation {
 	struct operation *next;
 	const char *sql; /* a literal: its address is the key of the prepared statement */
-	struct value values[QUEUE_VALUES];
-	size_t value_count;
 	/* Called on the loop for each result row, then once with NULL columns. */
 	void (*row)(struct operation *op, const struct value *columns, size_t count);
 	struct row *rows;
@@ -41,6 +37,8 @@ struct operation {
 	void (*found)(void *arg, const struct execution_row *row);
 	void (*each)(void *arg, const char *id);
 	void *arg;
+	size_t value_count, value_max;
+	struct value values[]; /* one for each '?' */
 };
 
 struct operation *operation_new(const char *sql);

@@ -69,6 +69,26 @@ static const char *const migrations[] = {
 	" DELETE FROM builds WHERE template = OLD.id;"
 	" DELETE FROM tags WHERE template = OLD.id;"
 	" END;",
+
+	/* The life cycle: what a sandbox is meant to be now, what ends it, and its row after the
+	   end. */
+	"ALTER TABLE sandboxes ADD COLUMN status TEXT NOT NULL DEFAULT 'idle';"
+	"ALTER TABLE sandboxes ADD COLUMN boot_id TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE sandboxes ADD COLUMN on_idle TEXT NOT NULL DEFAULT 'destroy';"
+	"ALTER TABLE sandboxes ADD COLUMN on_lease TEXT NOT NULL DEFAULT 'destroy';"
+	"ALTER TABLE sandboxes ADD COLUMN ended_by TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE sandboxes ADD COLUMN auto_resume INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN lease_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN lease_end_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN paused_timeout_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN paused_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN ended_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN cpu_us INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN memory_byte_seconds INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE sandboxes SET status = 'failed' WHERE failure <> '';"
+	"DROP INDEX sandbox_names;"
+	"CREATE UNIQUE INDEX sandbox_names ON sandboxes (tenant, name) WHERE name <> '' AND ended_ms = 0;"
+	"CREATE INDEX sandbox_ends ON sandboxes (ended_ms) WHERE ended_ms > 0;",
 };
 
 static int read_version(sqlite3 *db, int *ret)

@@ -12,16 +12,6 @@
 #include "store/internal.h"
 #include "store/schema.h"
 
-#define SANDBOX_COLUMNS                                                                            \
-	"id, tenant, name, description, template, user, workdir, project, metadata, failure, "     \
-	"memory, cpu, pids, open_files, idle_ms, execution_ms, created_ms, startup_us, "           \
-	"executions, ephemeral, env"
-
-static const char sql_put_sandbox[] = "INSERT OR REPLACE INTO sandboxes (" SANDBOX_COLUMNS
-				      ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-static const char sql_delete_sandbox[] = "DELETE FROM sandboxes WHERE id = ?";
-static const char sql_all_sandboxes[] =
-	"SELECT " SANDBOX_COLUMNS " FROM sandboxes ORDER BY created_ms, id";
 static const char sql_all_keys[] = "SELECT tenant, hash FROM keys";
 static const char sql_add_key[] = "INSERT INTO keys (tenant, hash, created_ms) VALUES (?,?,?)";
 static const char sql_keep_secret[] =
@@ -63,71 +53,10 @@ void store_submit(struct store *s, struct operation *op, store_done_fn *done, vo
 	queue_submit(s->queue, op);
 }
 
-/* ---- sandboxes ---- */
-
-void store_put_sandbox(
-	struct store *s, const struct sandbox_row *row, store_done_fn *done, void *arg)
-{
-	const char *const texts[] = {row->id, row->tenant, row->name, row->description,
-		row->template_name, row->user, row->workdir, row->project, row->metadata,
-		row->failure};
-	const int64_t numbers[] = {row->memory, row->cpu, row->pids, row->open_files, row->idle_ms,
-		row->execution_ms, row->created_ms, row->startup_us, row->executions,
-		row->ephemeral};
-	struct operation *op = operation_new(sql_put_sandbox);
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		operation_add_text(op, texts[i]);
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		operation_add_int(op, numbers[i]);
-	operation_add_blob(op, row->env, row->env_len);
-	store_submit(s, op, done, arg);
-}
-
-void store_delete_sandbox(struct store *s, const char *id, store_done_fn *done, void *arg)
-{
-	struct operation *op = operation_new(sql_delete_sandbox);
-	operation_add_text(op, id);
-	store_submit(s, op, done, arg);
-}
-
 const char *store_text_at(sqlite3_stmt *st, int column)
 {
 	const unsigned char *text = sqlite3_column_text(st, column);
 	return text ? (const char *)text : "";
-}
-
-static void read_sandbox(sqlite3_stmt *st, struct sandbox_row *row)
-{
-	const char **const texts[] = {&row->id, &row->tenant, &row->name, &row->description,
-		&row->template_name, &row->user, &row->workdir, &row->project, &row->metadata,
-		&row->failure};
-	int64_t *const numbers[] = {&row->memory, &row->cpu, &row->pids, &row->open_files,
-		&row->idle_ms, &row->execution_ms, &row->created_ms, &row->startup_us,
-		&row->executions};
-	int column = 0;
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		*texts[i] = store_text_at(st, column++);
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		*numbers[i] = sqlite3_column_int64(st, column++);
-	row->ephemeral = sqlite3_column_int(st, column++);
-	row->env = sqlite3_column_blob(st, column);
-	row->env_len = (size_t)sqlite3_column_bytes(st, column);
-}
-
-int store_each_sandbox(
-	struct store *s, void (*each)(void *arg, const struct sandbox_row *row), void *arg)
-{
-	sqlite3_stmt *st;
-	int r;
-	if (sqlite3_prepare_v2(s->db, sql_all_sandboxes, -1, &st, NULL) != SQLITE_OK)
-		return -1;
-	while ((r = sqlite3_step(st)) == SQLITE_ROW) {
-		struct sandbox_row row;
-		read_sandbox(st, &row);
-		each(arg, &row);
-	}
-	sqlite3_finalize(st);
-	return r == SQLITE_DONE ? 0 : -1;
 }
 
 /* ---- keys ---- */

@@ -38,15 +38,34 @@ struct sandbox_row {
 	int64_t memory, cpu, pids, open_files;
 	int64_t idle_ms, execution_ms; /* 0: none */
 	int64_t created_ms, startup_us;
-	int64_t executions;
-	bool ephemeral;      /* made by a run: ends with its execution */
+	int64_t executions;  /* written when the row is new; then the store counts */
+	int64_t ephemeral;   /* made by a run: ends with its execution */
 	const char *failure; /* "": none */
+	const char *status;  /* what it is meant to be */
+	const char *boot_id;
+	const char *on_idle, *on_lease; /* what happens when that time is up */
+	int64_t auto_resume;
+	int64_t lease_ms,
+		lease_end_ms;      /* how long it is given at a time; until when, 0: for ever */
+	int64_t paused_timeout_ms; /* how long it may stay paused; 0: for ever */
+	int64_t paused_ms;         /* since when it is; 0: it is not */
+	int64_t ended_ms;          /* 0: it has not */
+	const char *ended_by;
+	int64_t cpu_us, memory_byte_seconds; /* used by its boots that have ended */
 };
 
 void store_put_sandbox(
 	struct store *s, const struct sandbox_row *row, store_done_fn *done, void *arg);
-void store_delete_sandbox(struct store *s, const char *id, store_done_fn *done, void *arg);
-/* At start, before the loop runs. */
+/* It is meant to be gone: the row stays for those who ask later. */
+void store_end_sandbox(struct store *s, const char *id, const char *status, const char *ended_by,
+	int64_t ended_ms, store_done_fn *done, void *arg);
+void store_put_usage(struct store *s, const char *id, int64_t cpu_us, int64_t memory_byte_seconds);
+/* found is called with NULL when none of this id and tenant has ended. */
+void store_get_ended_sandbox(struct store *s, const char *id, const char *tenant,
+	void (*found)(void *arg, const struct sandbox_row *row), void *arg);
+/* Forget those that ended before. */
+void store_expire_sandboxes(struct store *s, int64_t before_ms);
+/* Those that have not ended. At start, before the loop runs. */
 int store_each_sandbox(
 	struct store *s, void (*each)(void *arg, const struct sandbox_row *row), void *arg);
 

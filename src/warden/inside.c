@@ -327,8 +327,7 @@ static int fill_dev(int fd, uid_t owner)
 static int write_boot_id(int dev_fd, const uint8_t id[UUID_BYTES])
 {
 	char text[UUID_SIZE];
-	autoclose int fd =
-		openat(dev_fd, "boot_id", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	autoclose int fd = openat(dev_fd, "boot_id", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
 	uuid_format(id, text);
 	text[UUID_SIZE - 1] = '\n';
 	return fd < 0 ? -errno : fd_write_all(fd, text, UUID_SIZE);

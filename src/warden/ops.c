@@ -75,9 +75,8 @@ static void op_hello(struct warden *w, const struct warden_request *q, struct wa
 
 static void op_boot(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
-	struct boot b = {.limits = q->limits,
-		.boot_id = q->boot_id,
-		.again = q->flags & WARDEN_BOOT_AGAIN};
+	struct boot b = {
+		.limits = q->limits, .boot_id = q->boot_id, .again = q->flags & WARDEN_BOOT_AGAIN};
 	memcpy(b.id, q->id, sizeof b.id);
 	if (boot_sandbox(w, &b) < 0) {
 		a->step = (uint32_t)b.step;

@@ -24,8 +24,8 @@ void frame_append(struct buf *out, enum frame_type type, unsigned stream, uint64
 
 static bool frame_type_is_known(unsigned type)
 {
-	return (type >= FRAME_START && type <= FRAME_FORGET) ||
-	       (type >= FRAME_HELLO && type <= FRAME_EXIT);
+	return (type >= FRAME_START && type <= FRAME_LAST_OF_FRONT) ||
+	       (type >= FRAME_HELLO && type <= FRAME_LAST_OF_INIT);
 }
 
 int64_t frame_decode(const char *data, size_t len, struct frame_header *header)

@@ -57,6 +57,9 @@ enum frame_type {
 	FRAME_KILL,    /* SIGKILL for the main process and everything it started */
 	FRAME_INSPECT, /* answered by STATUS, unless there is no such process any more */
 	FRAME_FORGET,
+	FRAME_PAUSE,  /* deadlines stand still from now on; answered by PAUSED */
+	FRAME_RESUME, /* they go on, later by as much as they stood */
+	FRAME_LAST_OF_FRONT = FRAME_RESUME,
 
 	FRAME_HELLO = 64,
 	FRAME_RECORD,
@@ -66,7 +69,9 @@ enum frame_type {
 	FRAME_STDIN_ACK,    /* offset: bytes handed to the process so far */
 	FRAME_STDIN_CLOSED, /* the process reads no more: the rest is taken and dropped */
 	FRAME_STATUS,
-	FRAME_EXIT
+	FRAME_EXIT,
+	FRAME_PAUSED,
+	FRAME_LAST_OF_INIT = FRAME_PAUSED
 };
 
 enum frame_scope {

@@ -16,14 +16,14 @@ enum warden_op {
 	WARDEN_HELLO = 1, /* → flags: enum warden_layer */
 	WARDEN_BOOT, /* id, limits, boot id → pid; init listens on its socket. A new disk, or with
 			WARDEN_BOOT_AGAIN the one that a HALT has kept */
-	WARDEN_LIMITS,    /* id, limits */
-	WARDEN_USAGE,     /* id → usage */
-	WARDEN_KILL,      /* id: kill every process, and wait for their end */
-	WARDEN_HALT,      /* the same, then remove every trace but the disk */
-	WARDEN_DESTROY,   /* the same, and the disk; fine if there is none */
-	WARDEN_FREEZE,    /* id: stop every process where it is; EAGAIN: not all of them stand yet */
-	WARDEN_RECLAIM,   /* id: give its page cache back to the host, as far as that goes */
-	WARDEN_THAW,      /* id */
+	WARDEN_LIMITS,  /* id, limits */
+	WARDEN_USAGE,   /* id → usage */
+	WARDEN_KILL,    /* id: kill every process, and wait for their end */
+	WARDEN_HALT,    /* the same, then remove every trace but the disk */
+	WARDEN_DESTROY, /* the same, and the disk; fine if there is none */
+	WARDEN_FREEZE,  /* id: stop every process where it is; EAGAIN: not all of them stand yet */
+	WARDEN_RECLAIM, /* id: give its page cache back to the host, as far as that goes */
+	WARDEN_THAW,    /* id */
 	WARDEN_NEXT, /* id → the next id of which anything exists, and enum warden_found; "" ends */
 	WARDEN_OP_END
 };

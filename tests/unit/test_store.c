@@ -24,6 +24,11 @@ static const struct sandbox_row some_row = {
 	.memory = 1,
 	.created_ms = 5,
 	.failure = "",
+	.status = "idle",
+	.boot_id = "",
+	.on_idle = "destroy",
+	.on_lease = "destroy",
+	.ended_by = "",
 };
 
 static const struct execution_row some_execution = {

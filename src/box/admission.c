@@ -1,0 +1,86 @@
+/*
+ * Whether a sandbox may be made as it was asked for: template, limits, name, quota. Above a maximum
+ * is an error, not a silent cut.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "box/core.h"
+
+static struct sandbox *named(struct box *b, const char *tenant, const char *name)
+{
+	struct sandbox *s;
+	DL_FOREACH (b->order, s)
+		if (strcmp(s->tenant, tenant) == 0 && strcmp(s->name, name) == 0)
+			return s;
+	return NULL;
+}
+
+/* The sandbox of a run that has been answered is only waiting for its end. */
+static bool is_ending(const struct sandbox *s)
+{
+	return s->doomed || (s->ephemeral && s->executions > 0 && s->running == 0);
+}
+
+static int check_quota(struct box *b, const char *tenant, struct error *e)
+{
+	unsigned count = 0;
+	struct sandbox *s;
+	DL_FOREACH (b->order, s)
+		count += strcmp(s->tenant, tenant) == 0 && !is_ending(s);
+	if (count >= b->config.sandboxes_per_tenant)
+		return error_set(e, ERROR_QUOTA_EXCEEDED, "the limit of %u sandboxes is reached",
+			b->config.sandboxes_per_tenant);
+	return 0;
+}
+
+static void format_count(int64_t count, char out[UNITS_TEXT_SIZE])
+{
+	snprintf(out, UNITS_TEXT_SIZE, "%lld", (long long)count);
+}
+
+static int check_resource(const char *field, int64_t value, int64_t max,
+	void (*format)(int64_t amount, char out[UNITS_TEXT_SIZE]), struct error *e)
+{
+	char text[UNITS_TEXT_SIZE];
+	if (value <= max)
+		return 0;
+	format(max, text);
+	return error_set_field(e, ERROR_INVALID_FIELD, field,
+		"\"%s\" is above this server's maximum of %s", field, text);
+}
+
+/* Zero stands for the default; above the maximum is an error, not a silent cut. */
+static int settle_resources(struct box *b, struct resources *r, struct error *e)
+{
+	const struct resources *d = &b->config.defaults, *m = &b->config.maxima;
+	r->memory = r->memory ? r->memory : d->memory;
+	r->cpu = r->cpu ? r->cpu : d->cpu;
+	r->pids = r->pids ? r->pids : d->pids;
+	r->open_files = r->open_files ? r->open_files : d->open_files;
+	if (check_resource("resources.memory", r->memory, m->memory, units_format_size, e) < 0 ||
+		check_resource("resources.cpu", r->cpu, m->cpu, units_format_millicores, e) < 0 ||
+		check_resource("resources.pids", r->pids, m->pids, format_count, e) < 0 ||
+		check_resource(
+			"resources.openFiles", r->open_files, m->open_files, format_count, e) < 0)
+		return -1;
+	return 0;
+}
+
+int admission_check(
+	struct box *b, const struct sandbox_spec *spec, struct resources *r, struct error *e)
+{
+	if (b->closing)
+		return error_set(e, ERROR_UNAVAILABLE, "the server is shutting down");
+	struct template *t;
+	struct build *build;
+	if (template_resolve(b, spec->tenant, spec->template_name, &t, &build, e) < 0)
+		return -1;
+	if (settle_resources(b, r, e) < 0)
+		return -1;
+	if (spec->name && spec->name[0] && named(b, spec->tenant, spec->name))
+		return error_set_field(e, ERROR_NAME_TAKEN, "name",
+			"a sandbox with the name '%.64s' exists already", spec->name);
+	return check_quota(b, spec->tenant, e);
+}

@@ -1,0 +1,214 @@
+/*
+ * Making a sandbox: one from the pool or a new one, its limits, its files, its row. It is written
+ * to the store before its creation is acknowledged, so whatever is in the kernel or on disk but not
+ * in the store was never acknowledged: the next start may destroy it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "box/core.h"
+
+#define POOL_MEMORY_MIN (128 << 20)
+
+struct creation {
+	struct sandbox *sandbox; /* in the table from the start, so that its name is taken */
+	int64_t began_us;
+	struct file_spec *files;
+	size_t file_count;
+	sandbox_created_fn *created;
+	void *arg;
+};
+
+static void creation_free(struct creation *c)
+{
+	for (size_t i = 0; i < c->file_count; i++) {
+		free((void *)(uintptr_t)c->files[i].path);
+		free((void *)(uintptr_t)c->files[i].content);
+	}
+	free(c->files);
+	free(c);
+}
+
+static void creation_failed(struct creation *c, const struct error *e)
+{
+	struct sandbox *s = c->sandbox;
+	c->created(c->arg, NULL, e);
+	creation_free(c);
+	sandbox_destroy(s, NULL, NULL);
+	sandbox_release(s);
+}
+
+static void creation_stored(void *arg, int error)
+{
+	struct creation *c = arg;
+	struct sandbox *s = c->sandbox;
+	struct error e = {0};
+	if (error || s->status != SANDBOX_CREATING || s->doomed) {
+		error_set(&e,
+			error       ? ERROR_INTERNAL
+			: s->doomed ? ERROR_NOT_RUNNING
+				    : ERROR_BOOT_FAILED,
+			"%s",
+			error       ? "the sandbox could not be stored"
+			: s->doomed ? "the sandbox was deleted while it was being created"
+				    : "the sandbox ended while it was being created");
+		creation_failed(c, &e);
+		return;
+	}
+	s->startup_us =
+		clock_monotonic_us() - c->began_us; /* with the commit, as the client waits */
+	sandbox_set_awake(s);
+	s->box->counters.created_total++;
+	c->created(c->arg, s, NULL);
+	creation_free(c);
+	sandbox_release(s);
+}
+
+static void creation_store(struct creation *c)
+{
+	c->sandbox->startup_us = clock_monotonic_us() - c->began_us;
+	sandbox_store(c->sandbox, SANDBOX_IDLE, creation_stored, c);
+}
+
+static void creation_files_written(void *arg, const struct error *e)
+{
+	struct creation *c = arg;
+	if (e)
+		creation_failed(c, e);
+	else
+		creation_store(c);
+}
+
+static void creation_write_files(struct creation *c)
+{
+	if (c->file_count == 0)
+		creation_store(c);
+	else
+		files_write(c->sandbox, &(struct files_owner){0}, c->files, c->file_count,
+			creation_files_written, c);
+}
+
+static void creation_limited(void *arg, const struct warden_reply *reply)
+{
+	struct creation *c = arg;
+	struct error e = {0};
+	if (reply->error) {
+		error_set_errno(&e, reply->error, "the limits could not be set");
+		e.code = ERROR_BOOT_FAILED;
+		creation_failed(c, &e);
+		return;
+	}
+	creation_write_files(c);
+}
+
+/*
+ * A sandbox from the pool becomes the one that was asked for. The object in the table, which has
+ * the same id, takes over its connection; what is left of the other one is freed.
+ */
+static void creation_adopt(struct creation *c, struct sandbox *booted)
+{
+	struct sandbox *s = c->sandbox;
+	struct resources had = booted->resources;
+	s->link = booted->link;
+	booted->link = NULL;
+	memcpy(s->boot_id, booted->boot_id, UUID_SIZE);
+	init_link_set_arg(s->link, s);
+	sandbox_free(booted);
+	if (had.memory != s->resources.memory || had.cpu != s->resources.cpu ||
+		had.pids != s->resources.pids)
+		warden_link_call(
+			&s->box->warden, WARDEN_LIMITS, s->id, &s->resources, creation_limited, c);
+	else
+		creation_write_files(c);
+}
+
+static void creation_booted(void *arg, const struct error *e)
+{
+	struct creation *c = arg;
+	if (e)
+		creation_failed(c, e);
+	else
+		creation_write_files(c);
+}
+
+/* No two at the same time: the time is the place in the list, and in what a cursor names. */
+static int64_t next_created_ms(const struct box *b, int64_t now)
+{
+	const struct sandbox *last = b->order ? b->order->prev : NULL;
+	return last && last->created_ms >= now ? last->created_ms + 1 : now;
+}
+
+static struct sandbox *sandbox_from_spec(
+	struct box *b, const struct sandbox_spec *spec, const struct resources *r)
+{
+	char id[ID_SIZE];
+	id_generate(id);
+	struct sandbox *s = sandbox_new(b, id);
+	s->tenant = sandbox_copy_string(spec->tenant);
+	s->name = sandbox_copy_string(spec->name);
+	s->description = sandbox_copy_string(spec->description);
+	s->template_name = sandbox_copy_string(spec->template_name ? spec->template_name : "base");
+	s->user = sandbox_copy_string(spec->user ? spec->user : "user");
+	s->workdir = sandbox_copy_string(spec->workdir);
+	s->project = sandbox_copy_string(spec->project);
+	s->metadata = sandbox_copy_string(spec->metadata ? spec->metadata : "{}");
+	for (size_t i = 0; spec->env && spec->env[i]; i++)
+		buf_append(&s->env, spec->env[i], strlen(spec->env[i]) + 1);
+	s->resources = *r;
+	s->idle_ms = spec->idle_ms;
+	s->execution_ms = spec->execution_ms;
+	s->ephemeral = spec->ephemeral;
+	s->auto_resume = spec->auto_resume;
+	s->last_active_ms = clock_wall_ms();
+	s->created_ms = next_created_ms(b, s->last_active_ms);
+	s->claimed = true; /* by its creation */
+	return s;
+}
+
+static void copy_files(struct creation *c, const struct sandbox_spec *spec)
+{
+	c->files = calloc(spec->file_count + 1, sizeof *c->files);
+	if (!c->files)
+		abort();
+	for (size_t i = 0; i < spec->file_count; i++) {
+		char *content = malloc(spec->files[i].len + 1);
+		if (!content)
+			abort();
+		memcpy(content, spec->files[i].content, spec->files[i].len);
+		c->files[i] = spec->files[i];
+		c->files[i].path = sandbox_copy_string(spec->files[i].path);
+		c->files[i].content = content;
+	}
+	c->file_count = spec->file_count;
+}
+
+int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_created_fn *created,
+	void *arg, struct error *e)
+{
+	struct resources r = spec->resources;
+	if (admission_check(b, spec, &r, e) < 0)
+		return -1;
+	struct creation *c = calloc(1, sizeof *c);
+	if (!c)
+		abort();
+	c->began_us = clock_monotonic_us();
+	c->created = created;
+	c->arg = arg;
+	copy_files(c, spec);
+	c->sandbox = sandbox_from_spec(b, spec, &r);
+	/* A small one gets a /dev/shm of its size, which is made at boot. */
+	struct sandbox *ready = r.memory >= POOL_MEMORY_MIN ? pool_take(b) : NULL;
+	if (ready)
+		memcpy(c->sandbox->id, ready->id, ID_SIZE);
+	sandbox_add(c->sandbox);
+	if (ready)
+		creation_adopt(c, ready);
+	else
+		sandbox_boot(c->sandbox, false, creation_booted, c);
+	pool_refill(b);
+	return 0;
+}

@@ -1,0 +1,101 @@
+/*
+ * The end of a sandbox. Its processes are killed and its row is closed side by side; its disk goes
+ * only after both, so that a crash in between loses no file of one that is still meant to exist.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "box/core.h"
+
+struct sandbox_waiter {
+	struct sandbox_waiter *next;
+	void (*done)(void *arg);
+	void *arg;
+};
+
+static void tell_waiters(struct sandbox_waiter *w)
+{
+	while (w) {
+		struct sandbox_waiter *next = w->next;
+		w->done(w->arg);
+		free(w);
+		w = next;
+	}
+}
+
+/* Nobody waits for this: what is left when we die is destroyed by the next start. */
+static void traces_removed(void *arg, const struct warden_reply *reply)
+{
+	if (reply->error)
+		log_error("cannot remove what a sandbox left", "sandbox", reply->id, "error",
+			strerror(reply->error));
+	box_check_closed(arg);
+}
+
+static void end_if_dead(struct sandbox *s)
+{
+	struct box *b = s->box;
+	struct sandbox_waiter *waiters = s->waiters;
+	if (!s->row_ended || !s->killed)
+		return;
+	sandbox_set_status(s, SANDBOX_DELETED);
+	b->counters.destroyed_total++;
+	warden_link_call(&b->warden, WARDEN_DESTROY, s->id, NULL, traces_removed, b);
+	sandbox_free(s);
+	tell_waiters(waiters);
+	pool_refill(b);
+}
+
+static void kill_answered(void *arg, const struct warden_reply *reply)
+{
+	struct sandbox *s = arg;
+	if (reply->error && !s->box->closing) {
+		/* Something will not die yet. Nothing is forgotten: we ask until it does. */
+		log_error("cannot kill a sandbox yet", "sandbox", s->id, "error",
+			strerror(reply->error));
+		warden_link_call(&s->box->warden, WARDEN_KILL, s->id, NULL, kill_answered, s);
+		return;
+	}
+	s->killed = true;
+	end_if_dead(s);
+}
+
+static void row_ended(void *arg, int error)
+{
+	struct sandbox *s = arg;
+	if (error)
+		log_error("a sandbox's end could not be stored", "sandbox", s->id);
+	s->row_ended = true;
+	end_if_dead(s);
+}
+
+void sandbox_end_now(struct sandbox *s)
+{
+	s->claimed = true; /* for good */
+	if (s->status != SANDBOX_STOPPING)
+		sandbox_set_status(s, SANDBOX_STOPPING);
+	sandbox_disconnect(s);
+	warden_link_call(&s->box->warden, WARDEN_KILL, s->id, NULL, kill_answered, s);
+	store_end_sandbox(s->box->store, s->id, sandbox_status_name(SANDBOX_DELETED), "request",
+		clock_wall_ms(), row_ended, s);
+}
+
+void sandbox_destroy(struct sandbox *s, void (*done)(void *arg), void *arg)
+{
+	if (done) {
+		struct sandbox_waiter *w = calloc(1, sizeof *w);
+		if (!w)
+			abort();
+		*w = (struct sandbox_waiter){s->waiters, done, arg};
+		s->waiters = w;
+	}
+	if (s->doomed)
+		return;
+	s->doomed = true;
+	sandbox_refuse_claims(s);
+	/* Otherwise whoever has it ends it by letting go. */
+	if (!s->claimed && !s->granting)
+		sandbox_end_now(s);
+}

@@ -1,0 +1,75 @@
+/*
+ * What a sandbox can be, and from where it may go where. Every change of status passes here: what
+ * the table does not allow is a mistake of ours, is said so in the log, and does not happen.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "box/core.h"
+
+static const char *const names[SANDBOX_STATUS_COUNT] = {
+	[SANDBOX_CREATING] = "creating",
+	[SANDBOX_IDLE] = "idle",
+	[SANDBOX_RUNNING] = "running",
+	[SANDBOX_PAUSED] = "paused",
+	[SANDBOX_STOPPING] = "stopping",
+	[SANDBOX_SUSPENDED] = "suspended",
+	[SANDBOX_TERMINATED] = "terminated",
+	[SANDBOX_FAILED] = "failed",
+	[SANDBOX_DELETED] = "deleted",
+};
+
+#define MOVE(to) (1u << SANDBOX_##to)
+
+static const unsigned allowed_moves[SANDBOX_STATUS_COUNT] = {
+	[SANDBOX_CREATING] = MOVE(IDLE) | MOVE(RUNNING) | MOVE(STOPPING) | MOVE(FAILED),
+	[SANDBOX_IDLE] = MOVE(RUNNING) | MOVE(PAUSED) | MOVE(STOPPING) | MOVE(FAILED),
+	[SANDBOX_RUNNING] = MOVE(IDLE) | MOVE(PAUSED) | MOVE(STOPPING) | MOVE(FAILED),
+	[SANDBOX_PAUSED] =
+		MOVE(IDLE) | MOVE(RUNNING) | MOVE(STOPPING) | MOVE(SUSPENDED) | MOVE(FAILED),
+	[SANDBOX_STOPPING] = MOVE(SUSPENDED) | MOVE(TERMINATED) | MOVE(DELETED),
+	[SANDBOX_SUSPENDED] = MOVE(IDLE) | MOVE(RUNNING) | MOVE(STOPPING),
+	[SANDBOX_TERMINATED] = 0,
+	[SANDBOX_FAILED] = MOVE(IDLE) | MOVE(RUNNING) | MOVE(STOPPING),
+	[SANDBOX_DELETED] = 0,
+};
+
+const char *sandbox_status_name(enum sandbox_status status)
+{
+	return names[status];
+}
+
+enum sandbox_status sandbox_status_of(const char *name)
+{
+	for (int i = 0; i < SANDBOX_STATUS_COUNT; i++)
+		if (strcmp(names[i], name) == 0)
+			return (enum sandbox_status)i;
+	return SANDBOX_FAILED;
+}
+
+void sandbox_set_status(struct sandbox *s, enum sandbox_status status)
+{
+	if (!(allowed_moves[s->status] & (1u << status))) {
+		log_error("a sandbox cannot move like this", "sandbox", s->id, "from",
+			names[s->status], "to", names[status]);
+		return;
+	}
+	s->status = status;
+}
+
+bool sandbox_is_awake(const struct sandbox *s)
+{
+	return s->status == SANDBOX_IDLE || s->status == SANDBOX_RUNNING;
+}
+
+void sandbox_set_awake(struct sandbox *s)
+{
+	enum sandbox_status status = s->running > 0 ? SANDBOX_RUNNING : SANDBOX_IDLE;
+	if (s->status != status)
+		sandbox_set_status(s, status);
+	s->pausing = false;
+	s->paused_ms = 0;
+	s->awake_ms = s->last_active_ms = clock_wall_ms();
+	sandbox_check_idle(s->box);
+}
