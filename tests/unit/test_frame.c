@@ -93,8 +93,8 @@ static void refuses_headers_that_no_side_sends(void)
 	struct frame_header h, got;
 	static const struct frame_header bad[] = {
 		{.type = 0},
-		{.type = FRAME_FORGET + 1},
-		{.type = FRAME_EXIT + 1},
+		{.type = FRAME_LAST_OF_FRONT + 1},
+		{.type = FRAME_LAST_OF_INIT + 1},
 		{.type = FRAME_OUTPUT, .stream = FRAME_STREAMS},
 		{.type = FRAME_OUTPUT, .size = FRAME_MAX_DATA + 1},
 		{.type = FRAME_START, .size = FRAME_MAX_PAYLOAD + 1},
