@@ -32,6 +32,7 @@ extern const struct command cmd_ls;
 extern const struct command cmd_info;
 extern const struct command cmd_rm;
 extern const struct command cmd_templates;
+extern const struct command cmd_env;
 extern const struct command cmd_doctor;
 extern const struct command cmd_serve;
 extern const struct command cmd_version;

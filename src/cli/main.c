@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 
 const struct command *const cli_commands[] = {&cmd_run, &cmd_create, &cmd_exec, &cmd_ls, &cmd_info,
-	&cmd_rm, &cmd_templates, &cmd_serve, &cmd_doctor, &cmd_version, &cmd_help, NULL};
+	&cmd_rm, &cmd_templates, &cmd_env, &cmd_serve, &cmd_doctor, &cmd_version, &cmd_help, NULL};
 
 /* What people try first on a program they do not know. */
 static const struct {

@@ -120,6 +120,25 @@ int cli_session_open(const struct arguments *args, enum session_start start, str
 	return 0;
 }
 
+int cli_session_resolve(const struct arguments *args, char **url, char **key)
+{
+	const char *given = session_url(args);
+	struct transport_url parsed;
+	struct bunker_error e;
+	if (client_transport_parse_url(given, &parsed, &e) < 0) {
+		cli_report_error(&e);
+		return -1;
+	}
+	if (find_key(args, given, is_loopback(&parsed), key) < 0)
+		return -1;
+	*url = strdup(given);
+	if (!*url)
+		return cli_report("out of memory");
+	for (size_t len = strlen(*url); len > 0 && (*url)[len - 1] == '/'; len--)
+		(*url)[len - 1] = '\0';
+	return 0;
+}
+
 void cli_session_report(const struct arguments *args, const struct bunker_error *e)
 {
 	const char *url = session_url(args);

@@ -15,6 +15,8 @@ enum session_start {
 
 /* Returns 0, or -1 having said why. */
 int cli_session_open(const struct arguments *args, enum session_start start, struct bunker **ret);
+/* Only which they are, for the caller to free; the URL without a slash at its end. */
+int cli_session_resolve(const struct arguments *args, char **url, char **key);
 /* Says on stderr what became of a call; for people without a server, how to get one. */
 void cli_session_report(const struct arguments *args, const struct bunker_error *e);
 /* Whether nothing at all listens there. */
