@@ -39,7 +39,7 @@ struct execution_spec {
 	const char *const *argv; /* NULL-terminated, at least one */
 	const char *const
 		*env;      /* NAME=VALUE, NULL-terminated; may be NULL. Wins over the sandbox's */
-	const char *cwd;   /* NULL: the sandbox's */
+	const char *cwd;   /* NULL: the sandbox's; not absolute: below the user's home */
 	const char *user;  /* NULL: the sandbox's */
 	const char *name;  /* what the caller calls it; NULL: nothing */
 	const char *input; /* all of stdin; NULL: none */

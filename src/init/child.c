@@ -151,12 +151,11 @@ void child_become(struct child *c)
 	if (child_identity(&c->user) < 0 || child_capabilities() < 0)
 		child_fail(c, FRAME_STAGE_USER);
 	const char *cwd = c->request->cwd;
-	if (chdir(cwd[0] ? cwd : c->user.home) < 0) {
-		/* A home that is missing is no reason not to run; a directory that was asked for
-		 * is. */
-		if (cwd[0] || chdir("/") < 0)
-			child_fail(c, FRAME_STAGE_CWD);
-	}
+	/* A home that is missing is no reason not to run; a directory that was asked for is. */
+	if (cwd[0] != '/' && chdir(c->user.home) < 0 && chdir("/") < 0)
+		child_fail(c, FRAME_STAGE_CWD);
+	if (cwd[0] && chdir(cwd) < 0)
+		child_fail(c, FRAME_STAGE_CWD);
 	if (!child_is_inside()) {
 		errno = EACCES;
 		child_fail(c, FRAME_STAGE_CWD);

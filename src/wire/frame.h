@@ -121,7 +121,7 @@ struct frame_start {
 struct start_request {
 	struct frame_start fixed;
 	const char *user;
-	const char *cwd;   /* "": the user's home */
+	const char *cwd;   /* absolute, or below the user's home; "": that itself */
 	const char *name;  /* what the caller calls it; "": nothing */
 	const char **argv; /* NULL-terminated */
 	const char **envp; /* NULL-terminated */

@@ -14,19 +14,17 @@
  */
 #include "dialect/e2b/process.h"
 
-#include <ctype.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dialect/e2b/encode.h"
+#include "dialect/e2b/process_events.h"
 
 #define DEFAULT_DEADLINE_MS 60000
-#define DATA_MAX            (32u * 1024)
 #define ARGUMENTS_MAX       4000
 #define PATH_LEN_MAX        4095
-#define KEEPALIVE           "{\"event\":{\"keepalive\":{}}}"
 
 /* ---- messages ---- */
 
@@ -152,75 +150,6 @@ static int decode_start(const struct sandbox *s, const cJSON *message, struct sc
 	return 0;
 }
 
-/* ---- events ---- */
-
-static struct json_writer begin_event(struct buf *out, const char *name)
-{
-	struct json_writer w = {.out = out};
-	json_begin_object(&w);
-	json_key(&w, "event");
-	json_begin_object(&w);
-	json_key(&w, name);
-	json_begin_object(&w);
-	return w;
-}
-
-static void end_event(struct json_writer *w)
-{
-	for (int i = 0; i < 3; i++)
-		json_end_object(w);
-}
-
-static void put_start(struct buf *out, int32_t pid)
-{
-	size_t begin = connect_begin_message(out);
-	struct json_writer w = begin_event(out, "start");
-	json_put_int(&w, "pid", pid);
-	end_event(&w);
-	connect_end_message(out, begin);
-}
-
-static void put_data(struct buf *out, const char *stream, const struct buf *data)
-{
-	size_t begin = connect_begin_message(out);
-	struct json_writer w = begin_event(out, "data");
-	json_key(&w, stream);
-	json_base64(&w, data->data, data->len);
-	end_event(&w);
-	connect_end_message(out, begin);
-}
-
-/* As Go's runtime, in which envd is written, calls a signal. */
-static void format_signal(int number, char out[64])
-{
-	const char *name = strsignal(number);
-	snprintf(out, 64, "signal: %s", name ? name : "unknown");
-	for (char *p = out; *p; p++)
-		*p = (char)tolower((unsigned char)*p);
-}
-
-static void put_end(struct buf *out, const struct execution_view *view)
-{
-	char status[64], error[160];
-	size_t begin = connect_begin_message(out);
-	struct json_writer w = begin_event(out, "end");
-	if (view->signal)
-		format_signal(view->signal, status);
-	else
-		snprintf(status, sizeof status, "exit status %d", view->exit_code);
-	snprintf(error, sizeof error, "%s%s", status,
-		view->oom_killed ? " (the sandbox ran out of memory)" : "");
-	if (view->signal || view->exit_code)
-		json_put_int(&w, "exitCode", view->signal ? -1 : view->exit_code);
-	if (!view->signal)
-		json_put_bool(&w, "exited", true);
-	json_put_string(&w, "status", status);
-	if (view->signal || view->exit_code)
-		json_put_string(&w, "error", error);
-	end_event(&w);
-	connect_end_message(out, begin);
-}
-
 /* ---- the stream ---- */
 
 struct process_stream {
@@ -251,12 +180,11 @@ static void stream_closed(void *arg)
 static bool collect_output(struct process_stream *p, const struct execution_view *view,
 	unsigned index, struct buf *out)
 {
-	static const char *const names[EXECUTION_STREAMS] = {"stdout", "stderr"};
 	autobuf data = {0};
-	if (!execution_read(p->execution, &p->watcher, index, DATA_MAX, &data))
+	if (!execution_read(p->execution, &p->watcher, index, PROCESS_DATA_MAX, &data))
 		return false;
 	if (data.len > 0)
-		put_data(out, view->terminal ? "pty" : names[index], &data);
+		process_put_data(out, process_stream_name(view->terminal, index), &data);
 	return true;
 }
 
@@ -281,7 +209,7 @@ static enum connect_progress put_result(const struct process_stream *p,
 		error_set(e, ERROR_REQUEST_TIMEOUT, "the deadline of the command has passed");
 		return CONNECT_FAILED;
 	}
-	put_end(out, view);
+	process_put_end(out, view);
 	return CONNECT_DONE;
 }
 
@@ -292,7 +220,7 @@ static enum connect_progress stream_collect(void *arg, struct buf *out, struct e
 	bool is_all_read = true;
 	execution_view(p->execution, &view);
 	if (!p->announced)
-		put_start(out, view.pid);
+		process_put_start(out, view.pid);
 	p->announced = true;
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
 		if (!collect_output(p, &view, i, out))
@@ -306,7 +234,7 @@ static enum connect_progress stream_collect(void *arg, struct buf *out, struct e
 
 static void begin_stream(struct process_stream *p)
 {
-	const struct connect_source source = {stream_collect, KEEPALIVE, stream_closed, p};
+	const struct connect_source source = {stream_collect, PROCESS_KEEPALIVE, stream_closed, p};
 	p->stream = connect_stream_begin(take_ptr(p->req), p->dialect->loop, &source);
 }
 
@@ -420,20 +348,12 @@ static void handle_start(struct http_request *req)
 
 /* ---- Connect ---- */
 
-static void handle_connect(struct http_request *req)
+static void join_process(struct http_request *req, const struct process_selector *selector)
 {
-	struct error e = {0};
-	struct process_selector selector;
-	cJSON *message = connect_stream_request(req);
-	if (!message)
-		return;
-	struct execution *x = NULL;
-	if (process_decode_selector(
-		    cJSON_GetObjectItemCaseSensitive(message, "process"), &selector, &e) == 0)
-		x = process_find(envd_sandbox(req), &selector, &e);
-	cJSON_Delete(message);
+	struct sandbox *s = envd_sandbox(req);
+	struct execution *x = process_find_any(s, selector);
 	if (!x) {
-		connect_stream_refuse(req, &e);
+		process_connect_past(req, s, selector);
 		return;
 	}
 	struct process_stream *p = stream_new(req);
@@ -441,6 +361,21 @@ static void handle_connect(struct http_request *req)
 	execution_seen(x, p->watcher.position);
 	execution_watch(x, &p->watcher);
 	begin_stream(p);
+}
+
+static void handle_connect(struct http_request *req)
+{
+	struct error e = {0};
+	struct process_selector selector;
+	cJSON *message = connect_stream_request(req);
+	if (!message)
+		return;
+	if (process_decode_selector(
+		    cJSON_GetObjectItemCaseSensitive(message, "process"), &selector, &e) < 0)
+		connect_stream_refuse(req, &e);
+	else if (connect_timeout_ms(req) >= 0)
+		join_process(req, &selector);
+	cJSON_Delete(message);
 }
 
 static const struct http_route routes[] = {

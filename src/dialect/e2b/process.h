@@ -22,6 +22,12 @@ int process_decode_selector(const cJSON *selector, struct process_selector *ret,
 /* One that runs; NULL and *e otherwise. */
 struct execution *process_find(
 	const struct sandbox *s, const struct process_selector *selector, struct error *e);
+/* The same, also one that has ended and is not in the store yet. */
+struct execution *process_find_any(
+	const struct sandbox *s, const struct process_selector *selector);
+/* Connect to one that has ended, if there is one. */
+void process_connect_past(
+	struct http_request *req, const struct sandbox *s, const struct process_selector *selector);
 /* "process with pid 1 not found" */
 int process_not_found(const struct process_selector *selector, struct error *e);
 

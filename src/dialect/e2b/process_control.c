@@ -31,15 +31,21 @@ int process_not_found(const struct process_selector *selector, struct error *e)
 		e, ERROR_NOT_FOUND, "process with pid %lld not found", (long long)selector->pid);
 }
 
-struct execution *process_find(
-	const struct sandbox *s, const struct process_selector *selector, struct error *e)
+struct execution *process_find_any(const struct sandbox *s, const struct process_selector *selector)
 {
 	struct execution *x = NULL;
 	if (selector->tag)
 		x = execution_find_name(s, selector->tag);
 	else if (selector->pid > 0 && selector->pid <= INT32_MAX)
 		x = execution_find_pid(s, (int32_t)selector->pid);
-	if (x && execution_has_started(x) && !execution_has_ended(x))
+	return x && execution_has_started(x) ? x : NULL;
+}
+
+struct execution *process_find(
+	const struct sandbox *s, const struct process_selector *selector, struct error *e)
+{
+	struct execution *x = process_find_any(s, selector);
+	if (x && !execution_has_ended(x))
 		return x;
 	process_not_found(selector, e);
 	return NULL;

@@ -1,5 +1,5 @@
 // One server for a file of tests, and the SDK pointed at it as docs/e2b.md tells users to.
-import { after, before } from 'node:test';
+import { after } from 'node:test';
 import { Server } from '../../lib/server.mjs';
 
 export { Server, sleep, until } from '../../lib/server.mjs';
@@ -14,17 +14,12 @@ export function environment(server) {
   };
 }
 
-/** Starts a server before the tests of this file, and takes it down behind them. */
-export function withServer(options = {}) {
-  const context = { server: undefined };
-  before(async () => {
-    context.server = await Server.start(options);
-    Object.assign(process.env, environment(context.server));
-  });
-  after(async () => {
-    await context.server?.destroy();
-  });
-  return context;
+/** A server for the tests of this file, and the SDK pointed at it; it is taken down behind them. */
+export async function startServer(options = {}) {
+  const server = await Server.start(options);
+  Object.assign(process.env, environment(server));
+  after(() => server.destroy());
+  return server;
 }
 
 /** Options for another tenant's key, or another server. */

@@ -1,9 +1,9 @@
 // Hello world with every version of the SDK that is promised to work.
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
-import { withServer } from './support.mjs';
+import { startServer } from './support.mjs';
 
-withServer();
+await startServer();
 
 for (const name of ['e2b-2.8.4', 'e2b-2.15.0', 'e2b-2.45.0', 'e2b-2.50.0', 'e2b']) {
   describe(name, () => {
