@@ -3,6 +3,10 @@
 
 #include "dialect/e2b/routes.h"
 
+/* What a timeout is that was not given. */
+#define E2B_TIMEOUT_V1_S 15
+#define E2B_TIMEOUT_V2_S 300
+
 /* Seconds, as E2B counts a sandbox's life. */
 int e2b_check_timeout(int64_t seconds, struct error *e);
 int e2b_metadata(const cJSON *metadata, struct scratch *memory, const char **ret, struct error *e);

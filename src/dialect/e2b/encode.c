@@ -11,6 +11,9 @@ enum e2b_state e2b_state_of(const struct sandbox_view *view)
 	case SANDBOX_IDLE:
 	case SANDBOX_RUNNING:
 		return E2B_RUNNING;
+	case SANDBOX_PAUSED:
+	case SANDBOX_SUSPENDED:
+		return E2B_PAUSED;
 	default:
 		return E2B_GONE;
 	}
@@ -64,4 +67,14 @@ void e2b_put_detail(struct json_writer *w, const struct e2b *d, const struct san
 	json_put_string(w, "envdAccessToken", token);
 	json_put_string(w, "domain", d->domain);
 	json_end_object(w);
+}
+
+void e2b_respond_sandbox(struct http_request *req, int status, const struct sandbox *s)
+{
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	struct sandbox_view view;
+	sandbox_view(s, &view);
+	e2b_put_sandbox(&w, e2b_of(req), &view);
+	e2b_respond_json(req, status, &body);
 }

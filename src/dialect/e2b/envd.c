@@ -49,10 +49,11 @@ static int check_access(
 		"unauthorized access, please provide a valid access token or method signing if supported");
 }
 
-/* Paused ones are let in when the call may wake them. */
+/* A paused one that wakes by itself is woken by what the call does. */
 static bool is_reachable(const struct sandbox_view *view)
 {
-	return e2b_state_of(view) == E2B_RUNNING;
+	enum e2b_state state = e2b_state_of(view);
+	return state == E2B_RUNNING || (state == E2B_PAUSED && view->auto_resume);
 }
 
 int envd_admit(struct http_request *req, struct error *e)
@@ -98,7 +99,7 @@ static void encode_gone(const struct http_request *req, struct http_error_answer
 void envd_encode_error(
 	struct http_request *req, const struct error *e, struct http_error_answer *answer)
 {
-	if (e->code == ERROR_NOT_RUNNING)
+	if (e->code == ERROR_NOT_RUNNING || e->code == ERROR_PAUSED)
 		encode_gone(req, answer);
 	else
 		e2b_encode_error(req, e, answer);
@@ -108,7 +109,8 @@ void envd_encode_error(
 void envd_encode_rpc_error(
 	struct http_request *req, const struct error *e, struct http_error_answer *answer)
 {
-	if (e->code == ERROR_NOT_RUNNING || e->code == ERROR_UNAUTHORIZED)
+	if (e->code == ERROR_NOT_RUNNING || e->code == ERROR_PAUSED ||
+		e->code == ERROR_UNAUTHORIZED)
 		envd_encode_error(req, e, answer);
 	else
 		connect_encode_error(e, answer);

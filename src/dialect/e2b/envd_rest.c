@@ -2,14 +2,54 @@
  * envd's plain HTTP besides files: whether the sandbox runs, its environment; and what is said to
  * those who come for another port of the sandbox.
  */
+#include <stdlib.h>
 #include <string.h>
 
+#include "dialect/e2b/encode.h"
 #include "dialect/e2b/envd.h"
 
+/* ---- /health ---- */
+
+struct health_call {
+	struct http_request *req; /* NULL once the client has gone */
+};
+
+static void health_aborted(void *arg)
+{
+	((struct health_call *)arg)->req = NULL;
+}
+
+static void health_known(void *arg, const struct error *e)
+{
+	struct health_call *call = arg;
+	struct error gone;
+	error_set(&gone, ERROR_NOT_RUNNING, "The sandbox was not found");
+	if (call->req && e)
+		http_respond_error(call->req, &gone);
+	else if (call->req)
+		e2b_respond_nothing(call->req, 204);
+	free(call);
+}
+
+/* Asking for it is traffic, too: it wakes what wakes by itself. */
 static void handle_health(struct http_request *req)
 {
-	e2b_respond_nothing(req, 204);
+	struct sandbox_view view;
+	struct sandbox *s = envd_sandbox(req);
+	sandbox_view(s, &view);
+	if (e2b_state_of(&view) == E2B_RUNNING) {
+		e2b_respond_nothing(req, 204);
+		return;
+	}
+	struct health_call *call = calloc(1, sizeof *call);
+	if (!call)
+		abort();
+	call->req = req;
+	http_on_abort(req, health_aborted, call);
+	sandbox_resume(s, true, health_known, call);
 }
+
+/* ---- /envs ---- */
 
 static void put_variable(struct json_writer *w, const char *entry)
 {

@@ -13,6 +13,7 @@
 static const struct e2b_table *const control_tables[] = {
 	&e2b_sandbox_table,
 	&e2b_list_table,
+	&e2b_lifecycle_table,
 	&e2b_unsupported_table,
 };
 
@@ -114,20 +115,31 @@ cJSON *e2b_body(struct http_request *req)
 	return NULL;
 }
 
-struct sandbox *e2b_sandbox(struct http_request *req)
+struct sandbox *e2b_sandbox_in_any_state(struct http_request *req)
 {
 	struct error e;
 	char id[ID_SIZE];
-	struct sandbox_view view;
 	const char *name = http_param(req, "id");
 	struct sandbox *s =
 		e2b_parse_id(name, id) ? sandbox_find(e2b_of(req)->box, e2b_tenant(req), id) : NULL;
-	if (s) {
-		sandbox_view(s, &view);
-		if (e2b_state_of(&view) != E2B_GONE)
-			return s;
-	}
+	if (s)
+		return s;
 	error_set(&e, ERROR_NOT_FOUND, "sandbox \"%.64s\" not found", name);
+	http_respond_error(req, &e);
+	return NULL;
+}
+
+struct sandbox *e2b_sandbox(struct http_request *req)
+{
+	struct error e;
+	struct sandbox_view view;
+	struct sandbox *s = e2b_sandbox_in_any_state(req);
+	if (!s)
+		return NULL;
+	sandbox_view(s, &view);
+	if (e2b_state_of(&view) != E2B_GONE)
+		return s;
+	error_set(&e, ERROR_NOT_FOUND, "sandbox \"%s\" not found", view.id);
 	http_respond_error(req, &e);
 	return NULL;
 }

@@ -23,7 +23,8 @@ struct e2b_table {
 		rows, ARRAY_LEN(rows)                                                              \
 	}
 
-extern const struct e2b_table e2b_sandbox_table, e2b_list_table, e2b_unsupported_table;
+extern const struct e2b_table e2b_sandbox_table, e2b_list_table, e2b_lifecycle_table,
+	e2b_unsupported_table;
 
 static inline struct e2b *e2b_of(const struct http_request *req)
 {
@@ -43,5 +44,7 @@ void e2b_respond_json(struct http_request *req, int status, struct buf *body);
 void e2b_respond_nothing(struct http_request *req, int status);
 /* The body's object, {} when there is none; NULL after the request was answered. */
 cJSON *e2b_body(struct http_request *req);
-/* The sandbox that the path names, if it lives; NULL after the request was answered. */
+/* The sandbox that the path names, running or paused; NULL after the request was answered. */
 struct sandbox *e2b_sandbox(struct http_request *req);
+/* Also when it has failed. */
+struct sandbox *e2b_sandbox_in_any_state(struct http_request *req);

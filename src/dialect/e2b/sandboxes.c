@@ -1,5 +1,5 @@
 /*
- * /sandboxes and /v2/sandboxes: create, connect, look at, kill.
+ * /sandboxes and /v2/sandboxes: create, look at, kill.
  *
  * The two differ in nothing but what a timeout is that was not given. What asks for egress rules,
  * secrets or an MCP gateway is refused by name: doing without them silently would be worse.
@@ -12,9 +12,6 @@
 #include "dialect/e2b/encode.h"
 #include "dialect/e2b/place.h"
 #include "dialect/e2b/routes.h"
-
-#define DEFAULT_TIMEOUT_V1_S 15
-#define DEFAULT_TIMEOUT_V2_S 300
 
 struct create_body {
 	const char *template_id;
@@ -77,23 +74,11 @@ static int settle_create(const struct create_body *b, struct scratch *memory,
 
 struct create_call {
 	struct http_request *req; /* NULL once the client has gone */
-	const struct e2b *dialect;
 };
 
 static void create_aborted(void *arg)
 {
 	((struct create_call *)arg)->req = NULL;
-}
-
-static void respond_sandbox(
-	struct http_request *req, int status, const struct e2b *d, const struct sandbox *s)
-{
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct sandbox_view view;
-	sandbox_view(s, &view);
-	e2b_put_sandbox(&w, d, &view);
-	e2b_respond_json(req, status, &body);
 }
 
 static void create_done(void *arg, struct sandbox *s, const struct error *e)
@@ -104,7 +89,7 @@ static void create_done(void *arg, struct sandbox *s, const struct error *e)
 		if (s)
 			sandbox_destroy(s, NULL, NULL);
 	} else if (s) {
-		respond_sandbox(call->req, 201, call->dialect, s);
+		e2b_respond_sandbox(call->req, 201, s);
 	} else {
 		http_respond_error(call->req, e);
 	}
@@ -123,7 +108,7 @@ static void create(struct http_request *req, int64_t default_timeout_s)
 	struct create_call *call = calloc(1, sizeof *call);
 	if (!call)
 		abort();
-	*call = (struct create_call){req, e2b_of(req)};
+	call->req = req;
 	if (json_decode_known(body, create_fields, ARRAY_LEN(create_fields), "", &fields, &e) < 0 ||
 		settle_create(&fields, &memory, &spec, &e) < 0 ||
 		sandbox_create(e2b_of(req)->box, &spec, create_done, call, &e) < 0) {
@@ -137,24 +122,12 @@ static void create(struct http_request *req, int64_t default_timeout_s)
 
 static void handle_create_v1(struct http_request *req)
 {
-	create(req, DEFAULT_TIMEOUT_V1_S);
+	create(req, E2B_TIMEOUT_V1_S);
 }
 
 static void handle_create_v2(struct http_request *req)
 {
-	create(req, DEFAULT_TIMEOUT_V2_S);
-}
-
-/* ---- connect ---- */
-
-static void handle_connect(struct http_request *req)
-{
-	struct sandbox *s = e2b_sandbox(req);
-	cJSON *body = s ? e2b_body(req) : NULL;
-	if (!body)
-		return;
-	cJSON_Delete(body);
-	respond_sandbox(req, 200, e2b_of(req), s);
+	create(req, E2B_TIMEOUT_V2_S);
 }
 
 /* ---- get, delete ---- */
@@ -191,7 +164,7 @@ static void kill_done(void *arg)
 
 static void handle_kill(struct http_request *req)
 {
-	struct sandbox *s = e2b_sandbox(req);
+	struct sandbox *s = e2b_sandbox_in_any_state(req);
 	if (!s)
 		return;
 	struct kill_call *call = calloc(1, sizeof *call);
@@ -205,8 +178,6 @@ static void handle_kill(struct http_request *req)
 static const struct http_route routes[] = {
 	{HTTP_POST, "/sandboxes", handle_create_v1, E2B_BODY_LIMIT},
 	{HTTP_POST, "/v2/sandboxes", handle_create_v2, E2B_BODY_LIMIT},
-	{HTTP_POST, "/sandboxes/{id}/connect", handle_connect, E2B_BODY_LIMIT},
-	{HTTP_POST, "/v2/sandboxes/{id}/connect", handle_connect, E2B_BODY_LIMIT},
 	{HTTP_GET, "/sandboxes/{id}", handle_get, 0},
 	{HTTP_DELETE, "/sandboxes/{id}", handle_kill, 0},
 };

@@ -1,0 +1,139 @@
+/*
+ * /sandboxes/{id}: connect and pause. Connecting to a paused sandbox resumes it; to a running one
+ * it only gives it more time.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dialect/e2b/decode.h"
+#include "dialect/e2b/encode.h"
+#include "dialect/e2b/place.h"
+
+struct lifecycle_body {
+	int64_t timeout_s;
+	bool memory;
+};
+
+static const struct json_field lifecycle_fields[] = {
+	{"timeout", JSON_INTEGER, offsetof(struct lifecycle_body, timeout_s), 0, 0, 0},
+	{"memory", JSON_BOOL, offsetof(struct lifecycle_body, memory), 0, 0, 0},
+};
+
+static int decode_body(struct http_request *req, struct lifecycle_body *ret)
+{
+	struct error e = {0};
+	cJSON *body = e2b_body(req);
+	if (!body)
+		return -1;
+	int r = json_decode_known(body, lifecycle_fields, ARRAY_LEN(lifecycle_fields), "", ret, &e);
+	if (r == 0)
+		r = e2b_check_timeout(ret->timeout_s, &e);
+	cJSON_Delete(body);
+	if (r < 0)
+		http_respond_error(req, &e);
+	return r;
+}
+
+static enum e2b_state state_of(const struct sandbox *s)
+{
+	struct sandbox_view view;
+	sandbox_view(s, &view);
+	return e2b_state_of(&view);
+}
+
+/* ---- what takes a while ---- */
+
+struct lifecycle_call {
+	struct http_request *req; /* NULL once the client has gone; what it asked for goes on */
+	char id[ID_SIZE];
+	int status; /* of the answer; 204 is one without a sandbox in it */
+};
+
+static void call_aborted(void *arg)
+{
+	((struct lifecycle_call *)arg)->req = NULL;
+}
+
+static void call_done(void *arg, const struct error *e)
+{
+	struct lifecycle_call *call = arg;
+	struct http_request *req = call->req;
+	struct sandbox *s = req ? sandbox_find(e2b_of(req)->box, e2b_tenant(req), call->id) : NULL;
+	struct error gone;
+	if (req && e) {
+		http_respond_error(req, e);
+	} else if (req && !s) {
+		error_set(&gone, ERROR_NOT_FOUND, "sandbox \"%s\" not found", call->id);
+		http_respond_error(req, &gone);
+	} else if (req && call->status == 204) {
+		e2b_respond_nothing(req, 204);
+	} else if (req) {
+		e2b_respond_sandbox(req, call->status, s);
+	}
+	free(call);
+}
+
+static struct lifecycle_call *call_new(
+	struct http_request *req, const struct sandbox *s, int status)
+{
+	struct lifecycle_call *call = calloc(1, sizeof *call);
+	struct sandbox_view view;
+	if (!call)
+		abort();
+	sandbox_view(s, &view);
+	call->req = req;
+	call->status = status;
+	memcpy(call->id, view.id, ID_SIZE);
+	http_on_abort(req, call_aborted, call);
+	return call;
+}
+
+/* ---- the routes ---- */
+
+static void connect_sandbox(struct http_request *req, int64_t default_timeout_s)
+{
+	struct lifecycle_body body = {.timeout_s = default_timeout_s, .memory = true};
+	struct sandbox *s = e2b_sandbox(req);
+	if (!s || decode_body(req, &body) < 0)
+		return;
+	if (state_of(s) == E2B_PAUSED)
+		sandbox_resume(s, body.memory, call_done, call_new(req, s, 201));
+	else
+		e2b_respond_sandbox(req, 200, s);
+}
+
+static void handle_connect_v1(struct http_request *req)
+{
+	connect_sandbox(req, E2B_TIMEOUT_V1_S);
+}
+
+static void handle_connect_v2(struct http_request *req)
+{
+	connect_sandbox(req, E2B_TIMEOUT_V2_S);
+}
+
+static void handle_pause(struct http_request *req)
+{
+	struct error e;
+	struct lifecycle_body body = {.timeout_s = E2B_TIMEOUT_V1_S, .memory = true};
+	struct sandbox *s = e2b_sandbox(req);
+	if (!s || decode_body(req, &body) < 0)
+		return;
+	if (state_of(s) == E2B_PAUSED) {
+		error_set(&e, ERROR_PAUSED, "the sandbox is paused already");
+		http_respond_error(req, &e);
+		return;
+	}
+	sandbox_pause(s, body.memory, call_done, call_new(req, s, 204));
+}
+
+static const struct http_route routes[] = {
+	{HTTP_POST, "/sandboxes/{id}/connect", handle_connect_v1, E2B_BODY_LIMIT},
+	{HTTP_POST, "/v2/sandboxes/{id}/connect", handle_connect_v2, E2B_BODY_LIMIT},
+	{HTTP_POST, "/sandboxes/{id}/pause", handle_pause, E2B_BODY_LIMIT},
+	/* What SDKs before connect had. */
+	{HTTP_POST, "/sandboxes/{id}/resume", handle_connect_v1, E2B_BODY_LIMIT},
+};
+
+const struct e2b_table e2b_lifecycle_table = E2B_TABLE(routes);
