@@ -90,6 +90,7 @@ struct bunker_create_options {
 	const char *description;
 	const char *memory; /* "512Mi" */
 	const char *cpu;    /* "500m", "2" */
+	const char *disk;   /* "2Gi" */
 	int64_t pids;
 	int64_t open_files;
 	const char *idle_timeout;      /* "10m" */
@@ -122,6 +123,7 @@ struct bunker_sandbox {
 	const char *expires_at;
 	const char *memory;
 	const char *cpu;
+	const char *disk; /* "": not limited */
 	const char *idle_timeout;
 	const char *execution_timeout;
 	int64_t pids;

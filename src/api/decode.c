@@ -74,6 +74,7 @@ static const struct json_field resource_fields[] = {
 	{"cpu", JSON_CPU, AT(resources, cpu), 0, 10, 1024000},
 	{"pids", JSON_INTEGER, AT(resources, pids), 0, 2, 1 << 22},
 	{"openFiles", JSON_INTEGER, AT(resources, open_files), 0, 16, 1 << 20},
+	{"disk", JSON_SIZE, AT(resources, disk), 0, 1 << 20, INT64_C(1) << 50},
 };
 
 struct timeouts {

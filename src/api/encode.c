@@ -34,6 +34,10 @@ static void put_resources(struct json_writer *w, const struct resources *r)
 	json_put_string(w, "cpu", text);
 	json_put_int(w, "pids", r->pids);
 	json_put_int(w, "openFiles", r->open_files);
+	if (r->disk) { /* 0: this server cannot limit it */
+		units_format_size(r->disk, text);
+		json_put_string(w, "disk", text);
+	}
 	json_end_object(w);
 }
 

@@ -59,11 +59,18 @@ static int settle_resources(struct box *b, struct resources *r, struct error *e)
 	r->cpu = r->cpu ? r->cpu : d->cpu;
 	r->pids = r->pids ? r->pids : d->pids;
 	r->open_files = r->open_files ? r->open_files : d->open_files;
+	bool has_quota = b->pool_state.flags & POOL_QUOTA;
+	if (r->disk && !has_quota)
+		return error_set_field(e, ERROR_UNAVAILABLE, "resources.disk",
+			"this server cannot limit a sandbox's disk: it has no file system with quotas "
+			"(see bunker doctor)");
+	r->disk = r->disk || !has_quota ? r->disk : d->disk;
 	if (check_resource("resources.memory", r->memory, m->memory, units_format_size, e) < 0 ||
 		check_resource("resources.cpu", r->cpu, m->cpu, units_format_millicores, e) < 0 ||
 		check_resource("resources.pids", r->pids, m->pids, format_count, e) < 0 ||
 		check_resource(
-			"resources.openFiles", r->open_files, m->open_files, format_count, e) < 0)
+			"resources.openFiles", r->open_files, m->open_files, format_count, e) < 0 ||
+		check_resource("resources.disk", r->disk, m->disk, units_format_size, e) < 0)
 		return -1;
 	return 0;
 }

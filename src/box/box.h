@@ -24,6 +24,7 @@ struct resources {
 	int64_t cpu;        /* millicores */
 	int64_t pids;       /* processes and threads */
 	int64_t open_files; /* per process */
+	int64_t disk;       /* bytes that it may write */
 };
 
 struct box_config {
@@ -40,7 +41,7 @@ struct box_config {
 
 /* The callback comes when every sandbox that survived is connected again: now requests can be
  * served. */
-int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_fd,
+int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_fd, int keeper_fd,
 	const struct box_config *config, void (*ready)(void *arg), void *arg, struct error *e);
 /* The warden is gone: nothing can be booted or destroyed any more. */
 void box_on_warden_lost(struct box *b, void (*lost)(void *arg), void *arg);

@@ -119,7 +119,7 @@ static void start_timers(struct box *b)
 	uv_timer_start(&b->retention_timer, retention_timer_fired, 1000, RETENTION_CHECK_MS);
 }
 
-int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_fd,
+int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_fd, int keeper_fd,
 	const struct box_config *config, void (*ready)(void *arg), void *arg, struct error *e)
 {
 	struct box *b = calloc(1, sizeof *b);
@@ -147,6 +147,10 @@ int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_
 		return error_set(
 			e, ERROR_INTERNAL, "cannot talk to the warden: %s", uv_strerror(r));
 	}
+	r = keeper_link_open(&b->keeper, loop, keeper_fd, b);
+	if (r < 0)
+		return error_set(
+			e, ERROR_INTERNAL, "cannot talk to the keeper: %s", uv_strerror(r));
 	start_timers(b);
 	reconcile_start(b);
 	*ret = b;
@@ -173,6 +177,13 @@ static void warden_poll_closed(uv_handle_t *handle)
 	handle_closed(handle);
 }
 
+static void keeper_poll_closed(uv_handle_t *handle)
+{
+	struct keeper_link *k = handle->data;
+	handle->data = k->arg;
+	handle_closed(handle);
+}
+
 static void free_sandboxes(struct box *b)
 {
 	struct sandbox *s, *next;
@@ -196,7 +207,7 @@ static bool has_unfinished_work(const struct box *b)
 	for (x = b->executions; x; x = x->by_id.next)
 		if (execution_has_ended(x) && !x->committed && !x->unstorable)
 			return true;
-	return b->warden.calls || b->pool_booting > 0 || b->later;
+	return b->warden.calls || b->keeper.calls || b->pool_booting > 0 || b->later;
 }
 
 void box_check_closed(struct box *b)
@@ -205,13 +216,14 @@ void box_check_closed(struct box *b)
 		return;
 	free_sandboxes(b);
 	catalogue_close(b);
-	b->handles_open = 6;
+	b->handles_open = 7;
 	uv_close((uv_handle_t *)&b->later_timer, handle_closed);
 	uv_close((uv_handle_t *)&b->watchdog, handle_closed);
 	uv_close((uv_handle_t *)&b->idle_timer, handle_closed);
 	uv_close((uv_handle_t *)&b->refill_timer, handle_closed);
 	uv_close((uv_handle_t *)&b->retention_timer, handle_closed);
 	warden_link_close(&b->warden, warden_poll_closed);
+	keeper_link_close(&b->keeper, keeper_poll_closed);
 }
 
 static void close_now(uv_timer_t *timer)

@@ -12,6 +12,7 @@
 #include "box/template.h"
 #include "store/store.h"
 #include "wire/frame.h"
+#include "wire/keeper.h"
 
 /* ---- warden_link.c: requests to the warden and their answers ---- */
 
@@ -33,9 +34,29 @@ int warden_link_open(
 void warden_link_call(struct warden_link *w, enum warden_op op, const char *id,
 	const struct resources *limits, warden_reply_fn *reply, void *arg);
 void warden_link_boot(struct warden_link *w, const char *id, const struct resources *limits,
-	const uint8_t boot_id[UUID_BYTES], bool again, warden_reply_fn *reply, void *arg);
+	const uint8_t boot_id[UUID_BYTES], warden_reply_fn *reply, void *arg);
 /* Calls that are not answered are dropped. */
 void warden_link_close(struct warden_link *w, uv_close_cb closed);
+
+/* ---- keeper_link.c: requests to the keeper of the disks and their answers ---- */
+
+typedef void keeper_reply_fn(void *arg, const struct keeper_reply *reply);
+struct keeper_call;
+
+struct keeper_link {
+	int fd;
+	uv_poll_t poll;
+	uint32_t sequence, epoch;
+	struct keeper_call *calls;  /* all that wait for an answer */
+	struct keeper_call *unsent; /* the first that the socket has not taken */
+	void *arg;
+};
+
+int keeper_link_open(struct keeper_link *k, uv_loop_t *loop, int fd, void *arg);
+/* disk and from may be NULL. */
+void keeper_link_call(struct keeper_link *k, enum keeper_op op, const struct disk_name *disk,
+	const struct disk_name *from, int64_t bytes, keeper_reply_fn *reply, void *arg);
+void keeper_link_close(struct keeper_link *k, uv_close_cb closed);
 
 /* ---- init_link.c: the connection to one sandbox's init ---- */
 
@@ -74,6 +95,8 @@ struct sandbox {
 	enum sandbox_status status;
 	char failure[160];
 	struct resources resources;
+	char snapshot[ID_SIZE]; /* on which its disk began; "": none */
+	char parent[ID_SIZE];   /* the sandbox it is a fork of; "": none */
 	char boot_id[UUID_SIZE];
 	int64_t idle_ms, execution_ms;
 	int64_t created_ms, last_active_ms, startup_us;
@@ -109,6 +132,8 @@ struct sandbox {
 };
 
 struct sandbox *sandbox_new(struct box *b, const char *id);
+/* As the keeper names it. */
+struct disk_name disk_of(const struct sandbox *s);
 char *sandbox_copy_string(const char *text); /* "" for NULL */
 struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_row *row);
 void sandbox_free(struct sandbox *s);
@@ -207,9 +232,11 @@ struct box {
 	struct store *store;
 	struct box_config config;
 	struct warden_link warden;
+	struct keeper_link keeper;
 	uint32_t layers;
-	struct sandbox *sandboxes; /* by id */
-	struct sandbox *order;     /* by creation */
+	struct keeper_reply pool_state; /* as the keeper said hello */
+	struct sandbox *sandboxes;      /* by id */
+	struct sandbox *order;          /* by creation */
 	struct execution *executions;
 	struct catalogue *catalogue; /* templates and builds */
 	struct sandbox *pool;
@@ -224,7 +251,7 @@ struct box {
 	void (*ready)(void *arg); /* until the first reconciliation is done */
 	void *ready_arg;
 	unsigned reconciling;
-	bool listing;
+	bool listing, listing_disks;
 	bool closing, draining;
 	void (*closed)(void *arg);
 	void *closed_arg;

@@ -17,6 +17,7 @@
 struct creation {
 	struct sandbox *sandbox; /* in the table from the start, so that its name is taken */
 	int64_t began_us;
+	struct resources booted_with;
 	struct file_spec *files;
 	size_t file_count;
 	sandbox_created_fn *created;
@@ -92,17 +93,41 @@ static void creation_write_files(struct creation *c)
 			creation_files_written, c);
 }
 
+static bool creation_check_limit(struct creation *c, int error)
+{
+	struct error e = {0};
+	if (!error)
+		return true;
+	error_set_errno(&e, error, "the limits could not be set");
+	e.code = ERROR_BOOT_FAILED;
+	creation_failed(c, &e);
+	return false;
+}
+
 static void creation_limited(void *arg, const struct warden_reply *reply)
 {
 	struct creation *c = arg;
-	struct error e = {0};
-	if (reply->error) {
-		error_set_errno(&e, reply->error, "the limits could not be set");
-		e.code = ERROR_BOOT_FAILED;
-		creation_failed(c, &e);
-		return;
-	}
-	creation_write_files(c);
+	if (creation_check_limit(c, reply->error))
+		creation_write_files(c);
+}
+
+static void creation_set_limits(struct creation *c)
+{
+	struct sandbox *s = c->sandbox;
+	const struct resources *had = &c->booted_with;
+	if (had->memory != s->resources.memory || had->cpu != s->resources.cpu ||
+		had->pids != s->resources.pids)
+		warden_link_call(
+			&s->box->warden, WARDEN_LIMITS, s->id, &s->resources, creation_limited, c);
+	else
+		creation_write_files(c);
+}
+
+static void creation_disk_limited(void *arg, const struct keeper_reply *reply)
+{
+	struct creation *c = arg;
+	if (creation_check_limit(c, reply->error))
+		creation_set_limits(c);
 }
 
 /*
@@ -112,18 +137,19 @@ static void creation_limited(void *arg, const struct warden_reply *reply)
 static void creation_adopt(struct creation *c, struct sandbox *booted)
 {
 	struct sandbox *s = c->sandbox;
-	struct resources had = booted->resources;
+	c->booted_with = booted->resources;
 	s->link = booted->link;
 	booted->link = NULL;
 	memcpy(s->boot_id, booted->boot_id, UUID_SIZE);
 	init_link_set_arg(s->link, s);
 	sandbox_free(booted);
-	if (had.memory != s->resources.memory || had.cpu != s->resources.cpu ||
-		had.pids != s->resources.pids)
-		warden_link_call(
-			&s->box->warden, WARDEN_LIMITS, s->id, &s->resources, creation_limited, c);
-	else
-		creation_write_files(c);
+	if (c->booted_with.disk != s->resources.disk) {
+		struct disk_name disk = disk_of(s);
+		keeper_link_call(&s->box->keeper, KEEPER_LIMIT, &disk, NULL, s->resources.disk,
+			creation_disk_limited, c);
+	} else {
+		creation_set_limits(c);
+	}
 }
 
 static void creation_booted(void *arg, const struct error *e)

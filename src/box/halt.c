@@ -24,6 +24,7 @@ struct step {
 	int64_t began_us;
 	bool again;
 	uint8_t boot_id[UUID_BYTES];
+	struct error failure;
 	sandbox_done_fn *done;
 	void *arg;
 };
@@ -167,12 +168,19 @@ void sandbox_halt(struct sandbox *s, sandbox_done_fn *done, void *arg)
 static void boot_undone(void *arg, const struct warden_reply *reply)
 {
 	struct step *t = arg;
-	struct error e;
 	if (reply->error)
 		log_error("cannot remove what a boot left", "sandbox", t->sandbox->id, "error",
 			strerror(reply->error));
-	error_set(&e, ERROR_BOOT_FAILED, "the sandbox's init does not answer");
-	step_end(t, &e);
+	step_end(t, &t->failure);
+}
+
+/* With t->failure: a disk that was there before stays. */
+static void boot_undo(struct step *t)
+{
+	struct sandbox *s = t->sandbox;
+	s->box->counters.boot_failures_total++;
+	warden_link_call(&s->box->warden, t->again ? WARDEN_HALT : WARDEN_DESTROY, s->id, NULL,
+		boot_undone, t);
 }
 
 static void boot_connected(void *arg, struct sandbox *s, int error)
@@ -184,30 +192,52 @@ static void boot_connected(void *arg, struct sandbox *s, int error)
 		return;
 	}
 	log_warn("an init does not answer", "sandbox", s->id, "error", strerror(-error));
-	s->box->counters.boot_failures_total++;
-	warden_link_call(&s->box->warden, t->again ? WARDEN_HALT : WARDEN_DESTROY, s->id, NULL,
-		boot_undone, t);
+	error_set(&t->failure, ERROR_BOOT_FAILED, "the sandbox's init does not answer");
+	boot_undo(t);
 }
 
 static void boot_answered(void *arg, const struct warden_reply *reply)
 {
 	struct step *t = arg;
-	struct error e;
 	if (reply->error == 0) {
 		sandbox_connect(t->sandbox, boot_connected, t);
 		return;
 	}
-	t->sandbox->box->counters.boot_failures_total++;
-	error_set(&e, ERROR_BOOT_FAILED, "%s failed: %s",
+	error_set(&t->failure, ERROR_BOOT_FAILED, "%s failed: %s",
 		warden_step_name((enum warden_step)reply->step), strerror(reply->error));
-	step_end(t, &e);
+	boot_undo(t);
+}
+
+static void boot_on_disk(struct step *t)
+{
+	struct sandbox *s = t->sandbox;
+	uuid_generate(t->boot_id);
+	warden_link_boot(&s->box->warden, s->id, &s->resources, t->boot_id, boot_answered, t);
+}
+
+static void disk_made(void *arg, const struct keeper_reply *reply)
+{
+	struct step *t = arg;
+	if (reply->error == 0) {
+		boot_on_disk(t);
+		return;
+	}
+	error_set_errno(&t->failure, reply->error, "making the sandbox's disk failed");
+	if (t->failure.code != ERROR_NO_SPACE && t->failure.code != ERROR_RESOURCE_EXHAUSTED)
+		t->failure.code = ERROR_BOOT_FAILED;
+	boot_undo(t);
 }
 
 void sandbox_boot(struct sandbox *s, bool again, sandbox_done_fn *done, void *arg)
 {
 	struct step *t = step_new(s, done, arg);
 	t->again = again;
-	uuid_generate(t->boot_id);
-	warden_link_boot(
-		&s->box->warden, s->id, &s->resources, t->boot_id, again, boot_answered, t);
+	if (again) {
+		boot_on_disk(t);
+	} else {
+		struct disk_name disk = disk_of(s), from = {.kind = DISK_SNAPSHOT};
+		memcpy(from.id, s->snapshot, ID_SIZE);
+		keeper_link_call(&s->box->keeper, KEEPER_MAKE, &disk, s->snapshot[0] ? &from : NULL,
+			s->resources.disk, disk_made, t);
+	}
 }

@@ -18,7 +18,7 @@
 
 static void check_ready(struct box *b)
 {
-	if (b->listing || b->reconciling > 0 || !b->ready)
+	if (b->listing || b->listing_disks || b->reconciling > 0 || !b->ready)
 		return;
 	void (*ready)(void *arg) = b->ready;
 	b->ready = NULL;
@@ -39,7 +39,7 @@ static void add_row(void *arg, const struct sandbox_row *row)
 
 int reconcile_load(struct box *b)
 {
-	b->listing = true;
+	b->listing = b->listing_disks = true;
 	return store_each_sandbox(b->store, add_row, b);
 }
 
@@ -198,7 +198,16 @@ static void hello_answered(void *arg, const struct warden_reply *reply)
 	warden_link_call(&b->warden, WARDEN_NEXT, "", NULL, list_answered, b);
 }
 
+static void keeper_greeted(void *arg, const struct keeper_reply *reply)
+{
+	struct box *b = arg;
+	b->pool_state = *reply;
+	b->listing_disks = false;
+	check_ready(b);
+}
+
 void reconcile_start(struct box *b)
 {
+	keeper_link_call(&b->keeper, KEEPER_HELLO, NULL, NULL, 0, keeper_greeted, b);
 	warden_link_call(&b->warden, WARDEN_HELLO, "", NULL, hello_answered, b);
 }

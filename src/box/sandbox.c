@@ -13,6 +13,13 @@
 
 /* ---- memory and tables ---- */
 
+struct disk_name disk_of(const struct sandbox *s)
+{
+	struct disk_name disk = {.kind = DISK_BOX};
+	memcpy(disk.id, s->id, ID_SIZE);
+	return disk;
+}
+
 struct sandbox *sandbox_new(struct box *b, const char *id)
 {
 	struct sandbox *s = calloc(1, sizeof *s);
@@ -80,7 +87,10 @@ struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_row *row)
 	s->project = sandbox_copy_string(row->project);
 	s->metadata = sandbox_copy_string(row->metadata);
 	buf_append(&s->env, row->env, row->env_len);
-	s->resources = (struct resources){row->memory, row->cpu, row->pids, row->open_files};
+	s->resources =
+		(struct resources){row->memory, row->cpu, row->pids, row->open_files, row->disk};
+	snprintf(s->snapshot, sizeof s->snapshot, "%s", row->snapshot);
+	snprintf(s->parent, sizeof s->parent, "%s", row->parent);
 	s->idle_ms = row->idle_ms;
 	s->execution_ms = row->execution_ms;
 	s->auto_resume = row->auto_resume;
@@ -115,6 +125,9 @@ void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn 
 		.cpu = s->resources.cpu,
 		.pids = s->resources.pids,
 		.open_files = s->resources.open_files,
+		.disk = s->resources.disk,
+		.snapshot = s->snapshot,
+		.parent = s->parent,
 		.idle_ms = s->idle_ms,
 		.execution_ms = s->execution_ms,
 		.created_ms = s->created_ms,

@@ -107,10 +107,9 @@ void warden_link_call(struct warden_link *w, enum warden_op op, const char *id,
 }
 
 void warden_link_boot(struct warden_link *w, const char *id, const struct resources *limits,
-	const uint8_t boot_id[UUID_BYTES], bool again, warden_reply_fn *reply, void *arg)
+	const uint8_t boot_id[UUID_BYTES], warden_reply_fn *reply, void *arg)
 {
 	struct warden_call *call = call_new(w, WARDEN_BOOT, id, limits);
-	call->request.flags = again ? WARDEN_BOOT_AGAIN : 0;
 	memcpy(call->request.boot_id, boot_id, UUID_BYTES);
 	call_send(w, call, reply, arg);
 }

@@ -39,6 +39,8 @@ const struct option cli_sandbox_options[] = {
 	{0, "pids", "N", OPTION_NUMBER, AT(create.pids), "limit of processes and threads"},
 	{0, "open-files", "N", OPTION_NUMBER, AT(create.open_files),
 		"limit of open files per process"},
+	{0, "disk", "SIZE", OPTION_STRING, AT(create.disk),
+		"limit of what it writes to its disk, such as 2Gi"},
 	{'e', "env", "K=V", OPTION_LIST, AT(env),
 		"environment variable; K alone takes yours; repeatable"},
 	{'f', "file", "LOCAL:PATH", OPTION_LIST, AT(files),

@@ -25,6 +25,7 @@ static const struct {
 	{"expires", offsetof(struct bunker_sandbox, expires_at)},
 	{"memory", offsetof(struct bunker_sandbox, memory)},
 	{"cpu", offsetof(struct bunker_sandbox, cpu)},
+	{"disk", offsetof(struct bunker_sandbox, disk)},
 	{"idle timeout", offsetof(struct bunker_sandbox, idle_timeout)},
 	{"execution timeout", offsetof(struct bunker_sandbox, execution_timeout)},
 };

@@ -77,7 +77,7 @@ static void put_files(struct json_writer *w, const struct bunker_file *files, si
 
 static void put_resources(struct json_writer *w, const struct bunker_create_options *o)
 {
-	if (!o->memory && !o->cpu && !o->pids && !o->open_files)
+	if (!o->memory && !o->cpu && !o->pids && !o->open_files && !o->disk)
 		return;
 	json_key(w, "resources");
 	json_begin_object(w);
@@ -85,6 +85,7 @@ static void put_resources(struct json_writer *w, const struct bunker_create_opti
 	put_optional_string(w, "cpu", o->cpu);
 	put_optional_int(w, "pids", o->pids);
 	put_optional_int(w, "openFiles", o->open_files);
+	put_optional_string(w, "disk", o->disk);
 	json_end_object(w);
 }
 

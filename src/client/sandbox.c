@@ -36,6 +36,7 @@ static const struct answer_field resource_fields[] = {
 	FIELD("cpu", ANSWER_STRING, cpu),
 	FIELD("pids", ANSWER_INTEGER, pids),
 	FIELD("openFiles", ANSWER_INTEGER, open_files),
+	FIELD("disk", ANSWER_STRING, disk),
 };
 
 static const struct answer_field timeout_fields[] = {

@@ -56,6 +56,8 @@ static const struct config_option options[] = {
 		"the same for processes and threads"},
 	{"open-files", OPTION_NUMBER, AT(defaults.open_files), "N", "4096", 16, 1 << 20,
 		"the same for open files of a process"},
+	{"disk", OPTION_SIZE, AT(defaults.disk), "SIZE", "10Gi", 1 << 20, INT64_C(1) << 50,
+		"the same for what it writes to its disk"},
 	{"max-memory", OPTION_SIZE, AT(maxima.memory), "SIZE", "64Gi", 16 << 20, INT64_C(1) << 46,
 		"the most memory a sandbox may ask for"},
 	{"max-cpu", OPTION_CPU, AT(maxima.cpu), "CPU", "64", 10, 1024000, "the same for CPU"},
@@ -63,6 +65,14 @@ static const struct config_option options[] = {
 		"the same for processes and threads"},
 	{"max-open-files", OPTION_NUMBER, AT(maxima.open_files), "N", "16384", 16, 1 << 20,
 		"the same for open files of a process"},
+	{"max-disk", OPTION_SIZE, AT(maxima.disk), "SIZE", "1Ti", 1 << 20, INT64_C(1) << 50,
+		"the same for its disk"},
+	{"disk-pool", OPTION_TEXT, AT(disk_pool), "KIND", "auto", 0, 0,
+		"where disks are when DIR is not on btrfs: loop (a file with a btrfs), directory, or auto"},
+	{"disk-pool-size", OPTION_SIZE, AT(disk_pool_size), "SIZE", "16Gi", 256 << 20,
+		INT64_C(1) << 50, "size of a new pool file; it takes only what is written"},
+	{"max-disk-pool-size", OPTION_SIZE, AT(max_disk_pool_size), "SIZE", "1Ti", 256 << 20,
+		INT64_C(1) << 50, "to which the pool file may grow when it fills"},
 	{"max-sandboxes", OPTION_NUMBER, AT(max_sandboxes), "N", "1000", 1, 4000,
 		"sandboxes of one tenant"},
 	{"max-executions", OPTION_NUMBER, AT(max_executions), "N", "256", 1, 1000,
@@ -265,11 +275,21 @@ static int check_defaults(const struct config *c, struct error *e)
 {
 	const struct resources *d = &c->defaults, *m = &c->maxima;
 	if (d->memory <= m->memory && d->cpu <= m->cpu && d->pids <= m->pids &&
-		d->open_files <= m->open_files)
+		d->open_files <= m->open_files && d->disk <= m->disk)
 		return 0;
 	return error_set(e, ERROR_INVALID_REQUEST,
-		"a default is above its maximum: compare --memory, --cpu, --pids and --open-files with "
-		"--max-memory, --max-cpu, --max-pids and --max-open-files");
+		"a default is above its maximum: compare --memory, --cpu, --pids, --open-files and --disk with "
+		"--max-memory, --max-cpu, --max-pids, --max-open-files and --max-disk");
+}
+
+static int check_pool(const struct config *c, struct error *e)
+{
+	static const char *const kinds[] = {"auto", "loop", "directory"};
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (strcmp(c->disk_pool, kinds[i]) == 0)
+			return 0;
+	return error_set(e, ERROR_INVALID_REQUEST,
+		"--disk-pool is auto, loop or directory, and not '%s'", c->disk_pool);
 }
 
 int config_load(struct config *c, int argc, char **argv, struct error *e)
@@ -285,5 +305,5 @@ int config_load(struct config *c, int argc, char **argv, struct error *e)
 		return -1;
 	if (load_arguments(c, argc, argv, e) < 0)
 		return -1;
-	return check_defaults(c, e);
+	return check_pool(c, e) < 0 ? -1 : check_defaults(c, e);
 }

@@ -24,6 +24,8 @@ struct config {
 	char *file_text;                   /* kept, because the options point into it */
 	const char *keys[CONFIG_KEYS_MAX]; /* "KEY" or "TENANT=KEY" */
 	size_t key_count;
+	const char *disk_pool; /* auto, loop or directory */
+	int64_t disk_pool_size, max_disk_pool_size;
 	bool no_auth, drain, help;
 	struct resources defaults, maxima;
 	int64_t output_limit, retention_ms;

@@ -17,17 +17,17 @@
 #include "http/json.h"
 #include "server/config.h"
 #include "server/confine.h"
-#include "server/embedded.h"
+#include "server/privileged.h"
 #include "server/server.h"
-#include "warden/warden.h"
 
 #define CHECKS_MAX 16
+#define TRIAL_POOL (INT64_C(1) << 30)
 
 struct check {
 	const char *name;
 	bool ok;
 	bool optional;
-	char detail[400];
+	char detail[640];
 	const char *advice;
 };
 
@@ -86,13 +86,36 @@ static const char *cgroup_mode_name(enum cgroup_mode mode)
 				       : "v1, with a v2 mount of our own for kill and freeze";
 }
 
-static void check_boot(struct report *r, struct warden *w)
+static void check_disks(struct report *r, const struct keeper *k)
+{
+	static const char *const kinds[POOL_KIND_END] = {
+		[POOL_BTRFS] = "btrfs: snapshots and forks take milliseconds",
+		[POOL_LOOP] = "a btrfs in a file: snapshots and forks take milliseconds",
+		[POOL_DIRECTORY] = "plain directories",
+	};
+	struct check *c = add(r, "disks", k->pool != POOL_DIRECTORY && k->quota != QUOTA_NONE,
+		"disk limits and quick copies need a btrfs: put the data directory on one, or install "
+		"btrfs-progs and have loop devices");
+	c->optional = true;
+	snprintf(c->detail, sizeof c->detail, "%s%s%s%s", kinds[k->pool],
+		k->quota == QUOTA_NONE ? "" : "; disk limits are enforced",
+		k->pool_reason[0] ? "; " : "", k->pool_reason);
+}
+
+static void check_boot(struct report *r, struct privileged *p)
 {
 	static const uint8_t boot_id[UUID_BYTES];
 	struct boot b = {.limits = {256 << 20, 1000, 64}, .boot_id = boot_id};
+	struct disk_name disk = {.kind = DISK_BOX}, none = {0};
 	id_generate(b.id);
+	memcpy(disk.id, b.id, ID_SIZE);
 	int64_t began = clock_monotonic_us();
-	int ok = boot_sandbox(w, &b) == 0;
+	int made = disk_make(&p->keeper, &disk, &none, 64 << 20);
+	if (made < 0) {
+		b.step = WARDEN_STEP_DISK;
+		b.error = -made;
+	}
+	int ok = made == 0 && boot_sandbox(&p->warden, &b) == 0;
 	int64_t took = clock_monotonic_us() - began;
 	struct check *c = add(r, "sandbox", ok, "the step that failed says what is missing");
 	if (ok)
@@ -103,31 +126,33 @@ static void check_boot(struct report *r, struct warden *w)
 	else
 		snprintf(c->detail, sizeof c->detail, "%s: %s", warden_step_name(b.step),
 			strerror(b.error));
-	boot_end(w, b.id, false);
+	boot_end(&p->warden, b.id, false);
 }
 
 /* Everything the server does at its start, in a directory beside its data. */
-static void check_warden(struct report *r, const char *data)
+static void check_warden(struct report *r, const struct config *config)
 {
-	static struct warden w;
+	static struct privileged p;
+	struct config trial = *config;
 	struct error e = {0};
 	char directory[WARDEN_PATH_MAX];
-	snprintf(directory, sizeof directory, "%s.doctor-XXXXXX", data);
+	snprintf(directory, sizeof directory, "%s.doctor-XXXXXX", config->data);
 	if (!mkdtemp(directory)) {
 		struct check *c = add(r, "data directory", false, "choose another one with --data");
 		snprintf(c->detail, sizeof c->detail, "%s: %s", directory, strerror(errno));
 		return;
 	}
-	struct warden_config config = {directory, embedded_init, embedded_init_size};
-	bool ok = warden_open(&w, &config, &e) == 0;
+	trial.data = directory;
+	bool ok = privileged_open(&p, &trial, &e) == 0;
 	struct check *c = add(r, "cgroups", ok, "the message says what is missing");
 	snprintf(c->detail, sizeof c->detail, "%s",
-		ok ? cgroup_mode_name(w.cgroup_mode) : e.message);
+		ok ? cgroup_mode_name(p.warden.cgroup_mode) : e.message);
 	if (ok) {
-		check_boot(r, &w);
-		warden_close(&w);
+		check_disks(r, &p.keeper);
+		check_boot(r, &p);
+		privileged_close(&p);
 	}
-	warden_discard_data(&w, directory);
+	privileged_discard(&p, directory);
 }
 
 /* ---- the report ---- */
@@ -188,15 +213,20 @@ static void print_help(void)
 int doctor_main(int argc, char **argv)
 {
 	struct report r = {0};
-	const char *data = getenv("BUNKER_DATA") ? getenv("BUNKER_DATA") : "/var/lib/bunker";
+	struct config config = {
+		.data = getenv("BUNKER_DATA") ? getenv("BUNKER_DATA") : "/var/lib/bunker",
+		.disk_pool = "auto",
+		.disk_pool_size = TRIAL_POOL,
+		.max_disk_pool_size = TRIAL_POOL,
+	};
 	bool json = false;
 	for (int i = 1; i < argc && argv[i]; i++) {
 		if (strcmp(argv[i], "--json") == 0) {
 			json = true;
 		} else if (strcmp(argv[i], "--data") == 0 && argv[i + 1]) {
-			data = argv[++i];
+			config.data = argv[++i];
 		} else if (strncmp(argv[i], "--data=", 7) == 0) {
-			data = argv[i] + 7;
+			config.data = argv[i] + 7;
 		} else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
 			print_help();
 			return 0;
@@ -213,7 +243,7 @@ int doctor_main(int argc, char **argv)
 	check_seccomp(&r);
 	check_landlock(&r);
 	if (r.checks[0].ok)
-		check_warden(&r, data);
+		check_warden(&r, &config);
 	if (json)
 		print_json(&r);
 	else

@@ -199,7 +199,8 @@ static int open_core(struct front *fr, struct error *e)
 	};
 	if (store_open(&fr->store, &fr->loop, fr->database, e) < 0 || load_keys(fr, e) < 0)
 		return -1;
-	if (box_open(&fr->box, &fr->loop, fr->store, fr->f->warden_fd, &config, serve, fr, e) < 0)
+	if (box_open(&fr->box, &fr->loop, fr->store, fr->f->warden_fd, fr->f->keeper_fd, &config,
+		    serve, fr, e) < 0)
 		return -1;
 	box_on_warden_lost(fr->box, on_warden_lost, fr);
 	fr->api = (struct api){

@@ -10,6 +10,7 @@ struct front_config {
 	const char *address; /* for the ready line */
 	int listen_fd;
 	int warden_fd;
+	int keeper_fd;
 	uid_t uid;
 	int *announced; /* shared with the parent: the ready line was printed */
 };

@@ -22,11 +22,10 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "server/config.h"
-#include "server/embedded.h"
 #include "server/front.h"
 #include "server/listen.h"
+#include "server/privileged.h"
 #include "server/server.h"
-#include "warden/warden.h"
 
 #define RESTARTS_MAX      5 /* in a row, each within RESTART_WINDOW */
 #define RESTART_WINDOW_US (10 * 1000000)
@@ -39,17 +38,26 @@ static void request_stop(int number)
 	stop_requested = true;
 }
 
+/* That a wait is interrupted is all it takes. */
+static void note_child(int number)
+{
+	(void)number;
+}
+
 /* Blocked but while the warden waits, so that none gets lost between a check and a wait. */
 static void catch_signals(void)
 {
 	struct sigaction action = {.sa_handler = request_stop};
+	struct sigaction child = {.sa_handler = note_child, .sa_flags = SA_NOCLDSTOP};
 	sigset_t mask;
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGTERM);
 	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &mask, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGCHLD, &child, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }
 
@@ -58,6 +66,7 @@ static void restore_signals(void)
 	sigset_t none;
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
+	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -106,7 +115,7 @@ static int prepare_key(const struct warden *w, const struct config *c, char new_
 
 /* ---- the two processes ---- */
 
-static pid_t start_front(const struct warden *w, struct front_config *f, int *warden_side)
+static pid_t start_front(const struct keeper *k, struct front_config *f, int *warden_side)
 {
 	int pair[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -119,16 +128,17 @@ static pid_t start_front(const struct warden *w, struct front_config *f, int *wa
 	}
 	if (pid == 0) {
 		restore_signals();
-		/* Of all the warden's descriptors it keeps two. */
+		/* Of all the warden's descriptors it keeps three. */
 		f->warden_fd = dup2(pair[1], 100);
 		f->listen_fd = dup2(f->listen_fd, 101);
+		f->keeper_fd = dup2(k->front_pair[0], 102);
 		fcntl(f->warden_fd, F_SETFD, FD_CLOEXEC);
 		fcntl(f->listen_fd, F_SETFD, FD_CLOEXEC);
+		fcntl(f->keeper_fd, F_SETFD, FD_CLOEXEC);
 		close_range(3, 99, 0);
-		close_range(102, ~0u, 0);
+		close_range(103, ~0u, 0);
 		exit(front_main(f));
 	}
-	(void)w;
 	close(pair[1]);
 	*warden_side = pair[0];
 	return pid;
@@ -142,18 +152,18 @@ static int wait_for_front(pid_t pid)
 	return status;
 }
 
-static int run(struct warden *w, struct front_config *f)
+static int run(struct privileged *p, struct front_config *f)
 {
 	int restarts = 0;
 	for (;;) {
 		int fd = -1, status;
 		int64_t started = clock_monotonic_us();
-		pid_t pid = start_front(w, f, &fd);
+		pid_t pid = start_front(&p->keeper, f, &fd);
 		if (pid < 0) {
 			log_error("cannot start the front", "error", strerror(-pid));
 			return 1;
 		}
-		warden_serve(w, fd, pid, &stop_requested);
+		warden_serve(&p->warden, fd, pid, &stop_requested);
 		close(fd);
 		status = wait_for_front(pid);
 		if (stop_requested || (WIFEXITED(status) && WEXITSTATUS(status) != 1))
@@ -218,31 +228,31 @@ static int check(const struct config *c, bool is_loopback, struct error *e)
 
 static int serve(const struct config *c, struct error *e)
 {
-	static struct warden w;
+	static struct privileged p;
+	struct warden *w = &p.warden;
 	static char key[AUTH_KEY_SIZE];
 	char address[LISTEN_NAME_SIZE];
 	bool is_loopback = false;
-	struct warden_config wc = {c->data, embedded_init, embedded_init_size};
 	int *announced = mmap(
 		NULL, sizeof *announced, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int listen_fd = listen_open(c->listen, address, &is_loopback, e);
 	if (listen_fd < 0 || announced == MAP_FAILED || check(c, is_loopback, e) < 0)
 		return say(e);
-	if (warden_open(&w, &wc, e) < 0 || make_front_directory(&w, "front", e) < 0 ||
-		make_front_directory(&w, "front/spool", e) < 0 ||
-		make_front_directory(&w, "front/contexts", e) < 0 || prepare_key(&w, c, key, e) < 0)
+	if (privileged_open(&p, c, e) < 0 || make_front_directory(w, "front", e) < 0 ||
+		make_front_directory(w, "front/spool", e) < 0 ||
+		make_front_directory(w, "front/contexts", e) < 0 || prepare_key(w, c, key, e) < 0)
 		return say(e);
 	struct front_config f = {
 		.config = c,
-		.data = w.data,
+		.data = w->data,
 		.new_key = key[0] ? key : NULL,
 		.address = address,
 		.listen_fd = listen_fd,
-		.uid = w.front_uid,
+		.uid = w->front_uid,
 		.announced = announced,
 	};
-	int status = run(&w, &f);
-	warden_close(&w);
+	int status = run(&p, &f);
+	privileged_close(&p);
 	return status;
 }
 

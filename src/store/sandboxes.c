@@ -11,14 +11,14 @@
 /* The executions are counted by the store itself, when they end: that column is set only once. */
 #define COLUMNS                                                                                     \
 	"id, tenant, name, description, template, user, workdir, project, metadata, failure, "      \
-	"status, boot_id, on_idle, on_lease, ended_by, "                                            \
+	"status, boot_id, on_idle, on_lease, ended_by, snapshot, parent, "                          \
 	"memory, cpu, pids, open_files, idle_ms, execution_ms, created_ms, startup_us, ephemeral, " \
 	"auto_resume, lease_ms, lease_end_ms, paused_timeout_ms, paused_ms, ended_ms, cpu_us, "     \
-	"memory_byte_seconds, env, executions"
+	"memory_byte_seconds, disk, env, executions"
 
 static const char sql_put[] =
 	"INSERT INTO sandboxes (" COLUMNS ") VALUES "
-	"(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+	"(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 	" ON CONFLICT (id) DO UPDATE SET name = excluded.name, description = excluded.description,"
 	" metadata = excluded.metadata, failure = excluded.failure, status = excluded.status,"
 	" boot_id = excluded.boot_id, on_idle = excluded.on_idle, on_lease = excluded.on_lease,"
@@ -43,12 +43,12 @@ void store_put_sandbox(
 {
 	const char *const texts[] = {row->id, row->tenant, row->name, row->description,
 		row->template_name, row->user, row->workdir, row->project, row->metadata,
-		row->failure, row->status, row->boot_id, row->on_idle, row->on_lease,
-		row->ended_by};
+		row->failure, row->status, row->boot_id, row->on_idle, row->on_lease, row->ended_by,
+		row->snapshot, row->parent};
 	const int64_t numbers[] = {row->memory, row->cpu, row->pids, row->open_files, row->idle_ms,
 		row->execution_ms, row->created_ms, row->startup_us, row->ephemeral,
 		row->auto_resume, row->lease_ms, row->lease_end_ms, row->paused_timeout_ms,
-		row->paused_ms, row->ended_ms, row->cpu_us, row->memory_byte_seconds};
+		row->paused_ms, row->ended_ms, row->cpu_us, row->memory_byte_seconds, row->disk};
 	struct operation *op = operation_new(sql_put);
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		operation_add_text(op, texts[i]);
@@ -83,8 +83,8 @@ void store_put_usage(struct store *s, const char *id, int64_t cpu_us, int64_t me
 
 /* Where the columns go, in their order; both ways of reading use it. */
 struct places {
-	const char **texts[15];
-	int64_t *numbers[17];
+	const char **texts[17];
+	int64_t *numbers[18];
 };
 
 static struct places places_of(struct sandbox_row *row)
@@ -93,12 +93,12 @@ static struct places places_of(struct sandbox_row *row)
 		.texts = {&row->id, &row->tenant, &row->name, &row->description,
 			&row->template_name, &row->user, &row->workdir, &row->project,
 			&row->metadata, &row->failure, &row->status, &row->boot_id, &row->on_idle,
-			&row->on_lease, &row->ended_by},
+			&row->on_lease, &row->ended_by, &row->snapshot, &row->parent},
 		.numbers = {&row->memory, &row->cpu, &row->pids, &row->open_files, &row->idle_ms,
 			&row->execution_ms, &row->created_ms, &row->startup_us, &row->ephemeral,
 			&row->auto_resume, &row->lease_ms, &row->lease_end_ms,
 			&row->paused_timeout_ms, &row->paused_ms, &row->ended_ms, &row->cpu_us,
-			&row->memory_byte_seconds},
+			&row->memory_byte_seconds, &row->disk},
 	};
 }
 

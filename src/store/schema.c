@@ -89,6 +89,10 @@ static const char *const migrations[] = {
 	"DROP INDEX sandbox_names;"
 	"CREATE UNIQUE INDEX sandbox_names ON sandboxes (tenant, name) WHERE name <> '' AND ended_ms = 0;"
 	"CREATE INDEX sandbox_ends ON sandboxes (ended_ms) WHERE ended_ms > 0;",
+
+	"ALTER TABLE sandboxes ADD COLUMN disk INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN snapshot TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE sandboxes ADD COLUMN parent TEXT NOT NULL DEFAULT '';",
 };
 
 static int read_version(sqlite3 *db, int *ret)

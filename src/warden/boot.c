@@ -129,9 +129,9 @@ static int boot_prepare(struct warden *w, struct boot *b)
 	int r = slot_take(w, &b->uid_base);
 	if (r < 0)
 		return boot_fail(b, WARDEN_STEP_SLOT, r);
-	r = b->again ? clear_old_boot(w, b->id) : disk_create(w, b->id);
+	r = clear_old_boot(w, b->id);
 	if (r < 0)
-		return boot_fail(b, WARDEN_STEP_DISK, r);
+		return boot_fail(b, WARDEN_STEP_REQUEST, r);
 	r = cgroup_create(w, b->id, b->uid_base, &b->limits);
 	if (r < 0)
 		return boot_fail(b, WARDEN_STEP_CGROUP, r);
@@ -200,10 +200,8 @@ static void close_if_open(int fd)
 int boot_sandbox(struct warden *w, struct boot *b)
 {
 	b->userns_fd = b->listen_fd = b->cgroup_fd = b->report_fd = -1;
-	struct stat st;
-	bool exists = fstatat(w->boxes_fd, b->id, &st, AT_SYMLINK_NOFOLLOW) == 0;
-	if (exists != b->again)
-		return boot_fail(b, WARDEN_STEP_REQUEST, exists ? EEXIST : ENOENT);
+	if (!disk_exists(w, b->id))
+		return boot_fail(b, WARDEN_STEP_DISK, ENOENT);
 	int r = boot_prepare(w, b);
 	if (r == 0)
 		r = boot_clone(w, b);
@@ -213,7 +211,7 @@ int boot_sandbox(struct warden *w, struct boot *b)
 	if (r < 0) {
 		if (b->uid_base)
 			slot_release(w, b->uid_base);
-		boot_end(w, b->id, b->again);
+		boot_end(w, b->id, true);
 	}
 	return r;
 }

@@ -28,7 +28,7 @@ static bool is_needed(const char *mount_point, const char *data)
 {
 	return is_at_or_above(mount_point, data) || is_at_or_above(mount_point, "/usr") ||
 	       is_at_or_above(mount_point, "/proc") || is_at_or_above(mount_point, "/run") ||
-	       strcmp(mount_point, "/sys") == 0 ||
+	       strcmp(mount_point, "/sys") == 0 || strcmp(mount_point, "/dev") == 0 ||
 	       strncmp(mount_point, "/sys/fs/cgroup", strlen("/sys/fs/cgroup")) == 0;
 }
 

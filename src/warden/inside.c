@@ -238,12 +238,12 @@ static int step_network(struct inside *in)
 static int step_layers(struct inside *in)
 {
 	char disk[64];
-	snprintf(disk, sizeof disk, "../boxes/%s", in->b->id);
+	snprintf(disk, sizeof disk, "../disks/boxes/%s", in->b->id);
 	if (chdir(in->w->data) < 0 || chdir("stage") < 0)
 		return -errno;
 	int r = stage_layer(in, disk, "disk", 0);
 	if (r == 0)
-		r = stage_layer(in, in->w->template_path, "skeleton", MOUNT_ATTR_RDONLY);
+		r = stage_layer(in, in->w->disks.template_path, "skeleton", MOUNT_ATTR_RDONLY);
 	if (r == 0)
 		r = stage_layer(in, "/usr", "usr", MOUNT_ATTR_RDONLY);
 	return r;

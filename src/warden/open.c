@@ -164,14 +164,13 @@ int warden_open(struct warden *w, const struct warden_config *config, struct err
 	*w = (struct warden){.lock_fd = -1};
 	umask(022); /* what we make for the sandboxes must not depend on who started us */
 	if (open_data(w, config->data, e) < 0 || host_enter_private_mounts(w->data, e) < 0 ||
-		disk_open(w, e) < 0 || take_range(w, e) < 0 || seal_init(w, config, e) < 0 ||
-		seccomp_build(w, e) < 0 || skeleton_open(w, e) < 0 || cgroup_open(w, e) < 0)
+		disk_make_directories(w, e) < 0 || take_range(w, e) < 0 ||
+		seal_init(w, config, e) < 0 || seccomp_build(w, e) < 0 || cgroup_open(w, e) < 0)
 		return -1;
 	/* The block before the first sandbox's is unused, and its last uid is the front's. */
 	w->front_uid = (w->uid_range + 1) * UID_RANGE_SIZE - 1;
 	cgroup_scan_slots(w);
-	int r = disk_start_sweeper(w);
-	return r < 0 ? error_set_errno(e, r, "cannot start the sweeper") : 0;
+	return 0;
 }
 
 void warden_close(struct warden *w)
@@ -182,12 +181,9 @@ void warden_close(struct warden *w)
 	cgroup_close(w);
 }
 
-void warden_discard_data(struct warden *w, const char *data)
+void warden_unmount(const char *data)
 {
 	char path[WARDEN_PATH_MAX];
-	if (w->sweeper_pid > 0)
-		disk_stop_sweeper(w);
 	snprintf(path, sizeof path, "%s/stage/cgroup2", data);
 	umount2(path, MNT_DETACH);
-	disk_remove_tree(data);
 }

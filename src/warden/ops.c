@@ -75,8 +75,7 @@ static void op_hello(struct warden *w, const struct warden_request *q, struct wa
 
 static void op_boot(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
-	struct boot b = {
-		.limits = q->limits, .boot_id = q->boot_id, .again = q->flags & WARDEN_BOOT_AGAIN};
+	struct boot b = {.limits = q->limits, .boot_id = q->boot_id};
 	memcpy(b.id, q->id, sizeof b.id);
 	if (boot_sandbox(w, &b) < 0) {
 		a->step = (uint32_t)b.step;
@@ -159,9 +158,9 @@ static void op_next(struct warden *w, const struct warden_request *q, struct war
 {
 	a->id[0] = '\0';
 	next_in(w->cgroup_v2_fd, q->id, a->id);
-	next_in(w->boxes_fd, q->id, a->id);
+	next_in(w->disks.boxes_fd, q->id, a->id);
 	next_in(w->run_fd, q->id, a->id);
-	if (a->id[0] && faccessat(w->boxes_fd, a->id, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+	if (a->id[0] && disk_exists(w, a->id))
 		a->flags |= WARDEN_FOUND_DISK;
 	if (a->id[0])
 		a->flags |= cgroup_state(w, a->id);
@@ -224,7 +223,7 @@ static void answer_the_dead(struct warden *w, int fd)
 }
 
 /* Every child but the front, whose end the caller wants to know. */
-static void reap(pid_t front)
+static void reap(struct warden *w, pid_t front)
 {
 	siginfo_t info;
 	for (;;) {
@@ -233,6 +232,8 @@ static void reap(pid_t front)
 			info.si_pid == front)
 			return;
 		waitpid(info.si_pid, NULL, 0);
+		if (w->child_ended)
+			w->child_ended(w->child_ended_arg, info.si_pid);
 	}
 }
 
@@ -267,6 +268,6 @@ void warden_serve(struct warden *w, int fd, pid_t front, const volatile bool *st
 		}
 		answer_the_dead(w, fd);
 		cleanups = boot_retry_cleanups(w);
-		reap(front);
+		reap(w, front);
 	}
 }

@@ -39,6 +39,14 @@ enum cgroup_controller {
 	CONTROLLER_COUNT
 };
 
+/* What the keeper has made: where the disks are, and who takes them apart. All borrowed. */
+struct warden_disks {
+	int boxes_fd;
+	int trash_fd;
+	int sweeper_fd;
+	const char *template_path;
+};
+
 struct warden {
 	char data[DATA_PATH_MAX + 1];
 	uid_t front_uid;
@@ -46,13 +54,9 @@ struct warden {
 	char instance[9];
 	int lock_fd;
 
-	int data_fd;  /* the data directory */
-	int boxes_fd; /* data/boxes: the disks */
-	int run_fd;   /* data/run: the sockets of the inits */
-	int trash_fd; /* data/trash: what the sweeper removes */
-	int sweeper_fd;
-	pid_t sweeper_pid;
-	char template_path[WARDEN_PATH_MAX];
+	int data_fd; /* the data directory */
+	int run_fd;  /* data/run: the sockets of the inits */
+	struct warden_disks disks;
 
 	enum cgroup_mode cgroup_mode;
 	int cgroup_v2_fd;                   /* our directory on v2 */
@@ -63,6 +67,10 @@ struct warden {
 
 	uint8_t slot_used[UID_BLOCKS / 8];
 	unsigned slot_next;
+
+	/* A child that is neither the front nor a sandbox has ended; may be NULL. */
+	void (*child_ended)(void *arg, pid_t pid);
+	void *child_ended_arg;
 };
 
 struct warden_config {
@@ -71,7 +79,8 @@ struct warden_config {
 	size_t init_size;
 };
 
-/* Everything that is done once, before the first request: fails closed, with a sentence. */
+/* Everything that is done once, before the first request: fails closed, with a sentence. The disks
+ * are to be given before the first boot. */
 int warden_open(struct warden *w, const struct warden_config *config, struct error *e);
 /*
  * Serve requests on fd until the front closes it. When *stop becomes true the front is told to end;
@@ -80,17 +89,12 @@ int warden_open(struct warden *w, const struct warden_config *config, struct err
 void warden_serve(struct warden *w, int fd, pid_t front, const volatile bool *stop);
 /* Give back the cgroups when nothing lives in them any more. */
 void warden_close(struct warden *w);
-/* After warden_close, for a trial: also the data directory goes, and the sweeper with it. */
-void warden_discard_data(struct warden *w, const char *data);
+/* After warden_close, for a trial: nothing of ours is mounted below the data directory any more. */
+void warden_unmount(const char *data);
 
 /* ---- host.c ---- */
 
 int host_enter_private_mounts(const char *data, struct error *e);
-
-/* ---- skeleton.c ---- */
-
-/* Makes or finds the base template's own files; fills w->template_path. */
-int skeleton_open(struct warden *w, struct error *e);
 
 /* ---- cgroup.c ---- */
 
@@ -139,25 +143,20 @@ int userns_create(uid_t base);
 
 /* ---- disk.c ---- */
 
-int disk_create(struct warden *w, const char *id);
+int disk_make_directories(struct warden *w, struct error *e);
+bool disk_exists(const struct warden *w, const char *id);
 /* Out of sight at once; the sweeper frees the space. */
 void disk_discard(struct warden *w, const char *id);
-int disk_open(struct warden *w, struct error *e);
-int disk_start_sweeper(struct warden *w);
 /* Takes the descriptor and has it written to by the sweeper, which may wait. */
 void disk_reclaim(struct warden *w, int file_fd);
 /* Takes the descriptor: unmounting syncs the whole file system below, and nobody shall wait for
  * that. */
 void disk_release_mounts(struct warden *w, int mounts_fd);
-void disk_stop_sweeper(struct warden *w);
-/* Removes a whole tree, whatever is in it. */
-void disk_remove_tree(const char *path);
 
 /* ---- boot.c ---- */
 
 struct boot {
 	char id[ID_SIZE];
-	bool again; /* on the disk it had */
 	const uint8_t *boot_id;
 	struct warden_limits limits;
 	uid_t uid_base;
@@ -170,7 +169,8 @@ struct boot {
 	pid_t pid;
 };
 
-/* 0 with b->pid, or negative with b->step and b->error; nothing is left behind on failure. */
+/* 0 with b->pid, or negative with b->step and b->error; on failure nothing is left behind but the
+ * disk, which was there before. */
 int boot_sandbox(struct warden *w, struct boot *b);
 /* Closes what it holds, when it is dead. */
 void boot_bury(struct warden *w, struct dying *d);

@@ -40,7 +40,7 @@ describe('B mounts and filesystems', () => {
 
   it('B19 a node that is in the disk already cannot be used', async () => {
     const name = `node-${random(4)}`;
-    const onHost = join(arena.server.data, 'boxes', box.id, 'root', 'home', 'user', name);
+    const onHost = arena.server.disks('boxes', box.id, 'root', 'home', 'user', name);
     assert.equal(spawnSync('mknod', ['-m', '666', onHost, 'c', '1', '3']).status, 0);
     try {
       const r = await exec(box, `cat /home/user/${name}; echo ended with $?`);
@@ -60,7 +60,7 @@ describe('B mounts and filesystems', () => {
     const search = `find / -xdev -name '${mark}' 2>/dev/null; find /home /tmp /var /dev/shm /run /etc -type f -exec grep -l '${mark}' {} + 2>/dev/null; true`;
     assert.notEqual((await exec(neighbour, search)).stdout, '', 'the control: it is not even found where it is');
     for (const user of ['user', 'root']) assert.equal((await exec(box, search, user)).stdout, '');
-    const host = join(arena.server.data, 'boxes', neighbour.id, 'root/tmp', mark);
+    const host = arena.server.disks('boxes', neighbour.id, 'root/tmp', mark);
     assert.ok(existsSync(host), 'the file is not where the test looks for it');
     for (const from of [host, `/proc/self/root${host}`, `/proc/1/root${host}`, `/proc/${arena.server.wardenPid}/root${host}`, `/tmp/${mark}`])
       for (const user of ['user', 'root']) {

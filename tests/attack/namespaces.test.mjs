@@ -48,7 +48,7 @@ describe('A namespaces and privileges', () => {
   });
 
   it('A4 what is setuid inside is out of reach for every user of the host', () => {
-    const path = join(arena.server.data, 'boxes', box.id, 'root/tmp/planted');
+    const path = arena.server.disks('boxes', box.id, 'root/tmp/planted');
     assert.ok(readFileSync(path).length > 0, 'the file is not where the test looks for it');
     for (const uid of [65534, 1000]) {
       const r = spawnSync(path, { uid, gid: uid, encoding: 'utf8' });

@@ -79,6 +79,11 @@ export class Server {
     return childrenOf(this.child.pid).find((pid) => commandName(pid) === 'bunker-front');
   }
 
+  /** A directory of the disks; they may be on a mount that only the warden sees. */
+  disks(...names) {
+    return join(`/proc/${this.child.pid}/root`, this.data, 'disks', ...names);
+  }
+
   /** One request; body is sent as JSON unless it is a string or Buffer. */
   request(method, path, body, { headers = {}, key = this.key } = {}) {
     const raw = typeof body === 'string' || Buffer.isBuffer(body);
@@ -229,7 +234,7 @@ export class Server {
     for (const root of cgroupRoots())
       for (const name of safeReaddir(root)) if (name.startsWith('bunker-') && name.endsWith(instance)) left.push(join(root, name));
     for (const line of readFileSync('/proc/self/mountinfo', 'utf8').split('\n')) if (line.includes(this.data)) left.push(line);
-    for (const kind of ['boxes', 'run'])
+    for (const kind of ['disks/boxes', 'run'])
       for (const name of safeReaddir(join(this.data, kind))) left.push(join(this.data, kind, name));
     return left;
   }

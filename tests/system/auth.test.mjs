@@ -91,7 +91,7 @@ describe('authentication', () => {
         }
       };
       for (const name of readdirSync(server.data))
-        if (!['templates', 'boxes', 'trash', 'stage', 'run'].includes(name)) {
+        if (!['disks', 'disks.btrfs', 'stage', 'run'].includes(name)) {
           const path = join(server.data, name);
           if (statSync(path).isDirectory()) search(path);
           else if (readFileSync(path).includes(body)) holding.push(path);

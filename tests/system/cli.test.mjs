@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync, chmodSync, 
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { BUNKER, Server, dataDirectory, until } from '../lib/server.mjs';
-import { clear, dataBeside, finish, list, metric, sha256 } from './support.mjs';
+import { clear, finish, list, metric, sha256 } from './support.mjs';
 
 const COMMANDS = ['run', 'create', 'exec', 'ls', 'info', 'rm', 'templates', 'serve', 'doctor', 'version', 'help'];
 
@@ -235,11 +235,11 @@ describe('bunker', () => {
       const file = join(dir, 'setup');
       writeFileSync(file, 'x');
       const made = JSON.parse(
-        ok('create', '--json', '-n', 'full', '--description', 'Text', '--project', 'p', '-m', 'a=1', '-m', 'b=2', '-e', 'E=v', '-f', `${file}:/tmp/setup`, '--memory', '128Mi', '--cpu', '250m', '--pids', '33', '--open-files', '44', '--timeout', '9s', '--idle-timeout', '1h', '-u', 'root', '-w', '/opt'),
+        ok('create', '--json', '-n', 'full', '--description', 'Text', '--project', 'p', '-m', 'a=1', '-m', 'b=2', '-e', 'E=v', '-f', `${file}:/tmp/setup`, '--memory', '128Mi', '--cpu', '250m', '--pids', '33', '--open-files', '44', '--disk', '3Gi', '--timeout', '9s', '--idle-timeout', '1h', '-u', 'root', '-w', '/opt'),
       );
       assert.deepEqual(
         [made.name, made.description, made.project, made.metadata, made.env, made.resources, made.timeout, made.user, made.workdir],
-        ['full', 'Text', 'p', { a: '1', b: '2' }, { E: 'v' }, { memory: '128Mi', cpu: '250m', pids: 33, openFiles: 44 }, { idle: '1h', execution: '9s' }, 'root', '/opt'],
+        ['full', 'Text', 'p', { a: '1', b: '2' }, { E: 'v' }, { memory: '128Mi', cpu: '250m', pids: 33, openFiles: 44, disk: '3Gi' }, { idle: '1h', execution: '9s' }, 'root', '/opt'],
       );
       assert.equal(ok('exec', 'full', '--shell', 'pwd; echo $E; cat /tmp/setup'), '/opt\nv\nx');
       const text = ok('info', 'full');
@@ -374,7 +374,7 @@ describe('bunker', () => {
     const unusable = spawnSync('unshare', ['--net', 'ip', 'link', 'set', 'lo', 'up']).status !== 0 && 'SKIPPED LOUDLY: no network namespace can be made here';
 
     const scenario = (script, check) => {
-      const data = dataBeside(server);
+      const data = dataDirectory();
       try {
         const r = inside(`(${script}) 2>"$BUNKER_DATA.err"; cat "$BUNKER_DATA.err" >&2; ${stop}`, data);
         check(r, data);

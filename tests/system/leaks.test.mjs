@@ -34,7 +34,7 @@ describe('leaks', () => {
         (await metric(server, 'executions_running')) === 0 &&
         (await metric(server, 'sandboxes_pooled')) === 4 &&
         inKernel === 4 &&
-        safeReaddir(join(server.data, 'trash')).length === 0
+        safeReaddir(server.disks('trash')).length === 0
       );
     }, 15000);
   const measure = async () => {
@@ -49,7 +49,7 @@ describe('leaks', () => {
       cgroups: cgroupsOf(server).map((dir) => safeReaddir(dir).filter((name) => /^[a-z0-9]{20}$/.test(name)).length).join(),
       mounts: readFileSync(`/proc/${server.wardenPid}/mountinfo`, 'utf8').split('\n').length,
       hostMounts: readFileSync('/proc/self/mountinfo', 'utf8').split('\n').filter((line) => line.includes(server.data)).length,
-      boxes: safeReaddir(join(server.data, 'boxes')).length,
+      boxes: safeReaddir(server.disks('boxes')).length,
       sockets: safeReaddir(join(server.data, 'run')).length,
       stage: safeReaddir(join(server.data, 'stage')).length,
     };

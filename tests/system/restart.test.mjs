@@ -173,9 +173,9 @@ describe('restart', () => {
         await die();
         await until('the orphans are gone', () => sandboxesInKernel(server).every((other) => !orphans.includes(other)), 5000);
         await until('so are their processes', () => processes.every((pid) => !isAlive(pid)), 3000);
-        const left = () => ['boxes', 'run'].flatMap((dir) => safeReaddir(join(server.data, dir))).filter((file) => orphans.includes(file.slice(0, 20)));
+        const left = () => [server.disks('boxes'), join(server.data, 'run')].flatMap(safeReaddir).filter((file) => orphans.includes(file.slice(0, 20)));
         await until('their disks and sockets are gone', () => left().length === 0, 3000);
-        await until('the trash is empty', () => safeReaddir(join(server.data, 'trash')).length === 0, 5000);
+        await until('the trash is empty', () => safeReaddir(server.disks('trash')).length === 0, 5000);
         assert.equal(await exists(server, id), true);
       });
     });
@@ -516,7 +516,7 @@ describe('restart', () => {
         const known = async () => (await metric(server, 'sandboxes')) + (await metric(server, 'sandboxes_pooled'));
         await until('the kernel has what the server knows, and no more', async () => {
           const inKernel = sandboxesInKernel(server).length;
-          return inKernel === (await known()) && safeReaddir(join(server.data, 'boxes')).length === inKernel;
+          return inKernel === (await known()) && safeReaddir(server.disks('boxes')).length === inKernel;
         }, 8000);
         assert.equal(readFileSync('/proc/self/mountinfo', 'utf8').includes(server.data), false);
       });

@@ -27,7 +27,7 @@ describe('sandboxes', () => {
       assert.equal(box.name, '');
       assert.match(box.createdAt, RFC3339_UTC);
       assert.ok(Math.abs(Date.parse(box.createdAt) - Date.now()) < 60000);
-      assert.deepEqual(box.resources, { memory: '1Gi', cpu: '1000m', pids: 512, openFiles: 4096 });
+      assert.deepEqual(box.resources, { memory: '1Gi', cpu: '1000m', pids: 512, openFiles: 4096, disk: '10Gi' });
       assert.deepEqual(box.metadata, {});
       assert.equal(box.project, '');
       assert.equal(box.executions, 0);
@@ -130,8 +130,8 @@ describe('sandboxes', () => {
     });
 
     it('takes resources as Kubernetes writes them and shows them back', async () => {
-      const box = await server.create({ resources: { memory: '256Mi', cpu: '500m', pids: 64, openFiles: 128 } });
-      assert.deepEqual(box.resources, { memory: '256Mi', cpu: '500m', pids: 64, openFiles: 128 });
+      const box = await server.create({ resources: { memory: '256Mi', cpu: '500m', pids: 64, openFiles: 128, disk: '2Gi' } });
+      assert.deepEqual(box.resources, { memory: '256Mi', cpu: '500m', pids: 64, openFiles: 128, disk: '2Gi' });
       const same = await server.create({ resources: { memory: 268435456, cpu: 0.5 } });
       assert.equal(same.resources.memory, '256Mi');
       assert.equal(same.resources.cpu, '500m');
@@ -230,7 +230,7 @@ describe('sandboxes', () => {
       await server.exec(box.id, 'setsid sleep 1000 >/dev/null 2>&1 & echo');
       await remove(server, box.id);
       assert.equal(readFileSync('/proc/self/mountinfo', 'utf8').includes(box.id), false);
-      await until('its disk is out of sight', () => !existsSync(join(server.data, 'boxes', box.id)), 2000);
+      await until('its disk is out of sight', () => !existsSync(server.disks('boxes', box.id)), 2000);
       await until('its socket is gone', () => !existsSync(join(server.data, 'run', `${box.id}.sock`)), 2000);
       await until('its cgroups are gone', () => !sandboxesInKernel(server).includes(box.id), 2000);
     });

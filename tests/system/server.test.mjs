@@ -26,7 +26,7 @@ describe('server', () => {
       const request = /request id=\S+ method=GET target=\/v1\/sandboxes status=200/;
       await until('the request is in the log', () => request.test(other.log.text));
       const lines = other.log.text.slice(other.log.text.indexOf('listening')).split('\n').slice(1, -1);
-      for (const line of lines) assert.match(line, /^\d{4}-\d\d-\d\dT[\d:.]+Z (error|warn|info|debug) (front|warden|sweeper): \S.*/);
+      for (const line of lines) assert.match(line, /^\d{4}-\d\d-\d\dT[\d:.]+Z (error|warn|info|debug) (front|warden|keeper|sweeper): \S.*/);
       assert.equal(other.log.text.slice(other.log.text.indexOf('listening')).includes(other.key), false, 'no key in the log');
     } finally {
       await finish(other);

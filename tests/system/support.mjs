@@ -1,7 +1,6 @@
 // What the system tests share: reading answers, streams, counters, and the kernel's own view of a sandbox.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Server, cgroupRoots, dataDirectory, safeReaddir, sleep, until } from '../lib/server.mjs';
@@ -29,23 +28,15 @@ export async function finish(server, options) {
   assertHealthyLog(server);
 }
 
-/** Another server beside this one. It shares the files of the template, which take seconds to copy. */
+/** Another server beside this one. */
 export async function startBeside(server, options = {}) {
-  const data = dataBeside(server);
+  const data = dataDirectory();
   try {
     return await Server.start({ ...options, data });
   } catch (e) {
     rmSync(data, { recursive: true, force: true });
     throw e;
   }
-}
-
-/** A data directory for another server. */
-export function dataBeside(server) {
-  const data = dataDirectory();
-  const copy = spawnSync('cp', ['-al', join(server.data, 'templates'), data], { encoding: 'utf8' });
-  assert.equal(copy.status, 0, copy.stderr);
-  return data;
 }
 
 /** The answer is an error of this status and code, about this field (undefined: about none). */
@@ -222,7 +213,7 @@ function killIfAlive(pid) {
 
 /**
  * kill -9 of the warden, and of the front if `both`. Returns what the dead server left running, which should be
- * nothing but the sweeper, and kills that, so that it spoils only the test that is about it.
+ * nothing but the sweeper and the keeper, and kills that, so that it spoils only the test that is about it.
  */
 export async function killServer(server, { both = true } = {}) {
   const front = server.frontPid;
@@ -230,7 +221,7 @@ export async function killServer(server, { both = true } = {}) {
   if (both && front) killIfAlive(front);
   await until('the server is dead', () => !isAlive(server.wardenPid) && !isAlive(front), 5000);
   await sleep(20);
-  const strays = serverProcesses(server).filter(([, name]) => name !== 'bunker-sweeper');
+  const strays = serverProcesses(server).filter(([, name]) => !['bunker-sweeper', 'bunker-keeper'].includes(name));
   for (const [pid] of strays) killIfAlive(pid);
   await server.ended;
   server.agent.destroy();

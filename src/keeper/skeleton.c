@@ -5,7 +5,7 @@
  * the host may read anyway. The skeleton is built aside, then renamed into place under a name made
  * of what it was built from; a host that changed gets a new one, and running sandboxes keep theirs.
  */
-#include "warden/warden.h"
+#include "keeper/keeper.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -97,9 +97,9 @@ static const char *const copied[] = {"etc/alternatives", "etc/ssl/certs", "etc/s
 
 /* ---- copying ---- */
 
-static int copy_tree(int from_dir, int to_dir, const char *name);
+static int copy_host_tree(int from_dir, int to_dir, const char *name);
 
-static int copy_file(int from_dir, int to_dir, const char *name, const struct stat *st)
+static int copy_host_file(int from_dir, int to_dir, const char *name, const struct stat *st)
 {
 	autoclose int in = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	autoclose int out =
@@ -116,7 +116,7 @@ static int copy_file(int from_dir, int to_dir, const char *name, const struct st
 	return 0;
 }
 
-static int copy_link(int from_dir, int to_dir, const char *name)
+static int copy_host_link(int from_dir, int to_dir, const char *name)
 {
 	char target[PATH_MAX];
 	ssize_t n = readlinkat(from_dir, name, target, sizeof target - 1);
@@ -126,7 +126,7 @@ static int copy_link(int from_dir, int to_dir, const char *name)
 	return symlinkat(target, to_dir, name) < 0 ? -errno : 0;
 }
 
-static int copy_directory(int from_dir, int to_dir, const char *name)
+static int copy_host_directory(int from_dir, int to_dir, const char *name)
 {
 	if (mkdirat(to_dir, name, 0755) < 0 && errno != EEXIST)
 		return -errno;
@@ -139,23 +139,23 @@ static int copy_directory(int from_dir, int to_dir, const char *name)
 		return -errno;
 	while (r == 0 && (entry = readdir(dir)) != NULL)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			r = copy_tree(dirfd(dir), to, entry->d_name);
+			r = copy_host_tree(dirfd(dir), to, entry->d_name);
 	closedir(dir);
 	return r;
 }
 
 /* What is not there, and what not everybody may read, is left out. */
-static int copy_tree(int from_dir, int to_dir, const char *name)
+static int copy_host_tree(int from_dir, int to_dir, const char *name)
 {
 	struct stat st;
 	if (fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (S_ISLNK(st.st_mode))
-		return copy_link(from_dir, to_dir, name);
+		return copy_host_link(from_dir, to_dir, name);
 	if (S_ISDIR(st.st_mode) && (st.st_mode & 0005) == 0005)
-		return copy_directory(from_dir, to_dir, name);
+		return copy_host_directory(from_dir, to_dir, name);
 	if (S_ISREG(st.st_mode) && (st.st_mode & 0004))
-		return copy_file(from_dir, to_dir, name, &st);
+		return copy_host_file(from_dir, to_dir, name, &st);
 	return 0;
 }
 
@@ -168,7 +168,7 @@ static int copy_from_host(int root_fd, const char *path)
 	autoclose int to = openat(root_fd, parent + 1, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (from < 0)
 		return 0;
-	return to < 0 ? -errno : copy_tree(from, to, name);
+	return to < 0 ? -errno : copy_host_tree(from, to, name);
 }
 
 /* ---- building ---- */
@@ -243,29 +243,25 @@ static void skeleton_name(char out[64])
 	snprintf(out, 64, "base-" SKELETON_VERSION "-%016llx", (unsigned long long)hash);
 }
 
-static int build_at(struct warden *w, const char *name)
+static int build_at(struct keeper *k, const char *name)
 {
 	char aside[64];
-	snprintf(aside, sizeof aside, "templates/new.%d", getpid());
-	mkdirat(w->data_fd, "templates", 0700);
-	if (mkdirat(w->data_fd, aside, 0755) < 0)
+	snprintf(aside, sizeof aside, "new.%d", getpid());
+	if (mkdirat(k->templates_fd, aside, 0755) < 0)
 		return -errno;
-	autoclose int fd = openat(w->data_fd, aside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	autoclose int fd = openat(k->templates_fd, aside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r = fd < 0 ? -errno : build(fd);
-	if (r == 0 && renameat(w->data_fd, aside, w->data_fd, name) < 0 && errno != EEXIST)
+	if (r == 0 && renameat(k->templates_fd, aside, k->templates_fd, name) < 0 &&
+		errno != EEXIST)
 		r = -errno;
-	if (r < 0) {
-		/* The sweeper takes half-built trees, too. */
-		char trash[64];
-		snprintf(trash, sizeof trash, "trash/new.%d", getpid());
-		renameat(w->data_fd, aside, w->data_fd, trash);
-	}
+	if (r < 0) /* the sweeper takes half-built trees, too */
+		renameat(k->templates_fd, aside, k->trash_fd, aside);
 	return r;
 }
 
-static bool has_sandboxes(const struct warden *w)
+static bool has_sandboxes(const struct keeper *k)
 {
-	int fd = openat(w->boxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(k->dirs[DISK_BOX], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *entry;
 	bool found = dir == NULL;
@@ -278,10 +274,10 @@ static bool has_sandboxes(const struct warden *w)
 
 /* What an earlier host or a build that was interrupted left; a sandbox may still stand on the
  * former. */
-static void discard_others(const struct warden *w, const char *current)
+static void discard_others(const struct keeper *k, const char *current)
 {
-	bool in_use = has_sandboxes(w);
-	int fd = openat(w->data_fd, "templates", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool in_use = has_sandboxes(k);
+	int fd = openat(k->templates_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *entry;
 	while (dir && (entry = readdir(dir)) != NULL) {
@@ -289,28 +285,27 @@ static void discard_others(const struct warden *w, const char *current)
 		bool other = strncmp(entry->d_name, "base-", 5) == 0 &&
 			     strcmp(entry->d_name, current) != 0;
 		if (half_built || (other && !in_use))
-			renameat(dirfd(dir), entry->d_name, w->trash_fd, entry->d_name);
+			renameat(dirfd(dir), entry->d_name, k->trash_fd, entry->d_name);
 	}
 	if (dir)
 		closedir(dir);
 }
 
-int skeleton_open(struct warden *w, struct error *e)
+int skeleton_open(struct keeper *k, struct error *e)
 {
-	char hashed[64], name[128];
+	char name[64];
 	struct stat st;
 	if (lstat("/bin", &st) < 0 || !S_ISLNK(st.st_mode))
 		return error_set(e, ERROR_UNAVAILABLE,
 			"this host has no merged /usr (/bin is not a link to usr/bin), which the template 'base' needs");
-	skeleton_name(hashed);
-	snprintf(name, sizeof name, "templates/%s", hashed);
-	if (fstatat(w->data_fd, name, &st, 0) < 0) {
-		int r = build_at(w, name);
+	skeleton_name(name);
+	if (fstatat(k->templates_fd, name, &st, 0) < 0) {
+		int r = build_at(k, name);
 		if (r < 0)
 			return error_set_errno(
-				e, r, "cannot build the template 'base' in %s", w->data);
+				e, r, "cannot build the template 'base' in %s", k->data);
 	}
-	discard_others(w, hashed);
-	snprintf(w->template_path, sizeof w->template_path, "%s/%s", w->data, name);
+	discard_others(k, name);
+	snprintf(k->template_path, sizeof k->template_path, "%s/disks/templates/%s", k->data, name);
 	return 0;
 }

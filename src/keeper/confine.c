@@ -1,0 +1,128 @@
+/*
+ * What the keeper gives up once its pool is mounted: the network, every capability that is not
+ * about files, and the calls with which root becomes more than that. What it cannot give up is
+ * CAP_SYS_ADMIN: the ioctls of btrfs and the overlay's own attributes need it.
+ */
+#include "keeper/keeper.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static const unsigned kept_capabilities[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
+	CAP_FOWNER, CAP_FSETID, CAP_MKNOD, CAP_SETUID, CAP_SETGID, CAP_SETFCAP, CAP_SETPCAP,
+	CAP_SYS_ADMIN, CAP_SYS_RESOURCE};
+
+static const char *const forbidden_calls[] = {
+	"execve",
+	"execveat",
+	"mount",
+	"umount2",
+	"pivot_root",
+	"fsopen",
+	"fsmount",
+	"move_mount",
+	"open_tree",
+	"mount_setattr",
+	"unshare",
+	"setns",
+	"socket",
+	"connect",
+	"bpf",
+	"perf_event_open",
+	"userfaultfd",
+	"io_uring_setup",
+	"io_uring_enter",
+	"io_uring_register",
+	"keyctl",
+	"add_key",
+	"request_key",
+	"process_vm_readv",
+	"process_vm_writev",
+	"kexec_load",
+	"kexec_file_load",
+	"init_module",
+	"finit_module",
+	"delete_module",
+	"open_by_handle_at",
+	"chroot",
+	"personality",
+	"swapon",
+	"swapoff",
+	"reboot",
+	"sethostname",
+	"setdomainname",
+	"settimeofday",
+	"clock_settime",
+	"adjtimex",
+	"syslog",
+	"acct",
+	"quotactl",
+	"iopl",
+	"ioperm",
+#if !BUNKER_SANITIZED
+	"ptrace",
+#endif
+};
+
+static bool is_kept(unsigned capability)
+{
+	for (size_t i = 0; i < ARRAY_LEN(kept_capabilities); i++)
+		if (kept_capabilities[i] == capability)
+			return true;
+	return false;
+}
+
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2];
+	/* Without CAP_SETPCAP the bounding set stays; nothing is executed here anyway. */
+	for (unsigned c = 0; c <= CAP_LAST_CAP; c++)
+		if (!is_kept(c) && prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0 && errno != EINVAL &&
+			errno != EPERM)
+			return -errno;
+	if (syscall(SYS_capget, &header, data) < 0)
+		return -errno;
+	for (unsigned c = 0; c <= CAP_LAST_CAP; c++)
+		if (!is_kept(c)) {
+			data[c / 32].effective &= ~(1u << (c % 32));
+			data[c / 32].permitted &= ~(1u << (c % 32));
+			data[c / 32].inheritable = 0;
+		}
+	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
+}
+
+static int restrict_calls(void)
+{
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
+	int r = ctx ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(forbidden_calls); i++) {
+		int nr = seccomp_syscall_resolve_name(forbidden_calls[i]);
+		if (nr != __NR_SCMP_ERROR)
+			r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), nr, 0);
+	}
+	if (r == 0)
+		r = seccomp_load(ctx);
+	seccomp_release(ctx);
+	return r;
+}
+
+int confine_keeper(struct error *e)
+{
+	if (unshare(CLONE_NEWNET) < 0)
+		return error_set_errno(e, errno, "cannot leave the network");
+	int r = drop_capabilities();
+	if (r < 0)
+		return error_set_errno(e, r, "cannot drop capabilities");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return error_set_errno(e, errno, "cannot set no_new_privs");
+	r = restrict_calls();
+	return r < 0 ? error_set_errno(e, r, "cannot confine the keeper with seccomp") : 0;
+}

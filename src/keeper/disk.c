@@ -1,0 +1,350 @@
+/*
+ * The operations on disks. Each leaves either the old state or the new one, and can be repeated:
+ * what it makes appears under its name in one step, what it removes disappears in one.
+ *
+ * With simple quotas a sandbox is a quota group of level 1, and every disk it ever had is in it:
+ * what it wrote counts for as long as anything of its own, a checkpoint too, still holds it. What
+ * it stands on, a snapshot for example, was written by somebody else and is not counted.
+ */
+#include "keeper/keeper.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+
+#define DIRTY_MUCH_KIB (16 * 1024)
+
+/* On disk uids are those of the sandbox (the mount is idmapped), so its root is 0 here too. */
+static const struct {
+	const char *name;
+	mode_t mode;
+} box_dirs[] = {{"root", 0755}, {"root.work", 0700}, {"usr", 0755}, {"usr.work", 0700}};
+
+static bool is_btrfs(const struct keeper *k)
+{
+	return k->pool != POOL_DIRECTORY;
+}
+
+static int open_named(int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+int disk_open(struct keeper *k, const struct disk_name *disk)
+{
+	return open_named(k->dirs[disk->kind], disk->id);
+}
+
+static bool exists(int dir_fd, const char *name)
+{
+	struct stat st;
+	return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* ---- quotas ---- */
+
+static int new_group(struct keeper *k, uint64_t *ret)
+{
+	uint64_t number;
+	if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+		return -EIO;
+	*ret = (UINT64_C(1) << 48) | (number >> 16);
+	return btrfs_make_group(k->disks_fd, *ret);
+}
+
+/* The group that a disk's limit is on. */
+static int limited_group(struct keeper *k, int fd, uint64_t *ret)
+{
+	return k->quota == QUOTA_SIMPLE ? btrfs_group_of(fd, ret) : btrfs_own_group(fd, ret);
+}
+
+static int set_limit(struct keeper *k, int fd, int64_t limit)
+{
+	uint64_t group;
+	if (k->quota == QUOTA_NONE || limit == 0)
+		return 0;
+	int r = limited_group(k, fd, &group);
+	return r < 0 ? r : btrfs_set_limit(k->disks_fd, group, limit);
+}
+
+int disk_limit(struct keeper *k, const struct disk_name *disk, int64_t limit)
+{
+	autoclose int fd = disk_open(k, disk);
+	return fd < 0 ? fd : set_limit(k, fd, limit);
+}
+
+int disk_usage(struct keeper *k, const struct disk_name *disk, int64_t *used, int64_t *limit)
+{
+	uint64_t group;
+	autoclose int fd = disk_open(k, disk);
+	if (fd < 0)
+		return fd;
+	if (k->quota == QUOTA_NONE)
+		return -EOPNOTSUPP;
+	int r = limited_group(k, fd, &group);
+	if (r == 0)
+		r = btrfs_sync(fd); /* it counts what is committed */
+	return r < 0 ? r : btrfs_read_group(k->disks_fd, group, used, limit);
+}
+
+/* Full quotas count what is inherited, too: the limit is for what comes on top. */
+static int set_limit_above(struct keeper *k, int fd, int from_fd, int64_t limit)
+{
+	uint64_t group;
+	int64_t used = 0, none;
+	if (k->quota == QUOTA_FULL && from_fd >= 0 && btrfs_own_group(from_fd, &group) == 0)
+		btrfs_read_group(k->disks_fd, group, &used, &none);
+	return set_limit(k, fd, limit ? limit + used : 0);
+}
+
+/* ---- making ---- */
+
+static int make_box_dirs(int fd)
+{
+	for (size_t i = 0; i < ARRAY_LEN(box_dirs); i++)
+		if (mkdirat(fd, box_dirs[i].name, box_dirs[i].mode) < 0 && errno != EEXIST)
+			return -errno;
+	return 0;
+}
+
+static int copy_plain(struct keeper *k, int dir_fd, const char *name, int from_fd)
+{
+	char aside[ID_SIZE + 8];
+	snprintf(aside, sizeof aside, "%s.new", name);
+	if (mkdirat(dir_fd, aside, 0755) < 0)
+		return -errno;
+	autoclose int fd = open_named(dir_fd, aside);
+	int r = fd < 0 ? fd : from_fd >= 0 ? copy_tree(from_fd, fd) : make_box_dirs(fd);
+	if (r == 0 && renameat(dir_fd, aside, dir_fd, name) < 0)
+		r = -errno;
+	if (r < 0)
+		renameat(dir_fd, aside, k->trash_fd, aside);
+	return r;
+}
+
+/* dir_fd/name: a copy of from_fd, or with -1 an empty disk. */
+static int make_at(struct keeper *k, int dir_fd, const char *name, int from_fd, uint64_t group)
+{
+	if (!is_btrfs(k))
+		return copy_plain(k, dir_fd, name, from_fd);
+	if (from_fd >= 0)
+		return btrfs_snapshot(from_fd, dir_fd, name, group, false);
+	int r = btrfs_create(dir_fd, name, group);
+	autoclose int fd = r < 0 ? r : open_named(dir_fd, name);
+	return fd < 0 ? fd : make_box_dirs(fd);
+}
+
+static int open_source(struct keeper *k, const struct disk_name *from)
+{
+	return from->kind == DISK_NONE ? -1 : disk_open(k, from);
+}
+
+int disk_make(
+	struct keeper *k, const struct disk_name *disk, const struct disk_name *from, int64_t limit)
+{
+	int dir_fd = k->dirs[disk->kind], r = 0;
+	uint64_t group = 0;
+	autoclose int from_fd = open_source(k, from);
+	if (from_fd < 0 && from->kind != DISK_NONE)
+		return from_fd;
+	if (!exists(dir_fd, disk->id)) {
+		if (k->quota == QUOTA_SIMPLE)
+			r = new_group(k, &group);
+		if (r == 0)
+			r = make_at(k, dir_fd, disk->id, from_fd, group);
+	}
+	autoclose int fd = r < 0 ? r : disk_open(k, disk);
+	if (fd < 0)
+		return fd;
+	if (from->kind == DISK_NONE)
+		r = make_box_dirs(fd); /* again: an earlier attempt may have been cut short */
+	return r < 0 ? r : set_limit_above(k, fd, from_fd, limit);
+}
+
+/* ---- keeping ---- */
+
+static bool is_much_dirty(void)
+{
+	autobuf text = {0};
+	long long dirty = 0, writeback = 0;
+	const char *at;
+	if (fd_read_file_at(AT_FDCWD, "/proc/meminfo", &text, 64 << 10) < 0)
+		return true;
+	buf_append_char(&text, '\0');
+	if (text.failed)
+		return true;
+	if ((at = strstr(text.data, "\nDirty:")) != NULL)
+		dirty = strtoll(at + 7, NULL, 10);
+	if ((at = strstr(text.data, "\nWriteback:")) != NULL)
+		writeback = strtoll(at + 11, NULL, 10);
+	return dirty + writeback > DIRTY_MUCH_KIB;
+}
+
+/*
+ * Who holds a sandbox still makes a note of it first: one that is left, because we were killed, is
+ * thawed by whoever comes next.
+ */
+static int hold(struct keeper *k, const struct disk_name *from)
+{
+	if (from->kind != DISK_BOX)
+		return 1;
+	if (mkdirat(k->frozen_fd, from->id, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	int r = freeze_sandbox(k->cgroup_fd, from->id);
+	if (r != 0)
+		unlinkat(k->frozen_fd, from->id, AT_REMOVEDIR);
+	return r;
+}
+
+static void let_go(struct keeper *k, const char *id)
+{
+	thaw_sandbox(k->cgroup_fd, id);
+	unlinkat(k->frozen_fd, id, AT_REMOVEDIR);
+}
+
+void disk_thaw_interrupted(struct keeper *k)
+{
+	int fd = open_named(k->frozen_fd, ".");
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	while (dir && (entry = readdir(dir)) != NULL)
+		if (id_is_valid(entry->d_name))
+			let_go(k, entry->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+static int keep_frozen(struct keeper *k, const struct disk_name *disk, int from_fd)
+{
+	if (is_btrfs(k))
+		return btrfs_snapshot(from_fd, k->dirs[disk->kind], disk->id, 0, true);
+	return copy_plain(k, k->dirs[disk->kind], disk->id, from_fd);
+}
+
+int disk_keep(struct keeper *k, const struct disk_name *disk, const struct disk_name *from,
+	int64_t *frozen_us)
+{
+	autoclose int from_fd = disk_open(k, from);
+	if (from_fd < 0)
+		return from_fd;
+	if (exists(k->dirs[disk->kind], disk->id))
+		return 0;
+	/* What is written now need not be written while everything stands still. */
+	if (is_btrfs(k) && is_much_dirty())
+		btrfs_sync(from_fd);
+	int64_t began = clock_monotonic_us();
+	int frozen = hold(k, from);
+	if (frozen < 0)
+		return frozen;
+	int r = keep_frozen(k, disk, from_fd);
+	if (frozen == 0) {
+		let_go(k, from->id);
+		*frozen_us = clock_monotonic_us() - began;
+	}
+	return r;
+}
+
+/* ---- removing ---- */
+
+/* Out of sight at once; the sweeper frees the space. */
+static int discard(struct keeper *k, int dir_fd, const char *name)
+{
+	static uint64_t counter;
+	char fresh[64];
+	snprintf(fresh, sizeof fresh, "%s.%d.%llu", name, getpid(), (unsigned long long)++counter);
+	if (renameat(dir_fd, name, k->trash_fd, fresh) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	/* A full socket means that the sweeper has been told already. */
+	send(k->sweeper_pair[0], (char[]){SWEEPER_TRASH}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return 0;
+}
+
+int disk_delete(struct keeper *k, const struct disk_name *disk)
+{
+	return discard(k, k->dirs[disk->kind], disk->id);
+}
+
+/* ---- restoring ---- */
+
+static int swap_in(struct keeper *k, int dir_fd, const char *fresh, const char *id)
+{
+	if (!exists(dir_fd, id))
+		return renameat(dir_fd, fresh, dir_fd, id) < 0 ? -errno : 0;
+	if (renameat2(dir_fd, fresh, dir_fd, id, RENAME_EXCHANGE) < 0)
+		return -errno;
+	return discard(k, dir_fd, fresh);
+}
+
+static int group_for_restore(struct keeper *k, const struct disk_name *disk, uint64_t *ret)
+{
+	autoclose int fd = disk_open(k, disk);
+	*ret = 0;
+	if (k->quota != QUOTA_SIMPLE)
+		return 0;
+	return fd < 0 || btrfs_group_of(fd, ret) < 0 ? new_group(k, ret) : 0;
+}
+
+int disk_restore(struct keeper *k, const struct disk_name *disk, const struct disk_name *from)
+{
+	int dir_fd = k->dirs[disk->kind];
+	char fresh[ID_SIZE + 8];
+	uint64_t group;
+	autoclose int from_fd = open_source(k, from);
+	if (from_fd < 0 && from->kind != DISK_NONE)
+		return from_fd;
+	snprintf(fresh, sizeof fresh, "%s.new", disk->id);
+	int r = discard(k, dir_fd, fresh);
+	if (r == 0)
+		r = group_for_restore(k, disk, &group);
+	if (r == 0)
+		r = make_at(k, dir_fd, fresh, from_fd, group);
+	if (r == 0)
+		r = swap_in(k, dir_fd, fresh, disk->id);
+	if (r == 0 && is_btrfs(k))
+		r = btrfs_sync(k->disks_fd);
+	return r;
+}
+
+void disk_clean_up(struct keeper *k)
+{
+	for (int kind = DISK_NONE + 1; kind < DISK_KIND_END; kind++) {
+		int fd = open_named(k->dirs[kind], ".");
+		DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+		struct dirent *entry;
+		while (dir && (entry = readdir(dir)) != NULL)
+			if (strchr(entry->d_name, '.') && entry->d_name[0] != '.')
+				discard(k, k->dirs[kind], entry->d_name);
+		if (dir)
+			closedir(dir);
+	}
+}
+
+int disk_next(struct keeper *k, enum disk_kind kind, const char *after, char ret[ID_SIZE])
+{
+	int fd = open_named(k->dirs[kind], ".");
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	ret[0] = '\0';
+	if (!dir)
+		return fd < 0 ? fd : -ENOMEM;
+	while ((entry = readdir(dir)) != NULL)
+		if (id_is_valid(entry->d_name) && strcmp(entry->d_name, after) > 0 &&
+			(ret[0] == '\0' || strcmp(entry->d_name, ret) < 0))
+			memcpy(ret, entry->d_name, ID_SIZE);
+	closedir(dir);
+	return 0;
+}

@@ -1,0 +1,82 @@
+/*
+ * Holding a sandbox still for a moment, by its v2 cgroup. One that somebody has paused is frozen
+ * already and stays so; who pauses and who copies must not do so at the same time, and the front
+ * sees to that.
+ */
+#include "keeper/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fd.h"
+
+#define FREEZE_TIMEOUT_US 2000000
+
+static int read_small(int dir_fd, const char *name, char *out, size_t size)
+{
+	autoclose int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+	if (n < 0)
+		return -errno;
+	out[n] = '\0';
+	return 0;
+}
+
+static bool is_frozen(int dir_fd)
+{
+	char text[128];
+	return read_small(dir_fd, "cgroup.events", text, sizeof text) == 0 &&
+	       strstr(text, "frozen 1") != NULL;
+}
+
+static int wait_until_frozen(int dir_fd)
+{
+	int64_t end = clock_monotonic_us() + FREEZE_TIMEOUT_US;
+	autoclose int events = openat(dir_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+	if (events < 0)
+		return -errno;
+	while (!is_frozen(dir_fd)) {
+		char text[128];
+		struct pollfd p = {.fd = events, .events = POLLPRI};
+		if (clock_monotonic_us() > end)
+			return -ETIMEDOUT;
+		/* A notification counts from the last read of the same descriptor. */
+		if (pread(events, text, sizeof text, 0) < 0)
+			return -errno;
+		if (!is_frozen(dir_fd))
+			poll(&p, 1, 5);
+	}
+	return 0;
+}
+
+int freeze_sandbox(int cgroup_fd, const char *id)
+{
+	char text[8];
+	autoclose int dir = openat(cgroup_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return errno == ENOENT ? 1 : -errno; /* nothing runs: nothing to hold */
+	int r = read_small(dir, "cgroup.freeze", text, sizeof text);
+	if (r < 0)
+		return r;
+	if (text[0] == '1')
+		return 1;
+	r = fd_write_file_at(dir, "cgroup.freeze", "1");
+	if (r == 0)
+		r = wait_until_frozen(dir);
+	if (r < 0)
+		thaw_sandbox(cgroup_fd, id);
+	return r;
+}
+
+void thaw_sandbox(int cgroup_fd, const char *id)
+{
+	autoclose int dir = openat(cgroup_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0)
+		fd_write_file_at(dir, "cgroup.freeze", "0");
+}

@@ -1,0 +1,170 @@
+/*
+ * The keeper: the process that owns the disks. It makes, copies, swaps, measures and removes them
+ * for the front, which it does not trust, and for nobody else; a boot finds its disk ready and
+ * never waits for another's copy.
+ *
+ *     data/disks.btrfs               the pool, if it is a file (pool.c)
+ *     data/disks/                    where the pool is mounted, or a directory
+ *     data/disks/boxes/ID/{root,usr}            upper layers of / and /usr
+ *     data/disks/boxes/ID/{root.work,usr.work}  overlayfs' own
+ *     data/disks/boxes/ID.new                   of a restore that is under way
+ *     data/disks/{checkpoints,snapshots}/ID     the same four, read-only
+ *     data/disks/templates/base-…               the skeleton below every root
+ *     data/disks/trash/                         on its way out
+ *     data/disks/frozen/ID                      somebody holds this sandbox still
+ *
+ * On btrfs each disk is a subvolume: a copy is a snapshot, which takes the time of a commit
+ * whatever is in it. Elsewhere it is a directory, and a copy is a copy, of references where the
+ * file system has those.
+ *
+ * What is on a disk was written by somebody hostile: nothing is ever followed there.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/id.h"
+#include "wire/keeper.h"
+
+#define KEEPER_PATH_MAX 256
+
+enum quota_mode {
+	QUOTA_NONE,
+	QUOTA_SIMPLE, /* btrfs simple quotas: an extent is charged to whoever wrote it */
+	QUOTA_FULL    /* btrfs qgroups, if somebody had switched them on */
+};
+
+struct keeper_config {
+	const char *data;
+	const char *pool_choice; /* "auto", "loop" or "directory" */
+	int64_t pool_size;       /* bytes of a new pool file */
+	int64_t pool_max;        /* to which it may grow */
+};
+
+struct keeper {
+	char data[KEEPER_PATH_MAX];
+	int data_fd;
+	int disks_fd;
+	int dirs[DISK_KIND_END]; /* by kind */
+	int templates_fd;
+	int trash_fd;
+	int frozen_fd; /* names those that we hold still */
+	int cgroup_fd; /* the directory of the sandboxes' v2 cgroups, named by id */
+	enum pool_kind pool;
+	enum quota_mode quota;
+	bool reflink;
+	char pool_reason[400]; /* why it is not a better one; "" */
+	int image_fd, loop_fd; /* of a pool file; else -1 */
+	int64_t pool_max;
+	char template_path[KEEPER_PATH_MAX + 96];
+
+	int sweeper_pair[2]; /* ours, the sweeper's */
+	int front_pair[2];   /* the front's, the keeper's */
+	pid_t sweeper_pid, pid;
+};
+
+/* ---- open.c ---- */
+
+/* In the warden's private mount namespace, before anything is forked. */
+int keeper_open(struct keeper *k, const struct keeper_config *config, struct error *e);
+/* The processes. cgroup_fd is borrowed. */
+int keeper_start(struct keeper *k, int cgroup_fd, struct error *e);
+/* One of our processes may have died: then it is started again. */
+void keeper_child_ended(struct keeper *k, pid_t pid);
+/* It carries through what it has begun, and is waited for; the sweeper goes on by itself. */
+void keeper_leave(struct keeper *k);
+/* After that: the sweeper ends, too. */
+void keeper_stop(struct keeper *k);
+/* For a trial: the pool is unmounted. */
+void keeper_close(struct keeper *k);
+void keeper_remove_tree(const char *path);
+
+/* ---- pool.c: which file system the disks are on ---- */
+
+int pool_open(struct keeper *k, const struct keeper_config *config, struct error *e);
+/* Grows a pool file that is nearly full; to be called every now and then. */
+void pool_tend(struct keeper *k);
+void pool_measure(const struct keeper *k, int64_t *size, int64_t *free);
+
+/* ---- loop.c ---- */
+
+/* The loop device of the image: the one that is there, or a new one that goes with its last user.
+ */
+int loop_attach(int image_fd, char path[32]);
+int loop_resize(int loop_fd);
+
+/* ---- btrfs.c ---- */
+
+bool btrfs_is(int fd);
+bool btrfs_is_subvolume(int fd);
+int btrfs_create(int dir_fd, const char *name, uint64_t group);
+int btrfs_snapshot(int source_fd, int dir_fd, const char *name, uint64_t group, bool read_only);
+int btrfs_delete(int dir_fd, const char *name);
+/* The sub-volume's own quota group. */
+int btrfs_own_group(int fd, uint64_t *ret);
+/* The group of a higher level that it is in. */
+int btrfs_group_of(int fd, uint64_t *ret);
+/* Everything that was written is on the medium, and the tree that names it. */
+int btrfs_sync(int fd);
+int btrfs_enable_simple_quota(int fd);
+int btrfs_quota_mode(int fd, enum quota_mode *ret);
+int btrfs_make_group(int fd, uint64_t group);
+int btrfs_set_limit(int fd, uint64_t group, int64_t bytes);
+int btrfs_read_group(int fd, uint64_t group, int64_t *used, int64_t *limit);
+/* Groups that nothing uses any more. */
+void btrfs_drop_idle_groups(int fd);
+int btrfs_grow(int fd);
+
+/* ---- disk.c: the operations, on every kind of pool ---- */
+
+int disk_make(struct keeper *k, const struct disk_name *disk, const struct disk_name *from,
+	int64_t limit);
+int disk_limit(struct keeper *k, const struct disk_name *disk, int64_t limit);
+int disk_keep(struct keeper *k, const struct disk_name *disk, const struct disk_name *from,
+	int64_t *frozen_us);
+int disk_restore(struct keeper *k, const struct disk_name *disk, const struct disk_name *from);
+int disk_delete(struct keeper *k, const struct disk_name *disk);
+int disk_usage(struct keeper *k, const struct disk_name *disk, int64_t *used, int64_t *limit);
+int disk_next(struct keeper *k, enum disk_kind kind, const char *after, char ret[ID_SIZE]);
+/* What an operation that was interrupted left. */
+void disk_clean_up(struct keeper *k);
+void disk_thaw_interrupted(struct keeper *k);
+int disk_open(struct keeper *k, const struct disk_name *disk);
+
+/* ---- freeze.c ---- */
+
+/* 1: it was frozen before, and stays so; 0: frozen by us; negative: it cannot be. */
+int freeze_sandbox(int cgroup_fd, const char *id);
+void thaw_sandbox(int cgroup_fd, const char *id);
+
+/* ---- copy.c: where there are no snapshots ---- */
+
+/* The whole tree below from_fd into the empty directory to_fd. */
+int copy_tree(int from_fd, int to_fd);
+bool copy_can_reflink(int dir_fd);
+
+/* ---- measure.c ---- */
+
+int measure_tree(int fd, int64_t *bytes, int64_t *files);
+
+/* ---- sweep.c ---- */
+
+void sweeper_main(int trash_fd, int work_fd) __attribute__((noreturn));
+
+/* ---- skeleton.c ---- */
+
+/* Makes or finds the base template's own files; fills k->template_path. */
+int skeleton_open(struct keeper *k, struct error *e);
+
+/* ---- ops.c ---- */
+
+void keeper_main(struct keeper *k) __attribute__((noreturn));
+
+/* ---- confine.c ---- */
+
+/* Gives up what disks do not need. */
+int confine_keeper(struct error *e);

@@ -1,0 +1,315 @@
+/*
+ * The table of what the front may ask, and the loop that answers. What takes longer than a moment
+ * is done by a child of its own, which sends the answer itself: a slow copy holds up nobody, and
+ * copies that come together share one commit. The parent answers for a child that dies.
+ */
+#include "keeper/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define CHILDREN_MAX   16
+#define TEND_US        500000
+#define DROP_GROUPS_US (10 * 1000000)
+#define LIMIT_MAX      (INT64_C(1) << 50)
+
+struct child {
+	pid_t pid;
+	struct keeper_request request;
+};
+
+static struct child children[CHILDREN_MAX];
+static size_t child_count;
+static volatile sig_atomic_t child_ended;
+
+static void op_hello(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+static void op_make(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+static void op_limit(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+static void op_keep(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+static void op_restore(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+static void op_delete(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+static void op_usage(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+static void op_measure(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+static void op_next(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+
+#define KIND(name) (1u << DISK_##name)
+#define ANY_COPY   (KIND(CHECKPOINT) | KIND(SNAPSHOT))
+#define ANY_DISK   (KIND(BOX) | ANY_COPY)
+
+static const struct {
+	void (*run)(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+	unsigned disks; /* kinds of which one must be named */
+	unsigned froms;
+	bool in_child;
+} ops[KEEPER_OP_END] = {
+	[KEEPER_HELLO] = {op_hello, KIND(NONE), KIND(NONE), false},
+	[KEEPER_MAKE] = {op_make, KIND(BOX), KIND(NONE) | ANY_COPY, true},
+	[KEEPER_LIMIT] = {op_limit, KIND(BOX), KIND(NONE), false},
+	[KEEPER_KEEP] = {op_keep, ANY_COPY, ANY_DISK, true},
+	[KEEPER_RESTORE] = {op_restore, KIND(BOX), KIND(NONE) | ANY_COPY, true},
+	[KEEPER_DELETE] = {op_delete, ANY_DISK, KIND(NONE), false},
+	[KEEPER_USAGE] = {op_usage, ANY_DISK, KIND(NONE), true},
+	[KEEPER_MEASURE] = {op_measure, ANY_DISK, KIND(NONE), true},
+	[KEEPER_NEXT] = {op_next, ANY_DISK, KIND(NONE), false},
+};
+
+/* ---- the operations ---- */
+
+static void op_hello(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
+{
+	(void)q;
+	a->pool = k->pool;
+	a->flags = (k->quota != QUOTA_NONE ? POOL_QUOTA : 0) | (k->reflink ? POOL_REFLINK : 0);
+	pool_measure(k, &a->pool_size, &a->pool_free);
+}
+
+static void op_make(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
+{
+	a->error = -disk_make(k, &q->disk, &q->from, q->bytes);
+}
+
+static void op_limit(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
+{
+	a->error = -disk_limit(k, &q->disk, q->bytes);
+}
+
+static void op_keep(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
+{
+	a->error = -disk_keep(k, &q->disk, &q->from, &a->frozen_us);
+}
+
+static void op_restore(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
+{
+	a->error = -disk_restore(k, &q->disk, &q->from);
+}
+
+static void op_delete(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
+{
+	a->error = -disk_delete(k, &q->disk);
+}
+
+static void op_usage(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
+{
+	a->error = -disk_usage(k, &q->disk, &a->bytes, &a->limit);
+}
+
+static void op_measure(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
+{
+	autoclose int fd = disk_open(k, &q->disk);
+	a->error = fd < 0 ? -fd : -measure_tree(fd, &a->bytes, &a->files);
+}
+
+static void op_next(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
+{
+	a->error = -disk_next(k, (enum disk_kind)q->disk.kind, q->disk.id, a->id);
+}
+
+/* ---- checking and answering ---- */
+
+static bool name_is_valid(const struct disk_name *name, unsigned kinds, bool may_be_empty)
+{
+	if (name->kind >= DISK_KIND_END || !(kinds & (1u << name->kind)) ||
+		name->id[ID_SIZE - 1] != '\0')
+		return false;
+	if (name->kind == DISK_NONE || (may_be_empty && !name->id[0]))
+		return name->id[0] == '\0';
+	return id_is_valid(name->id);
+}
+
+static bool request_is_valid(const struct keeper_request *q)
+{
+	return q->op > 0 && q->op < KEEPER_OP_END && ops[q->op].run && q->bytes >= 0 &&
+	       q->bytes <= LIMIT_MAX &&
+	       name_is_valid(&q->disk, ops[q->op].disks, q->op == KEEPER_NEXT) &&
+	       name_is_valid(&q->from, ops[q->op].froms, false);
+}
+
+static struct keeper_reply reply_to(const struct keeper_request *q)
+{
+	return (struct keeper_reply){.op = q->op, .sequence = q->sequence, .epoch = q->epoch};
+}
+
+static void reply(struct keeper *k, const struct keeper_reply *a)
+{
+	if (send(k->front_pair[1], a, sizeof *a, MSG_NOSIGNAL) < 0)
+		log_warn("the front does not listen", "error", strerror(errno));
+}
+
+static void refuse(struct keeper *k, const struct keeper_request *q, int error)
+{
+	struct keeper_reply a = reply_to(q);
+	a.error = error;
+	reply(k, &a);
+}
+
+static void perform(struct keeper *k, const struct keeper_request *q)
+{
+	struct keeper_reply a = reply_to(q);
+	ops[q->op].run(k, q, &a);
+	if (a.error && a.error != ENOENT)
+		log_error("a disk operation failed", "op", log_num(q->op), "disk", q->disk.id,
+			"error", strerror(a.error));
+	reply(k, &a);
+}
+
+/* An empty disk is made in microseconds, and the front is waiting to boot on it. */
+static bool needs_child(const struct keeper_request *q)
+{
+	return ops[q->op].in_child && !(q->op == KEEPER_MAKE && q->from.kind == DISK_NONE);
+}
+
+static void answer(struct keeper *k, const struct keeper_request *q)
+{
+	if (!request_is_valid(q)) {
+		refuse(k, q, EINVAL);
+		return;
+	}
+	if (!needs_child(q)) {
+		perform(k, q);
+		return;
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		perform(k, q);
+		_exit(0);
+	}
+	if (pid < 0)
+		refuse(k, q, errno);
+	else
+		children[child_count++] = (struct child){pid, *q};
+}
+
+static void reap_children(struct keeper *k)
+{
+	int status;
+	pid_t pid;
+	child_ended = 0;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (size_t i = 0; i < child_count; i++) {
+			if (children[i].pid != pid)
+				continue;
+			if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+				disk_thaw_interrupted(k);
+				refuse(k, &children[i].request, EIO);
+			}
+			children[i--] = children[--child_count];
+		}
+}
+
+/* ---- the loop ---- */
+
+static void note_child(int number)
+{
+	(void)number;
+	child_ended = 1;
+}
+
+static void tend(struct keeper *k)
+{
+	static int64_t next_tend, next_drop;
+	int64_t now = clock_monotonic_us();
+	if (now >= next_tend) {
+		next_tend = now + TEND_US;
+		pool_tend(k);
+	}
+	if (now >= next_drop && k->pool == POOL_LOOP && k->quota == QUOTA_SIMPLE) {
+		next_drop = now + DROP_GROUPS_US;
+		btrfs_drop_idle_groups(k->disks_fd);
+	}
+}
+
+/* HELLO asks what there is: it waits, with everything behind it, until nothing changes any more. */
+static bool must_wait(int fd)
+{
+	struct keeper_request q;
+	if (child_count == 0)
+		return false;
+	return child_count == CHILDREN_MAX ||
+	       (recv(fd, &q, sizeof q, MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof q &&
+		       q.op == KEEPER_HELLO);
+}
+
+static bool serve_one(struct keeper *k)
+{
+	struct keeper_request q;
+	ssize_t n = recv(k->front_pair[1], &q, sizeof q, MSG_DONTWAIT);
+	if (n == (ssize_t)sizeof q)
+		answer(k, &q);
+	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+static void serve(struct keeper *k)
+{
+	sigset_t none;
+	sigemptyset(&none);
+	for (;;) {
+		struct timespec timeout = {.tv_nsec = TEND_US * 1000L};
+		struct pollfd p = {.fd = k->front_pair[1], .events = POLLIN};
+		bool full = must_wait(p.fd);
+		if (!child_ended)
+			ppoll(&p, full ? 0 : 1, &timeout, &none);
+		if (child_ended)
+			reap_children(k);
+		if (!full && p.revents && !serve_one(k))
+			return;
+		tend(k);
+	}
+}
+
+/* An earlier keeper of this data may still be carrying something through. */
+static int lock_disks(const struct keeper *k)
+{
+	int fd = openat(k->data_fd, "disks.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	while (flock(fd, LOCK_EX) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return fd;
+}
+
+void keeper_main(struct keeper *k)
+{
+	struct sigaction action = {.sa_handler = note_child};
+	struct rlimit files;
+	struct error e = {0};
+	sigset_t mask;
+	log_set_process("keeper");
+	prctl(PR_SET_NAME, "bunker-keeper", 0, 0, 0);
+	/* Ctrl-C is for the server; we carry through what was begun and leave when it has closed
+	 * the socket. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	sigaction(SIGCHLD, &action, NULL);
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGCHLD);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	if (confine_keeper(&e) < 0 || lock_disks(k) < 0) {
+		log_error("the keeper cannot start", "error", e.message);
+		_exit(1);
+	}
+	disk_thaw_interrupted(k);
+	disk_clean_up(k);
+	reply(k, &(struct keeper_reply){.op = KEEPER_STARTED});
+	serve(k);
+	while (child_count > 0 && wait(NULL) > 0)
+		;
+	_exit(0);
+}

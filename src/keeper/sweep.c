@@ -1,0 +1,134 @@
+/*
+ * The sweeper: takes apart what is in the trash, and lets go of dead sandboxes' mounts. Both take
+ * their time, and nobody waits for it.
+ *
+ * A tree in the trash is hostile: a million files, a hundred thousand levels. A subvolume goes by
+ * one ioctl. Others are emptied by descriptors that never follow a link, and deep ones are
+ * flattened by moving directories up into the trash, so that neither stack nor descriptors grow
+ * with the depth.
+ */
+#include "keeper/keeper.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+/* Moves dir/name to the top of the trash under a fresh name. */
+static int move_up(int trash_fd, int dir_fd, const char *name)
+{
+	static uint64_t counter;
+	char fresh[64];
+	snprintf(fresh, sizeof fresh, "%d.%llu", getpid(), (unsigned long long)++counter);
+	return renameat(dir_fd, name, trash_fd, fresh);
+}
+
+/* Empties one directory: files go, directories with content move to the top for a later round. */
+static void empty_directory(int trash_fd, int fd)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *entry;
+	if (!dir) {
+		close(fd);
+		return;
+	}
+	while ((entry = readdir(dir)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (unlinkat(dirfd(dir), entry->d_name, 0) == 0 || errno == ENOENT)
+			continue;
+		if (unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR) < 0)
+			move_up(trash_fd, dirfd(dir), entry->d_name);
+	}
+	closedir(dir);
+}
+
+static bool remove_entry(int trash_fd, const char *name)
+{
+	int fd = openat(trash_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return unlinkat(trash_fd, name, 0) == 0;
+	if (btrfs_is_subvolume(fd) && btrfs_delete(trash_fd, name) == 0) {
+		close(fd);
+		return true;
+	}
+	empty_directory(trash_fd, fd);
+	return unlinkat(trash_fd, name, AT_REMOVEDIR) == 0;
+}
+
+/* One round over the trash; true when something was removed or moved. */
+static bool sweep_once(int trash_fd)
+{
+	int fd = openat(trash_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *trash = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	bool progress = false;
+	if (!trash)
+		return false;
+	while ((entry = readdir(trash)) != NULL)
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			progress |= remove_entry(trash_fd, entry->d_name);
+	closedir(trash);
+	return progress;
+}
+
+union fd_message {
+	char space[CMSG_SPACE(sizeof(int))];
+	struct cmsghdr align;
+};
+
+/* Waits for work. What is written to a paused sandbox's file is more than there can be: the kernel
+ * takes back what it finds. */
+static bool receive_work(int work_fd)
+{
+	union fd_message control;
+	char byte;
+	struct iovec text = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr message = {.msg_iov = &text,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = sizeof control.space};
+	ssize_t n = recvmsg(work_fd, &message, MSG_CMSG_CLOEXEC);
+	if (n <= 0)
+		return n < 0 && errno == EINTR;
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		int fd;
+		memcpy(&fd, CMSG_DATA(c), sizeof fd);
+		if (byte == SWEEPER_RECLAIM && write(fd, "1T", 2) < 0)
+			log_debug("not all could be reclaimed", "error", strerror(errno));
+		close(fd);
+	}
+	return true;
+}
+
+void sweeper_main(int trash_fd, int work_fd)
+{
+	log_set_process("sweeper");
+	prctl(PR_SET_NAME, "bunker-sweeper", 0, 0, 0);
+	setpriority(PRIO_PROCESS, 0, 10);
+	do {
+		while (sweep_once(trash_fd))
+			;
+	} while (receive_work(work_fd));
+	_exit(0);
+}
+
+void keeper_remove_tree(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	while (sweep_once(fd))
+		;
+	close(fd);
+	rmdir(path);
+}

@@ -1,0 +1,18 @@
+/* The two sides that have privilege, put together: the warden, and the keeper of its disks. */
+#pragma once
+
+#include "keeper/keeper.h"
+#include "server/config.h"
+#include "warden/warden.h"
+
+struct privileged {
+	struct warden warden;
+	struct keeper keeper;
+	bool warden_open, keeper_open, keeper_started;
+};
+
+/* Of the configuration the data directory and the pool's options count. */
+int privileged_open(struct privileged *p, const struct config *c, struct error *e);
+void privileged_close(struct privileged *p);
+/* For a trial, after privileged_close or a privileged_open that failed: the data directory goes. */
+void privileged_discard(struct privileged *p, const char *data);

@@ -1,0 +1,86 @@
+/*
+ * What the front may ask of the keeper, the process that owns the disks: one fixed-size request,
+ * one fixed-size reply, over a SEQPACKET socket pair. No strings but ids, no paths: a disk is a
+ * kind and an id, and where it lies the keeper knows.
+ *
+ * Requests are answered when they are done, in any order. All of them may be sent twice: a keeper
+ * that was started again says KEEPER_STARTED, and what had no answer is asked again. Replies carry
+ * the asker's epoch, because the socket pair outlives a front.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/id.h"
+
+enum keeper_op {
+	KEEPER_HELLO = 1, /* when nothing is under way any more → pool */
+	KEEPER_MAKE,      /* disk, bytes: its limit; from, or nothing. Fine if it is there */
+	KEEPER_LIMIT,     /* disk, bytes */
+	KEEPER_KEEP,      /* disk: a read-only copy of from, which is frozen meanwhile */
+	KEEPER_RESTORE,   /* disk: swapped for a copy of from, or for an empty one */
+	KEEPER_DELETE,    /* disk; fine if it is not there */
+	KEEPER_USAGE,     /* disk → bytes, limit: what its quota counts; quick */
+	KEEPER_MEASURE,   /* disk → bytes, files: by looking at all of it */
+	KEEPER_NEXT,      /* disk → the next id of that kind, in no particular order; "" ends */
+	KEEPER_OP_END,
+	KEEPER_STARTED = 100 /* said unasked, by a keeper that took over from a dead one */
+};
+
+enum disk_kind {
+	DISK_NONE,
+	DISK_BOX,        /* what a sandbox changed: the upper layers */
+	DISK_CHECKPOINT, /* the same, as it was once */
+	DISK_SNAPSHOT,   /* the same, as something to begin with */
+	DISK_KIND_END
+};
+
+struct disk_name {
+	uint32_t kind;
+	char id[ID_SIZE];
+};
+
+struct keeper_request {
+	uint32_t op;
+	uint32_t sequence;
+	uint32_t epoch;
+	struct disk_name disk, from;
+	int64_t bytes;
+};
+
+enum pool_kind {
+	POOL_BTRFS,     /* the data directory is on btrfs */
+	POOL_LOOP,      /* a btrfs of our own, in a file of the data directory */
+	POOL_DIRECTORY, /* neither: disks are directories, and copies take their time */
+	POOL_KIND_END
+};
+
+enum pool_flag {
+	POOL_QUOTA = 1,  /* a disk's limit is enforced */
+	POOL_REFLINK = 2 /* a copy shares its data until it is written to */
+};
+
+struct keeper_reply {
+	uint32_t op;
+	uint32_t sequence;
+	uint32_t epoch;
+	int32_t error; /* errno, 0 when done */
+	char id[ID_SIZE];
+	uint32_t pool; /* enum pool_kind */
+	uint32_t flags;
+	int64_t bytes, limit, files;
+	int64_t pool_size, pool_free;
+	int64_t frozen_us; /* of a KEEP: how long the sandbox stood still */
+};
+
+const char *pool_kind_name(enum pool_kind kind);
+const char *disk_kind_name(enum disk_kind kind);
+
+/*
+ * What the sweeper is told, one byte a message: something is in the trash; or, with a descriptor,
+ * here is the last thing that keeps a dead sandbox's mounts, or the file by which a paused one
+ * gives its page cache back.
+ */
+#define SWEEPER_TRASH   'x'
+#define SWEEPER_MOUNTS  'm'
+#define SWEEPER_RECLAIM 'r'
