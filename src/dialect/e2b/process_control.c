@@ -1,6 +1,7 @@
 /* List, SendSignal, Update: what is said to a process besides its input. */
 #include <signal.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "dialect/e2b/process.h"
@@ -124,21 +125,77 @@ static int decode_signal(const cJSON *signal, struct error *e)
 		"\"signal\" must be SIGNAL_SIGTERM or SIGNAL_SIGKILL");
 }
 
-static int send_signal(struct http_request *req, const cJSON *message, struct error *e)
+/* A kill is answered when the process is gone: what comes next does not find it any more. */
+struct kill_call {
+	struct http_request *req;
+	struct execution *execution;
+	struct execution_watcher watcher;
+};
+
+static void kill_free(struct kill_call *call)
+{
+	execution_unwatch(call->execution, &call->watcher);
+	free(call);
+}
+
+static void kill_aborted(void *arg)
+{
+	kill_free(arg);
+}
+
+static void kill_changed(void *arg)
+{
+	struct kill_call *call = arg;
+	struct http_request *req = call->req;
+	if (!execution_has_ended(call->execution))
+		return;
+	kill_free(call);
+	connect_respond_empty(req);
+}
+
+/* What a command has started does not outlive its kill. */
+static void kill_tree(struct http_request *req, struct execution *x)
+{
+	struct kill_call *call = calloc(1, sizeof *call);
+	if (!call)
+		abort();
+	call->req = req;
+	call->execution = x;
+	call->watcher = (struct execution_watcher){.changed = kill_changed, .arg = call};
+	http_on_abort(req, kill_aborted, call);
+	execution_watch(x, &call->watcher);
+	execution_signal(x, SIGKILL, true);
+}
+
+static int decode_send_signal(
+	const cJSON *message, struct process_selector *selector, struct error *e)
 {
 	struct signal_message fields = {0};
-	struct process_selector selector;
 	if (json_decode_known(message, signal_fields, ARRAY_LEN(signal_fields), "", &fields, e) <
 			0 ||
-		process_decode_selector(fields.process, &selector, e) < 0)
+		process_decode_selector(fields.process, selector, e) < 0)
 		return -1;
-	int number = decode_signal(fields.signal, e);
-	struct execution *x = number < 0 ? NULL : process_find(envd_sandbox(req), &selector, e);
-	if (!x)
-		return -1;
-	/* What a command has started does not outlive its kill. */
-	execution_signal(x, number, number == SIGKILL);
-	return 0;
+	return decode_signal(fields.signal, e);
+}
+
+static void handle_send_signal(struct http_request *req)
+{
+	struct error e = {0};
+	struct process_selector selector;
+	cJSON *message = connect_request(req);
+	if (!message)
+		return;
+	int number = decode_send_signal(message, &selector, &e);
+	struct execution *x = number < 0 ? NULL : process_find(envd_sandbox(req), &selector, &e);
+	cJSON_Delete(message);
+	if (!x) {
+		http_respond_error(req, &e);
+	} else if (number == SIGKILL) {
+		kill_tree(req, x);
+	} else {
+		execution_signal(x, number, false);
+		connect_respond_empty(req);
+	}
 }
 
 /* ---- Update ---- */
@@ -170,30 +227,17 @@ static int update(struct http_request *req, const cJSON *message, struct error *
 	return 0;
 }
 
-/* ---- both ---- */
-
-static void answer(struct http_request *req,
-	int (*act)(struct http_request *req, const cJSON *message, struct error *e))
+static void handle_update(struct http_request *req)
 {
 	struct error e = {0};
 	cJSON *message = connect_request(req);
 	if (!message)
 		return;
-	if (act(req, message, &e) < 0)
+	if (update(req, message, &e) < 0)
 		http_respond_error(req, &e);
 	else
 		connect_respond_empty(req);
 	cJSON_Delete(message);
-}
-
-static void handle_send_signal(struct http_request *req)
-{
-	answer(req, send_signal);
-}
-
-static void handle_update(struct http_request *req)
-{
-	answer(req, update);
 }
 
 static const struct http_route routes[] = {
