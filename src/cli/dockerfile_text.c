@@ -136,8 +136,11 @@ int dockerfile_split(const char *text, size_t len, struct scratch *memory,
 		const char *line = next_line(&s, &line_len);
 		if (take_line(&s, line, line_len) && s.at < s.end)
 			continue;
-		if (!s.first)
+		/* Nothing but an escape at the end is nothing. */
+		if (!s.first || s.line.len == 0) {
+			s.first = 0;
 			continue;
+		}
 		if (n == LINES_MAX)
 			r = dockerfile_fail(
 				e, s.first, "there are more than %d instructions", LINES_MAX);
