@@ -76,6 +76,23 @@ static const struct {
 		"passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n"},
 	{"etc/resolv.conf", 0644, ""},
 	{"etc/fstab", 0644, ""},
+	/* As Debian's, but without a program to find out who we are: every `bash -l` would pay. */
+	{"etc/profile", 0644,
+		"if [ \"${EUID:-$(id -u)}\" -eq 0 ]; then\n"
+		"  PATH=\"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\"\n"
+		"else\n"
+		"  PATH=\"/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games\"\n"
+		"fi\n"
+		"export PATH\n"
+		"if [ \"${PS1-}\" ] && [ \"${BASH-}\" ] && [ -f /etc/bash.bashrc ]; then\n"
+		"  . /etc/bash.bashrc\n"
+		"fi\n"
+		"if [ -d /etc/profile.d ]; then\n"
+		"  for i in /etc/profile.d/*.sh; do\n"
+		"    if [ -r \"$i\" ]; then . \"$i\"; fi\n"
+		"  done\n"
+		"  unset i\n"
+		"fi\n"},
 	{"etc/sudoers", 0440,
 		"Defaults env_reset, !use_pty, !fqdn, "
 		"secure_path=\"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\"\n"
@@ -91,9 +108,9 @@ static const char *const copied[] = {"etc/alternatives", "etc/ssl/certs", "etc/s
 	"etc/mime.types", "etc/services", "etc/protocols", "etc/rpc", "etc/localtime",
 	"etc/timezone", "etc/ld.so.cache", "etc/ld.so.conf", "etc/ld.so.conf.d",
 	"etc/debian_version", "etc/os-release", "etc/lsb-release", "etc/login.defs", "etc/pam.d",
-	"etc/pam.conf", "etc/security", "etc/skel", "etc/shells", "etc/inputrc", "etc/profile",
-	"etc/bash.bashrc", "etc/magic", "etc/locale.alias", "etc/java-17-openjdk",
-	"etc/debconf.conf", "etc/dpkg", "etc/adduser.conf", "var/lib/dpkg/status"};
+	"etc/pam.conf", "etc/security", "etc/skel", "etc/shells", "etc/inputrc", "etc/bash.bashrc",
+	"etc/magic", "etc/locale.alias", "etc/java-17-openjdk", "etc/debconf.conf", "etc/dpkg",
+	"etc/adduser.conf", "var/lib/dpkg/status"};
 
 /* ---- copying ---- */
 

@@ -96,7 +96,7 @@ static void handle_port(struct http_request *req)
 }
 
 static const struct http_route port_routes[] = {
-	{HTTP_ANY, "/{rest**}", handle_port, 0},
+	{HTTP_ANY, "/{rest**}", handle_port, UINT64_MAX, true},
 };
 
 const struct e2b_table envd_ports_table = E2B_TABLE(port_routes);
