@@ -11,6 +11,7 @@
 #include "api/decode.h"
 #include "api/result.h"
 #include "api/stream.h"
+#include "http/sse.h"
 
 struct exec_call {
 	struct http_request *req; /* NULL once the client has gone */
@@ -110,6 +111,8 @@ static void begin_stream(struct exec_call *call)
 	call->streaming = true;
 	http_add_header(call->req, "Cache-Control", "no-store");
 	http_stream_begin(call->req, 200, stream_content_type(call->stream.format), &generator);
+	if (call->stream.format == STREAM_SSE)
+		sse_keep_alive(call->req);
 }
 
 static void execution_changed(void *arg)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/encode.h"
+#include "http/sse.h"
 #include "http/utf8.h"
 
 #define CHUNK_SIZE (64u * 1024)
@@ -26,11 +27,8 @@ const char *stream_content_type(enum stream_format format)
 static struct json_writer event_begin(const struct stream *s, const char *type, struct buf *out)
 {
 	struct json_writer w = {.out = out};
-	if (s->format == STREAM_SSE) {
-		buf_append_str(out, "event: ");
-		buf_append_str(out, type);
-		buf_append_str(out, "\ndata: ");
-	}
+	if (s->format == STREAM_SSE)
+		sse_begin(out, type, NULL);
 	json_begin_object(&w);
 	json_put_string(&w, "type", type);
 	return w;
@@ -39,7 +37,10 @@ static struct json_writer event_begin(const struct stream *s, const char *type, 
 static void event_end(const struct stream *s, struct json_writer *w)
 {
 	json_end_object(w);
-	buf_append_str(w->out, s->format == STREAM_SSE ? "\n\n" : "\n");
+	if (s->format == STREAM_SSE)
+		sse_end(w->out);
+	else
+		buf_append_char(w->out, '\n');
 }
 
 static void announce(struct stream *s, const struct execution_view *view, struct buf *out)

@@ -74,6 +74,13 @@ void buf_consume(struct buf *b, size_t n)
 	memmove(b->data, b->data + n, b->len);
 }
 
+struct buf buf_take(struct buf *b)
+{
+	struct buf taken = *b;
+	*b = (struct buf){0};
+	return taken;
+}
+
 char *buf_take_str(struct buf *b)
 {
 	buf_append_char(b, '\0');

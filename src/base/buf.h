@@ -26,6 +26,8 @@ void buf_append_char(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Drop the first n bytes. */
 void buf_consume(struct buf *b, size_t n);
+/* The buffer with its content; *b is left empty. */
+struct buf buf_take(struct buf *b);
 /* NUL-terminated copy of the content, owned by the caller; the buffer is left empty. NULL when
  * failed. */
 char *buf_take_str(struct buf *b);

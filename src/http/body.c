@@ -19,6 +19,7 @@ static ptrdiff_t take_piece(struct http_connection *c, const char *data, size_t 
 static int check_limit(const struct http_connection *c, size_t len, struct error *e);
 static int set_too_large(const struct http_connection *c, struct error *e);
 static int hand_over(struct http_connection *c, const struct http_piece *piece, struct error *e);
+static void call_sink(struct http_connection *c, const struct http_piece *piece);
 static void watch_client(struct http_connection *c);
 static bool is_being_answered(const struct http_connection *c);
 
@@ -128,11 +129,18 @@ static int hand_over(struct http_connection *c, const struct http_piece *piece, 
 	if (!req->sink.data)
 		buf_append(&req->body, piece->data, piece->len);
 	else if (piece->len > 0)
-		req->sink.data(req->sink.arg, piece->data, piece->len);
+		call_sink(c, piece);
 	if (req->body.failed)
 		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "there is no memory for the body");
-	http_body_settle(c);
 	return 0;
+}
+
+static void call_sink(struct http_connection *c, const struct http_piece *piece)
+{
+	const struct http_body_sink *sink = &c->request.sink;
+	c->piece_len = piece->len;
+	sink->data(sink->arg, piece->data, piece->len);
+	c->piece_len = 0;
 }
 
 void http_body_settle(struct http_connection *c)
@@ -178,12 +186,6 @@ void http_body_begin_raw(struct http_connection *c, const struct http_body_sink 
 	c->body_left = UINT64_MAX;
 }
 
-void http_body_unread(struct http_request *req, size_t n)
-{
-	assert(req->connection->upgraded);
-	req->connection->body_unread = n;
-}
-
 /* ---- what handlers call ---- */
 
 void http_body_stream(struct http_request *req, const struct http_body_sink *sink)
@@ -214,4 +216,22 @@ void http_body_resume(struct http_request *req)
 	watch_client(c);
 	if (!c->processing)
 		http_server_wake(c);
+}
+
+void http_body_unread(struct http_request *req, size_t n)
+{
+	struct http_connection *c = req->connection;
+	/* After an answer the rest of the piece may be anything, but not a request. */
+	if (n == 0 || !is_being_answered(c))
+		return;
+	assert(n <= c->piece_len - c->body_unread);
+	c->body_unread += n;
+	c->body_taken -= n;
+	c->body_state = HTTP_BODY_COMING;
+	if (req->head.chunked) {
+		c->chunks.state = HTTP_CHUNK_DATA;
+		c->chunks.left += n;
+	} else {
+		c->body_left += n;
+	}
 }

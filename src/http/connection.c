@@ -194,14 +194,16 @@ static size_t process(struct http_connection *c, const char *data, size_t len)
 {
 	size_t used = 0;
 	c->processing = true;
-	while (used < len && (c->phase == HTTP_PHASE_HEAD || http_body_flows(c))) {
-		size_t n = c->phase == HTTP_PHASE_HEAD ? take_head(c, data + used, len - used)
-						       : http_body_take(c, data + used, len - used);
-		if (n == 0)
-			break;
-		used += n;
+	for (size_t n = 1; n > 0; used += n) {
+		/* A body that is complete may have been all that the next request waited for. */
+		http_body_settle(c);
+		if (used < len && c->phase == HTTP_PHASE_HEAD)
+			n = take_head(c, data + used, len - used);
+		else if (used < len && http_body_flows(c))
+			n = http_body_take(c, data + used, len - used);
+		else
+			n = 0;
 	}
-	http_body_settle(c);
 	c->processing = false;
 	return c->phase < HTTP_PHASE_LINGERING ? used : len;
 }

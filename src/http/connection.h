@@ -104,7 +104,8 @@ struct http_connection {
 	struct http_chunks chunks;
 	uint64_t body_left;   /* without chunks: how much of Content-Length is to come */
 	uint64_t body_taken;  /* never above the route's limit */
-	size_t body_unread;   /* of the piece that the sink has, what it does not take */
+	size_t piece_len;     /* of the piece that the sink has at the moment */
+	size_t body_unread;   /* of that: what it does not take */
 	uint64_t linger_left; /* how much more is thrown away */
 
 	uv_write_t write;
@@ -123,6 +124,8 @@ struct http_connection {
 	bool head_unsent;     /* out_head waits for company */
 	bool chunk_unsent;    /* out_body waits for its turn */
 	bool stream_ended;    /* the generator has said its last */
+	const char *keepalive;
+	uint64_t keepalive_ms; /* 0: a quiet stream stays quiet */
 };
 
 /* ---- connection.c ---- */
@@ -173,11 +176,6 @@ void http_body_fail(struct http_connection *c, const struct error *e);
 
 /* From here on everything that comes goes to the sink. */
 void http_body_begin_raw(struct http_connection *c, const struct http_body_sink *sink);
-/*
- * Inside of the `data` of an upgraded connection: the last n bytes are not taken. They come again,
- * and if the sink is paused, after it resumes.
- */
-void http_body_unread(struct http_request *req, size_t n);
 
 /* ---- request.c ---- */
 
@@ -188,9 +186,24 @@ int http_request_parse(struct http_request *req, const char *head, size_t len, s
 int http_request_route(struct http_request *req, struct error *e);
 void http_request_end(struct http_request *req);
 
+/* ---- head.c ---- */
+
+/* Everything but what says how long the body is, and the empty line. */
+void http_put_head(struct http_request *req, int status, const char *type);
+void http_put_field(struct buf *out, const char *name, const char *value);
+void http_put_length(struct buf *out, uint64_t length);
+bool http_has_no_body(int status);
+
 /* ---- response.c ---- */
+
+/* The last of the answer has been handed over, or is queued. */
+void http_answer_sent(struct http_connection *c, enum http_sent sent);
+
+/* ---- stream.c ---- */
 
 /* A streaming connection can take more. */
 void http_stream_proceed(struct http_connection *c);
 /* The socket has taken a write that was queued. */
 void http_stream_written(struct http_connection *c);
+/* A stream's deadline has passed without a write. */
+void http_stream_quiet(struct http_connection *c);

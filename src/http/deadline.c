@@ -52,6 +52,8 @@ static void expire(struct http_connection *c)
 		http_set_deadline(c, c->server->limits.body_timeout_ms);
 	else if (answerable && c->body_state == HTTP_BODY_COMING)
 		http_body_fail(c, &e);
+	else if (c->phase == HTTP_PHASE_STREAMING && !c->writing)
+		http_stream_quiet(c);
 	else if (c->scan.at > 0)
 		http_connection_refuse(c, &e);
 	else

@@ -169,6 +169,11 @@ void http_body_stream(struct http_request *req, const struct http_body_sink *sin
 /* Nothing of the sink's but `abort` is called before resume. The client's time does not run. */
 void http_body_pause(struct http_request *req);
 void http_body_resume(struct http_request *req);
+/*
+ * Inside of `data`: the last n of its bytes are not taken. They come again: after a resume, if the
+ * sink is paused by then.
+ */
+void http_body_unread(struct http_request *req, size_t n);
 
 /* ---- the response ---- */
 
@@ -200,6 +205,11 @@ void http_stream_begin_sized(struct http_request *req, int status, const char *t
  * they go to the socket as they are. 256 KiB at a time keep a gigabyte moving.
  */
 void http_stream_write(struct http_request *req, struct buf *data);
+/*
+ * Whenever the stream has been quiet for this long, the text goes out by itself, so that nobody in
+ * between takes it for dead. The text stays the caller's. Not with an announced length.
+ */
+void http_stream_keepalive(struct http_request *req, const char *text, uint64_t ms);
 /* Ends the response; may follow a write directly. stop is not called any more. */
 void http_stream_end(struct http_request *req);
 /* Ends it so that the client sees it was cut short. stop is not called any more. */

@@ -57,6 +57,8 @@ void http_request_begin(struct http_connection *c)
 	req->arena_used = 0;
 	c->body_state = HTTP_BODY_TOLD;
 	c->body_paused = false;
+	c->piece_len = c->body_unread = 0;
+	c->keepalive_ms = 0;
 	c->upgraded = c->sized = c->overfull = c->asked = c->head_unsent = c->chunk_unsent =
 		c->stream_ended = false;
 }

@@ -48,6 +48,7 @@ static struct {
 	size_t chunk_size;
 	bool write_later; /* the generator leaves writing to the test */
 	bool abort_stream;
+	uint64_t keepalive_ms;
 	/* about a body that is streamed: */
 	struct buf upload;
 	uint64_t uploaded;
@@ -59,6 +60,7 @@ static struct {
 	bool pause_each;     /* pause at every piece */
 	bool take_later;     /* leave http_body_stream to the test */
 	bool answer_at_once; /* 409 at the first piece */
+	size_t take_at_most; /* of each piece, if not 0; the rest is given back */
 } seen;
 
 static inline void on_closed(void *arg)
@@ -193,6 +195,16 @@ static inline void handle_stream(struct http_request *req)
 	seen.handled++;
 	seen.pending = req;
 	http_stream_begin(req, 200, "text/plain", &generator);
+	if (seen.keepalive_ms)
+		http_stream_keepalive(req, "...", seen.keepalive_ms);
+}
+
+/* A status that has no body, from a generator that would have one. */
+static inline void handle_unchanged(struct http_request *req)
+{
+	static const struct http_generator generator = {proceed_stream, stop_stream, &seen};
+	seen.pending = req;
+	http_stream_begin(req, 304, "text/plain", &generator);
 }
 
 static inline void handle_sized(struct http_request *req)
@@ -210,6 +222,10 @@ static inline void upload_data(void *arg, const char *data, size_t len)
 {
 	CHECK(arg == &seen && len > 0 && !seen.ended && !seen.sink_aborted);
 	seen.pieces++;
+	if (seen.take_at_most > 0 && len > seen.take_at_most) {
+		http_body_unread(seen.pending, len - seen.take_at_most);
+		len = seen.take_at_most;
+	}
 	seen.uploaded += len;
 	seen.largest_piece = len > seen.largest_piece ? len : seen.largest_piece;
 	if (!seen.keep_nothing)
@@ -361,6 +377,7 @@ static const struct http_route open_routes[] = {
 	{HTTP_GET, "/regardless", handle_later_regardless, 0},
 	{HTTP_GET, "/stream", handle_stream, 0},
 	{HTTP_GET, "/sized", handle_sized, 0},
+	{HTTP_GET, "/unchanged", handle_unchanged, 0},
 	{HTTP_PUT, "/upload", handle_upload, UINT64_MAX, true},
 	{HTTP_PUT, "/upload/small", handle_upload, 10, true},
 	{HTTP_ANY, "/tunnel", handle_tunnel, 10, true},

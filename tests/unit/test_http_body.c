@@ -221,6 +221,58 @@ static void pauses_at_every_piece(void)
 	stop();
 }
 
+static void gives_back_what_the_sink_does_not_take(void)
+{
+	static const char *const requests[] = {
+		PUT LENGTH(11) "hello world" NEXT,
+		PUT CHUNKED "5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n" NEXT,
+	};
+	for (int paused = 0; paused < 2; paused++) {
+		for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+			start(&generous);
+			autoclose int fd = dial();
+			autoanswer a, b;
+			seen.take_at_most = 2;
+			seen.pause_each = paused;
+			say(fd, requests[i]);
+			while (seen.pieces == 0)
+				turn();
+			while (paused && seen.uploaded < 11) {
+				int pieces = seen.pieces;
+				turn_for(1);
+				CHECK_INT(seen.pieces, pieces);
+				http_body_resume(seen.pending);
+				turn_until(&seen.pieces, pieces + 1);
+			}
+			if (paused)
+				http_body_resume(seen.pending);
+			hear(fd, &a);
+			CHECK_STR(a.body, "11");
+			CHECK_GOT("hello world");
+			hear(fd, &b);
+			CHECK_STR(b.body, "hello");
+			stop();
+		}
+	}
+}
+
+/* The bytes that an early answer leaves unread must never be taken for a request. */
+static void closes_when_an_answer_leaves_bytes_unread(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autobuf in = {0};
+	seen.answer_at_once = true;
+	seen.take_at_most = 2;
+	say(fd, PUT "Content-Length: 38\r\n\r\nxx" NEXT);
+	CHECK_INT(hear_all(fd, &in), HEARD_END);
+	CHECK(strncmp(in.data, "HTTP/1.1 409 ", 13) == 0);
+	CHECK(strstr(in.data, "\r\nConnection: close\r\n"));
+	CHECK(!strstr(in.data + 9, "HTTP/1.1"));
+	CHECK_INT(seen.handled, 1);
+	stop();
+}
+
 static void answers_before_the_body_has_come(void)
 {
 	start(&generous);
@@ -428,6 +480,8 @@ int main(void)
 		TEST(stops_reading_while_the_sink_is_paused),
 		TEST(stops_reading_before_the_handler_takes_the_body),
 		TEST(pauses_at_every_piece),
+		TEST(gives_back_what_the_sink_does_not_take),
+		TEST(closes_when_an_answer_leaves_bytes_unread),
 		TEST(answers_before_the_body_has_come),
 		TEST(reads_on_while_an_early_answer_waits_for_the_client),
 		TEST(keeps_the_connection_when_the_whole_body_was_there),

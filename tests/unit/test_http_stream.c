@@ -1,4 +1,5 @@
 /* Streamed answers: chunks, backpressure, and every way in which they may end early. */
+#include "http/sse.h"
 #include "http_fixture.h"
 
 static void streams_in_chunks(void)
@@ -285,6 +286,82 @@ static void streams_a_known_length_of_nothing(void)
 	stop();
 }
 
+static void sends_no_body_where_there_is_none(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autoanswer a, b;
+	seen.chunks_left = -1;
+	say(fd, "GET /unchanged HTTP/1.1\r\n" HOST "\r\n" NEXT);
+	hear_to(fd, &a, true);
+	CHECK_INT(a.status, 304);
+	CHECK(!field_of(&a, "Transfer-Encoding"));
+	hear(fd, &b);
+	CHECK_STR(b.body, "hello");
+	stop();
+	CHECK_INT(seen.stopped, 1);
+}
+
+static void keeps_a_quiet_stream_alive(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autobuf in = {0};
+	seen.write_later = true;
+	seen.chunk_size = 2;
+	seen.keepalive_ms = 60;
+	say(fd, "GET /stream HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
+	while (in.len < 3 || strncmp(in.data + in.len - 16, "3\r\n...\r\n3\r\n...\r\n", 16) != 0)
+		CHECK(listen_once(fd, &in) <= HEARD_NOTHING);
+	/* It is none of the generator's business. */
+	CHECK_INT(seen.proceeded, 1);
+	write_chunk();
+	turn_until(&seen.proceeded, 2);
+	http_stream_end(seen.pending);
+	CHECK_INT(hear_all(fd, &in), HEARD_END);
+	CHECK_STR(strstr(in.data, "\r\n\r\n"),
+		"\r\n\r\n3\r\n...\r\n3\r\n...\r\n2\r\ncc\r\n0\r\n\r\n");
+	stop();
+}
+
+static void keeps_quiet_while_a_stream_is_written(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	autobuf in = {0};
+	seen.write_later = true;
+	seen.chunk_size = 2;
+	seen.keepalive_ms = 100;
+	say(fd, "GET /stream HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
+	for (int i = 1; i <= 6; i++) {
+		turn_until(&seen.proceeded, i);
+		turn_for(40);
+		write_chunk();
+	}
+	http_stream_end(seen.pending);
+	CHECK_INT(hear_all(fd, &in), HEARD_END);
+	CHECK(!strstr(in.data, "..."));
+	stop();
+}
+
+static void writes_events(void)
+{
+	autobuf out = {0};
+	sse_put(&out, "greeting", "7", "hello\nworld\r\n\rend", 17);
+	sse_begin(&out, NULL, NULL);
+	buf_append_str(&out, "{}");
+	sse_end(&out);
+	sse_put_retry(&out, 3000);
+	/* Nobody begins an event within another's name. */
+	sse_put(&out, "a\n\nevent: b", "1\rdata: x", "", 0);
+	buf_append_char(&out, '\0');
+	CHECK_STR(out.data,
+		"id: 7\nevent: greeting\ndata: hello\ndata: world\ndata: \ndata: end\n\n"
+		"data: {}\n\n"
+		"retry: 3000\n\n"
+		"data: \n\n");
+}
+
 #define UPGRADE "Connection: upgrade\r\nUpgrade: x, Mirror\r\n"
 
 static void passes_bytes_both_ways_after_an_upgrade(void)
@@ -368,6 +445,10 @@ static const struct check_test tests[] = {
 	TEST(passes_bytes_both_ways_after_an_upgrade),
 	TEST(stops_an_upgraded_connection_when_the_client_vanishes),
 	TEST(upgrades_only_what_can_be_upgraded),
+	TEST(sends_no_body_where_there_is_none),
+	TEST(keeps_a_quiet_stream_alive),
+	TEST(keeps_quiet_while_a_stream_is_written),
+	TEST(writes_events),
 };
 
 int main(void)

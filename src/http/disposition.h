@@ -1,0 +1,16 @@
+/* Parameters of the headers that forms have: boundaries, names, file names. */
+#pragma once
+
+#include "base/error.h"
+#include "http/multipart.h"
+
+struct disposition {
+	const char *name;
+	const char *filename;
+};
+
+/* Of "form-data; name=…"; the text is cut up and decoded in place, the result points into it. */
+int disposition_parse(char *text, struct disposition *ret, struct error *e);
+/* Of "multipart/form-data; boundary=…". */
+int multipart_find_boundary(
+	const char *type, char boundary[MULTIPART_BOUNDARY_MAX + 1], struct error *e);

@@ -1,0 +1,62 @@
+/*
+ * A line is all that a name or an id can be. One that holds a line end is left out: it would let
+ * whoever chose it begin another event.
+ */
+#include "http/sse.h"
+
+#include <string.h>
+
+#include "http/http.h"
+
+/* Proxies give up on connections that are quiet for a minute, some for half of that. */
+#define KEEPALIVE_MS 15000
+
+static void put_field(struct buf *out, const char *name, const char *value);
+
+void sse_begin(struct buf *out, const char *name, const char *id)
+{
+	if (id)
+		put_field(out, "id: ", id);
+	if (name)
+		put_field(out, "event: ", name);
+	buf_append_str(out, "data: ");
+}
+
+static void put_field(struct buf *out, const char *name, const char *value)
+{
+	if (strpbrk(value, "\r\n"))
+		return;
+	buf_append_str(out, name);
+	buf_append_str(out, value);
+	buf_append_char(out, '\n');
+}
+
+void sse_end(struct buf *out)
+{
+	buf_append_str(out, "\n\n");
+}
+
+void sse_put(struct buf *out, const char *name, const char *id, const char *data, size_t len)
+{
+	sse_begin(out, name, id);
+	for (size_t i = 0; i < len; i++) {
+		bool crlf = data[i] == '\r' && i + 1 < len && data[i + 1] == '\n';
+		if (crlf)
+			i++;
+		if (data[i] == '\r' || data[i] == '\n')
+			buf_append_str(out, "\ndata: ");
+		else
+			buf_append_char(out, data[i]);
+	}
+	sse_end(out);
+}
+
+void sse_put_retry(struct buf *out, uint64_t ms)
+{
+	buf_printf(out, "retry: %llu\n\n", (unsigned long long)ms);
+}
+
+void sse_keep_alive(struct http_request *req)
+{
+	http_stream_keepalive(req, ":\n\n", KEEPALIVE_MS);
+}

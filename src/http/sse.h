@@ -1,0 +1,19 @@
+/* Server-sent events, the lines of text/event-stream. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct http_request;
+
+/* One event; name and id may be NULL. The data may have lines, which arrive as lines. */
+void sse_put(struct buf *out, const char *name, const char *id, const char *data, size_t len);
+/* The same for data of one line, such as JSON, that is appended in between. */
+void sse_begin(struct buf *out, const char *name, const char *id);
+void sse_end(struct buf *out);
+/* How long the client waits before it connects again. */
+void sse_put_retry(struct buf *out, uint64_t ms);
+/* Has comments sent while the stream is quiet. */
+void sse_keep_alive(struct http_request *req);
