@@ -34,9 +34,10 @@ struct box_config {
 	unsigned pool_size;   /* sandboxes kept booted for the next create */
 	unsigned sandboxes_per_tenant;
 	unsigned executions_per_sandbox; /* at once */
-	const char *run_dir;             /* where the inits' sockets are */
-	const char *spool_dir;           /* where long output is kept */
-	const char *contexts_dir;        /* where archives for builds are kept */
+	bool builds_use_host_network;
+	const char *run_dir;      /* where the inits' sockets are */
+	const char *spool_dir;    /* where long output is kept */
+	const char *contexts_dir; /* where archives for builds are kept */
 };
 
 /* The callback comes when every sandbox that survived is connected again: now requests can be

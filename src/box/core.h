@@ -33,7 +33,7 @@ int warden_link_open(
 	struct warden_link *w, uv_loop_t *loop, int fd, void (*lost)(void *arg), void *arg);
 void warden_link_call(struct warden_link *w, enum warden_op op, const char *id,
 	const struct resources *limits, warden_reply_fn *reply, void *arg);
-void warden_link_boot(struct warden_link *w, const char *id, const struct resources *limits,
+void warden_link_boot(struct warden_link *w, const struct sandbox *s,
 	const uint8_t boot_id[UUID_BYTES], warden_reply_fn *reply, void *arg);
 /* Calls that are not answered are dropped. */
 void warden_link_close(struct warden_link *w, uv_close_cb closed);
@@ -97,6 +97,10 @@ struct sandbox {
 	struct resources resources;
 	char snapshot[ID_SIZE]; /* on which its disk began; "": none */
 	char parent[ID_SIZE];   /* the sandbox it is a fork of; "": none */
+	char build[ID_SIZE];    /* the version of its template; "": of a built-in one */
+	char root[ID_SIZE];     /* the layer that its root is in; "": that of `base` */
+	char layer[ID_SIZE];    /* on which its disk began, unless on a snapshot; "": none */
+	bool host_network;      /* of a builder */
 	char boot_id[UUID_SIZE];
 	int64_t idle_ms, execution_ms;
 	int64_t created_ms, last_active_ms, startup_us;

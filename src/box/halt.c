@@ -212,7 +212,7 @@ static void boot_on_disk(struct step *t)
 {
 	struct sandbox *s = t->sandbox;
 	uuid_generate(t->boot_id);
-	warden_link_boot(&s->box->warden, s->id, &s->resources, t->boot_id, boot_answered, t);
+	warden_link_boot(&s->box->warden, s, t->boot_id, boot_answered, t);
 }
 
 static void disk_made(void *arg, const struct keeper_reply *reply)
@@ -228,6 +228,17 @@ static void disk_made(void *arg, const struct keeper_reply *reply)
 	boot_undo(t);
 }
 
+/* A snapshot was taken of all that a template had given. */
+static struct disk_name disk_to_begin_with(const struct sandbox *s)
+{
+	struct disk_name from = {.kind = DISK_NONE};
+	if (s->snapshot[0] || s->layer[0]) {
+		from.kind = s->snapshot[0] ? DISK_SNAPSHOT : DISK_LAYER;
+		memcpy(from.id, s->snapshot[0] ? s->snapshot : s->layer, ID_SIZE);
+	}
+	return from;
+}
+
 void sandbox_boot(struct sandbox *s, bool again, sandbox_done_fn *done, void *arg)
 {
 	struct step *t = step_new(s, done, arg);
@@ -235,9 +246,8 @@ void sandbox_boot(struct sandbox *s, bool again, sandbox_done_fn *done, void *ar
 	if (again) {
 		boot_on_disk(t);
 	} else {
-		struct disk_name disk = disk_of(s), from = {.kind = DISK_SNAPSHOT};
-		memcpy(from.id, s->snapshot, ID_SIZE);
-		keeper_link_call(&s->box->keeper, KEEPER_MAKE, &disk, s->snapshot[0] ? &from : NULL,
+		struct disk_name disk = disk_of(s), from = disk_to_begin_with(s);
+		keeper_link_call(&s->box->keeper, KEEPER_MAKE, &disk, from.kind ? &from : NULL,
 			s->resources.disk, disk_made, t);
 	}
 }

@@ -91,6 +91,8 @@ struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_row *row)
 		(struct resources){row->memory, row->cpu, row->pids, row->open_files, row->disk};
 	snprintf(s->snapshot, sizeof s->snapshot, "%s", row->snapshot);
 	snprintf(s->parent, sizeof s->parent, "%s", row->parent);
+	snprintf(s->build, sizeof s->build, "%s", row->build);
+	snprintf(s->root, sizeof s->root, "%s", row->root);
 	s->idle_ms = row->idle_ms;
 	s->execution_ms = row->execution_ms;
 	s->auto_resume = row->auto_resume;
@@ -128,6 +130,8 @@ void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn 
 		.disk = s->resources.disk,
 		.snapshot = s->snapshot,
 		.parent = s->parent,
+		.build = s->build,
+		.root = s->root,
 		.idle_ms = s->idle_ms,
 		.execution_ms = s->execution_ms,
 		.created_ms = s->created_ms,

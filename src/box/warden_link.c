@@ -106,11 +106,13 @@ void warden_link_call(struct warden_link *w, enum warden_op op, const char *id,
 	call_send(w, call_new(w, op, id, limits), reply, arg);
 }
 
-void warden_link_boot(struct warden_link *w, const char *id, const struct resources *limits,
+void warden_link_boot(struct warden_link *w, const struct sandbox *s,
 	const uint8_t boot_id[UUID_BYTES], warden_reply_fn *reply, void *arg)
 {
-	struct warden_call *call = call_new(w, WARDEN_BOOT, id, limits);
+	struct warden_call *call = call_new(w, WARDEN_BOOT, s->id, &s->resources);
 	memcpy(call->request.boot_id, boot_id, UUID_BYTES);
+	memcpy(call->request.root, s->root, ID_SIZE);
+	call->request.flags = s->host_network ? WARDEN_BOOT_HOST_NETWORK : 0;
 	call_send(w, call, reply, arg);
 }
 

@@ -8,7 +8,7 @@
  *     data/disks/boxes/ID/{root,usr}            upper layers of / and /usr
  *     data/disks/boxes/ID/{root.work,usr.work}  overlayfs' own
  *     data/disks/boxes/ID.new                   of a restore that is under way
- *     data/disks/{checkpoints,snapshots}/ID     the same four, read-only
+ *     data/disks/{checkpoints,snapshots,layers}/ID  the same four, read-only
  *     data/disks/templates/base-…               the skeleton below every root
  *     data/disks/trash/                         on its way out
  *     data/disks/frozen/ID                      somebody holds this sandbox still

@@ -19,6 +19,7 @@ static const char *const kind_dirs[DISK_KIND_END] = {
 	[DISK_BOX] = "boxes",
 	[DISK_CHECKPOINT] = "checkpoints",
 	[DISK_SNAPSHOT] = "snapshots",
+	[DISK_LAYER] = "layers",
 };
 
 static int make_dir(int parent, const char *name)
@@ -88,7 +89,7 @@ static pid_t start_keeper(struct keeper *k)
 	int *const held[] = {&k->data_fd, &k->disks_fd, &k->trash_fd, &k->templates_fd,
 		&k->frozen_fd, &k->cgroup_fd, &k->sweeper_pair[0], &k->front_pair[1],
 		&k->dirs[DISK_BOX], &k->dirs[DISK_CHECKPOINT], &k->dirs[DISK_SNAPSHOT],
-		&k->image_fd, &k->loop_fd};
+		&k->dirs[DISK_LAYER], &k->image_fd, &k->loop_fd};
 	int wanted[ARRAY_LEN(held)];
 	size_t count = k->image_fd >= 0 ? ARRAY_LEN(held) : ARRAY_LEN(held) - 2;
 	for (size_t i = 0; i < count; i++) {

@@ -46,7 +46,7 @@ static void op_measure(struct keeper *k, const struct keeper_request *q, struct 
 static void op_next(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
 
 #define KIND(name) (1u << DISK_##name)
-#define ANY_COPY   (KIND(CHECKPOINT) | KIND(SNAPSHOT))
+#define ANY_COPY   (KIND(CHECKPOINT) | KIND(SNAPSHOT) | KIND(LAYER))
 #define ANY_DISK   (KIND(BOX) | ANY_COPY)
 
 static const struct {

@@ -162,7 +162,7 @@ static bool has_entries(int dir_fd, const char *name)
 
 static bool has_disks(int disks_fd)
 {
-	static const char *const names[] = {"boxes", "checkpoints", "snapshots"};
+	static const char *const names[] = {"boxes", "checkpoints", "snapshots", "layers"};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (has_entries(disks_fd, names[i]))
 			return true;

@@ -84,6 +84,8 @@ static const struct config_option options[] = {
 	{"retention", OPTION_DURATION, AT(retention_ms), "TIME", "24h", 1000,
 		INT64_C(10) * 365 * 24 * 3600 * 1000, "how long results can be asked for"},
 	{"pool", OPTION_NUMBER, AT(pool), "N", "8", 0, 256, "sandboxes kept booted in advance"},
+	{"build-network", OPTION_TEXT, AT(build_network), "none|host", "none", 0, 0,
+		"with host, template builds share this machine's network, and can reach all it can"},
 	{"log-level", OPTION_TEXT, AT(log_level), "LEVEL", "info", 0, 0,
 		"error, warn, info or debug"},
 };
@@ -292,6 +294,15 @@ static int check_pool(const struct config *c, struct error *e)
 		"--disk-pool is auto, loop or directory, and not '%s'", c->disk_pool);
 }
 
+static int check_build_network(struct config *c, struct error *e)
+{
+	c->builds_use_host_network = strcmp(c->build_network, "host") == 0;
+	if (c->builds_use_host_network || strcmp(c->build_network, "none") == 0)
+		return 0;
+	return error_set(e, ERROR_INVALID_REQUEST, "--build-network is none or host, and not '%s'",
+		c->build_network);
+}
+
 int config_load(struct config *c, int argc, char **argv, struct error *e)
 {
 	*c = (struct config){0};
@@ -305,5 +316,7 @@ int config_load(struct config *c, int argc, char **argv, struct error *e)
 		return -1;
 	if (load_arguments(c, argc, argv, e) < 0)
 		return -1;
-	return check_pool(c, e) < 0 ? -1 : check_defaults(c, e);
+	if (check_pool(c, e) < 0 || check_build_network(c, e) < 0)
+		return -1;
+	return check_defaults(c, e);
 }

@@ -27,6 +27,8 @@ struct config {
 	const char *disk_pool; /* auto, loop or directory */
 	int64_t disk_pool_size, max_disk_pool_size;
 	bool no_auth, drain, help;
+	const char *build_network;
+	bool builds_use_host_network; /* as build_network says */
 	struct resources defaults, maxima;
 	int64_t output_limit, retention_ms;
 	int64_t pool, max_sandboxes, max_executions, max_connections;

@@ -196,6 +196,7 @@ static int open_core(struct front *fr, struct error *e)
 		.run_dir = fr->run_dir,
 		.spool_dir = fr->spool_dir,
 		.contexts_dir = fr->contexts_dir,
+		.builds_use_host_network = c->builds_use_host_network,
 	};
 	if (store_open(&fr->store, &fr->loop, fr->database, e) < 0 || load_keys(fr, e) < 0)
 		return -1;

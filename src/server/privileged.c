@@ -11,7 +11,8 @@ int privileged_open(struct privileged *p, const struct config *c, struct error *
 {
 	struct warden *w = &p->warden;
 	struct keeper *k = &p->keeper;
-	const struct warden_config wc = {c->data, embedded_init, embedded_init_size};
+	const struct warden_config wc = {
+		c->data, embedded_init, embedded_init_size, c->builds_use_host_network};
 	p->warden_open = warden_open(w, &wc, e) == 0;
 	if (!p->warden_open)
 		return -1;

@@ -93,6 +93,9 @@ static const char *const migrations[] = {
 	"ALTER TABLE sandboxes ADD COLUMN disk INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE sandboxes ADD COLUMN snapshot TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE sandboxes ADD COLUMN parent TEXT NOT NULL DEFAULT '';",
+
+	"ALTER TABLE sandboxes ADD COLUMN build TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE sandboxes ADD COLUMN root TEXT NOT NULL DEFAULT '';",
 };
 
 static int read_version(sqlite3 *db, int *ret)

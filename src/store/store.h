@@ -43,6 +43,8 @@ struct sandbox_row {
 	const char *failure;  /* "": none */
 	const char *snapshot; /* on which its disk began; "": none */
 	const char *parent;   /* the sandbox it is a fork of; "": none */
+	const char *build;    /* the version of its template; "": of a built-in one */
+	const char *root;     /* the layer that its root is in; "": that of `base` */
 	const char *status;   /* what it is meant to be */
 	const char *boot_id;
 	const char *on_idle, *on_lease; /* what happens when that time is up */

@@ -58,6 +58,7 @@ static int step_usr(struct inside *in);
 static int step_dev(struct inside *in);
 static int step_proc(struct inside *in);
 static int step_mask(struct inside *in);
+static int step_resolver(struct inside *in);
 static int step_pivot(struct inside *in);
 static int step_identity(struct inside *in);
 static int step_seccomp(struct inside *in);
@@ -75,6 +76,7 @@ static const struct {
 	{WARDEN_STEP_DEV, step_dev},
 	{WARDEN_STEP_PROC, step_proc},
 	{WARDEN_STEP_MASK, step_mask},
+	{WARDEN_STEP_RESOLVER, step_resolver},
 	{WARDEN_STEP_PIVOT, step_pivot},
 	{WARDEN_STEP_IDENTITY, step_identity},
 	{WARDEN_STEP_SECCOMP, step_seccomp},
@@ -165,13 +167,29 @@ static int new_mount(const char *type, const struct option *options, unsigned at
 }
 
 /* A clone of a host directory, seen through the sandbox's uids, at data/stage/NAME. */
-static int stage_layer(struct inside *in, const char *source, const char *name, uint64_t attributes)
+static int stage_tree(
+	struct inside *in, int dir_fd, const char *source, const char *name, uint64_t attributes)
 {
-	autoclose int fd = open_tree_at(AT_FDCWD, source, 0);
+	autoclose int fd = open_tree_at(dir_fd, source, *source ? 0 : AT_EMPTY_PATH);
 	if (fd < 0)
 		return fd;
 	int r = set_attributes(fd, attributes, in->b->userns_fd);
 	return r < 0 ? r : move_to_path(fd, name);
+}
+
+static int stage_layer(struct inside *in, const char *source, const char *name, uint64_t attributes)
+{
+	return stage_tree(in, AT_FDCWD, source, name, attributes);
+}
+
+/* What was unpacked there may be hostile: not even its directory is taken on trust. */
+static int stage_image(struct inside *in)
+{
+	char path[ID_SIZE + 16];
+	snprintf(path, sizeof path, "%s/root/image", in->b->root);
+	autoclose int layers = open("../disks/layers", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	autoclose int image = layers < 0 ? -errno : open_inside(layers, path);
+	return image < 0 ? image : stage_tree(in, image, "", "skeleton", MOUNT_ATTR_RDONLY);
 }
 
 /*
@@ -227,8 +245,9 @@ static int step_join_cgroup(struct inside *in)
 static int step_network(struct inside *in)
 {
 	struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+	if (in->b->host_network)
+		return 0;
 	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	(void)in;
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
 		return -errno;
 	/* The network namespace is not the sandbox's own, so its root needs this for port 80. */
@@ -242,6 +261,8 @@ static int step_layers(struct inside *in)
 	if (chdir(in->w->data) < 0 || chdir("stage") < 0)
 		return -errno;
 	int r = stage_layer(in, disk, "disk", 0);
+	if (r == 0 && in->b->root[0])
+		return stage_image(in);
 	if (r == 0)
 		r = stage_layer(in, in->w->disks.template_path, "skeleton", MOUNT_ATTR_RDONLY);
 	if (r == 0)
@@ -261,8 +282,11 @@ static int step_root(struct inside *in)
 	return in->root_fd < 0 ? -errno : 0;
 }
 
+/* An image brings its own. */
 static int step_usr(struct inside *in)
 {
+	if (in->b->root[0])
+		return 0;
 	autoclose int fd = overlay(in, "usr", "usr");
 	return fd < 0 ? fd : move_inside(fd, in->root_fd, "usr");
 }
@@ -407,6 +431,20 @@ static int step_mask(struct inside *in)
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(hidden_directories); i++)
 		r = cover(in, hidden_directories[i], in->root_fd, "dev/mqueue");
 	return r < 0 ? r : cover(in, "sys/kernel/random/boot_id", in->root_fd, "dev/boot_id");
+}
+
+/* Whoever shares the host's network finds names as the host does; the disk does not change. */
+static int step_resolver(struct inside *in)
+{
+	static const char host[] = "/etc/resolv.conf";
+	if (!in->b->host_network || access(host, R_OK) < 0)
+		return 0;
+	autoclose int fd = open_tree_at(AT_FDCWD, host, 0);
+	if (fd < 0)
+		return fd;
+	int r = set_attributes(fd,
+		MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, -1);
+	return r < 0 ? r : move_inside(fd, in->root_fd, "etc/resolv.conf");
 }
 
 static int step_pivot(struct inside *in)

@@ -154,6 +154,7 @@ static int open_data(struct warden *w, const char *data, struct error *e)
 
 static int seal_init(struct warden *w, const struct warden_config *config, struct error *e)
 {
+	w->lends_network = config->lends_network;
 	w->init_fd = fd_seal_copy("bunker-init", config->init_image, config->init_size);
 	return w->init_fd < 0 ? error_set_errno(e, w->init_fd, "cannot make a sealed copy of init")
 			      : 0;

@@ -76,7 +76,9 @@ static void op_hello(struct warden *w, const struct warden_request *q, struct wa
 static void op_boot(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
 	struct boot b = {.limits = q->limits, .boot_id = q->boot_id};
+	b.host_network = q->flags & WARDEN_BOOT_HOST_NETWORK;
 	memcpy(b.id, q->id, sizeof b.id);
+	memcpy(b.root, q->root, sizeof b.root);
 	if (boot_sandbox(w, &b) < 0) {
 		a->step = (uint32_t)b.step;
 		a->error = b.error;
@@ -174,13 +176,17 @@ static bool limits_are_sane(const struct warden_limits *l)
 	       l->cpu <= 1024000 && l->pids >= 2 && l->pids <= (1 << 22);
 }
 
-static bool request_is_valid(const struct warden_request *q)
+static bool request_is_valid(const struct warden *w, const struct warden_request *q)
 {
 	if (q->op >= WARDEN_OP_END || !ops[q->op].run)
 		return false;
 	if (q->id[ID_SIZE - 1] != '\0' || (q->id[0] && !id_is_valid(q->id)))
 		return false;
 	if (ops[q->op].needs_id && !q->id[0])
+		return false;
+	if (q->root[ID_SIZE - 1] != '\0' || (q->root[0] && !id_is_valid(q->root)))
+		return false;
+	if ((q->flags & ~(uint32_t)WARDEN_BOOT_FLAGS) || (q->flags && !w->lends_network))
 		return false;
 	return !ops[q->op].needs_limits || limits_are_sane(&q->limits);
 }
@@ -195,7 +201,7 @@ static void answer(struct warden *w, int fd, const struct warden_request *q)
 {
 	struct warden_reply a = {.op = q->op, .sequence = q->sequence};
 	memcpy(a.id, q->id, sizeof a.id);
-	if (request_is_valid(q)) {
+	if (request_is_valid(w, q)) {
 		ops[q->op].run(w, q, &a);
 	} else {
 		a.error = EINVAL;

@@ -64,6 +64,7 @@ struct warden {
 
 	int init_fd; /* sealed copy of the static init */
 	struct sock_fprog *filter;
+	bool lends_network; /* a boot may ask for the host's */
 
 	uint8_t slot_used[UID_BLOCKS / 8];
 	unsigned slot_next;
@@ -77,6 +78,7 @@ struct warden_config {
 	const char *data;
 	const void *init_image;
 	size_t init_size;
+	bool lends_network;
 };
 
 /* Everything that is done once, before the first request: fails closed, with a sentence. The disks
@@ -157,6 +159,8 @@ void disk_release_mounts(struct warden *w, int mounts_fd);
 
 struct boot {
 	char id[ID_SIZE];
+	char root[ID_SIZE]; /* "": that of `base` */
+	bool host_network;
 	const uint8_t *boot_id;
 	struct warden_limits limits;
 	uid_t uid_base;

@@ -11,6 +11,7 @@ static const char *const disk_names[DISK_KIND_END] = {
 	[DISK_BOX] = "sandbox",
 	[DISK_CHECKPOINT] = "checkpoint",
 	[DISK_SNAPSHOT] = "snapshot",
+	[DISK_LAYER] = "layer",
 };
 
 const char *pool_kind_name(enum pool_kind kind)

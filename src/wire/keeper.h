@@ -32,6 +32,7 @@ enum disk_kind {
 	DISK_BOX,        /* what a sandbox changed: the upper layers */
 	DISK_CHECKPOINT, /* the same, as it was once */
 	DISK_SNAPSHOT,   /* the same, as something to begin with */
+	DISK_LAYER,      /* the same, of a template: to begin with, or its root/image as a root */
 	DISK_KIND_END
 };
 

@@ -17,6 +17,7 @@ static const char *const step_names[WARDEN_STEP_END] = {
 	[WARDEN_STEP_DEV] = "mounting /dev",
 	[WARDEN_STEP_PROC] = "mounting /proc",
 	[WARDEN_STEP_MASK] = "masking /proc",
+	[WARDEN_STEP_RESOLVER] = "lending the host's resolv.conf",
 	[WARDEN_STEP_PIVOT] = "entering the root",
 	[WARDEN_STEP_IDENTITY] = "becoming the sandbox's root",
 	[WARDEN_STEP_SECCOMP] = "loading the seccomp filter",

@@ -14,13 +14,13 @@
 
 enum warden_op {
 	WARDEN_HELLO = 1, /* → flags: enum warden_layer */
-	WARDEN_BOOT,      /* id, limits, boot id → pid; its disk must be there; init listens
-			   */
-	WARDEN_LIMITS,    /* id, limits */
-	WARDEN_USAGE,     /* id → usage */
-	WARDEN_KILL,      /* id: kill every process, and wait for their end */
-	WARDEN_HALT,      /* the same, then remove every trace but the disk */
-	WARDEN_DESTROY,   /* the same, and the disk; fine if there is none */
+	WARDEN_BOOT, /* id, limits, boot id, root, flags → pid; its disk must be there; init listens
+		      */
+	WARDEN_LIMITS,  /* id, limits */
+	WARDEN_USAGE,   /* id → usage */
+	WARDEN_KILL,    /* id: kill every process, and wait for their end */
+	WARDEN_HALT,    /* the same, then remove every trace but the disk */
+	WARDEN_DESTROY, /* the same, and the disk; fine if there is none */
 	WARDEN_FREEZE,  /* id: stop every process where it is; EAGAIN: not all of them stand yet */
 	WARDEN_RECLAIM, /* id: give its page cache back to the host, as far as that goes */
 	WARDEN_THAW,    /* id */
@@ -46,6 +46,11 @@ enum warden_found {
 	WARDEN_FOUND_FROZEN = 4 /* and it is stopped where it was */
 };
 
+enum warden_boot_flags {
+	WARDEN_BOOT_HOST_NETWORK = 1, /* refused unless the operator allowed it at start */
+	WARDEN_BOOT_FLAGS = 1
+};
+
 struct warden_limits {
 	int64_t memory; /* bytes */
 	int64_t cpu;    /* millicores */
@@ -63,6 +68,8 @@ struct warden_request {
 	uint32_t op;
 	uint32_t sequence;
 	char id[ID_SIZE];
+	char root[ID_SIZE]; /* of a boot: the layer that holds its root; "": that of `base` */
+	uint32_t flags;     /* of a boot: enum warden_boot_flags */
 	uint8_t boot_id[UUID_BYTES];
 	struct warden_limits limits;
 };
@@ -85,6 +92,7 @@ enum warden_step {
 	WARDEN_STEP_DEV,
 	WARDEN_STEP_PROC,
 	WARDEN_STEP_MASK,
+	WARDEN_STEP_RESOLVER,
 	WARDEN_STEP_PIVOT,
 	WARDEN_STEP_IDENTITY,
 	WARDEN_STEP_SECCOMP,
