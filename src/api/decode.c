@@ -20,6 +20,7 @@
 struct create_body {
 	const char *template_name, *name, *description, *user, *workdir, *project;
 	const cJSON *resources, *env, *files, *timeout, *metadata;
+	const char *on_idle, *on_lease;
 	bool auto_resume;
 };
 
@@ -47,6 +48,8 @@ struct run_body {
 		{"files", JSON_ARRAY, AT(type, in files), 0, 0, FILES_MAX},                        \
 		{"timeout", JSON_ANY, AT(type, in timeout), 0, 0, 0},                              \
 		{"metadata", JSON_OBJECT, AT(type, in metadata), 0, 0, 0},                         \
+		{"onIdle", JSON_STRING, AT(type, in on_idle), 0, 0, 16},                           \
+		{"onLease", JSON_STRING, AT(type, in on_lease), 0, 0, 16},                         \
 		{"autoResume", JSON_BOOL, AT(type, in auto_resume), 0, 0, 0},
 
 static const struct json_field create_fields[] = {CREATE_FIELDS(create_body, )};
@@ -78,12 +81,14 @@ static const struct json_field resource_fields[] = {
 };
 
 struct timeouts {
-	int64_t idle, execution;
+	int64_t idle, execution, paused, lease;
 };
 
 static const struct json_field timeout_fields[] = {
 	{"idle", JSON_DURATION, AT(timeouts, idle), 0, 0, DURATION_MAX_MS},
 	{"execution", JSON_DURATION, AT(timeouts, execution), 0, 0, DURATION_MAX_MS},
+	{"paused", JSON_DURATION, AT(timeouts, paused), 0, 0, DURATION_MAX_MS},
+	{"lease", JSON_DURATION, AT(timeouts, lease), 0, 0, DURATION_MAX_MS},
 };
 
 struct file_body {
@@ -275,6 +280,15 @@ static int decode_timeouts(const cJSON *value, struct timeouts *ret, struct erro
 	return json_decode(value, timeout_fields, ARRAY_LEN(timeout_fields), "timeout.", ret, e);
 }
 
+static int decode_expiry(
+	const char *text, const char *field, enum sandbox_expiry *ret, struct error *e)
+{
+	if (!text || sandbox_expiry_of(text, ret))
+		return 0;
+	return error_set_field(e, ERROR_INVALID_FIELD, field,
+		"\"%s\" must be \"destroy\", \"pause\" or \"suspend\"", field);
+}
+
 /* ---- whole bodies ---- */
 
 static int settle_create(const struct create_body *body, const struct timeouts *timeouts,
@@ -282,6 +296,8 @@ static int settle_create(const struct create_body *body, const struct timeouts *
 {
 	struct file_spec *files = NULL;
 	if (check_name(body->name, e) < 0 || check_user(body->user, e) < 0 ||
+		decode_expiry(body->on_idle, "onIdle", &ret->on_idle, e) < 0 ||
+		decode_expiry(body->on_lease, "onLease", &ret->on_lease, e) < 0 ||
 		(body->workdir && check_path(body->workdir, "workdir", true, e) < 0) ||
 		(body->resources &&
 			json_decode(body->resources, resource_fields, ARRAY_LEN(resource_fields),
@@ -300,6 +316,8 @@ static int settle_create(const struct create_body *body, const struct timeouts *
 	ret->auto_resume = body->auto_resume;
 	ret->idle_ms = timeouts->idle;
 	ret->execution_ms = timeouts->execution;
+	ret->paused_timeout_ms = timeouts->paused;
+	ret->lease_ms = timeouts->lease;
 	return 0;
 }
 
@@ -363,4 +381,90 @@ int decode_run(const cJSON *body, struct scratch *memory, struct sandbox_spec *c
 	if (settle_create(&fields.create, &timeouts, memory, create, e) < 0)
 		return -1;
 	return settle_exec(&fields.exec, memory, exec, e);
+}
+
+/* ---- changes ---- */
+
+struct change_body {
+	const char *name, *description, *on_idle, *on_lease;
+	const cJSON *env, *timeout, *metadata, *auto_resume;
+};
+
+static const struct json_field change_fields[] = {
+	{"name", JSON_STRING, AT(change_body, name), 0, 0, 63},
+	{"description", JSON_STRING, AT(change_body, description), 0, 0, 1024},
+	{"metadata", JSON_OBJECT, AT(change_body, metadata), 0, 0, 0},
+	{"env", JSON_OBJECT, AT(change_body, env), 0, 0, ENV_MAX},
+	{"timeout", JSON_ANY, AT(change_body, timeout), 0, 0, 0},
+	{"onIdle", JSON_STRING, AT(change_body, on_idle), 0, 0, 16},
+	{"onLease", JSON_STRING, AT(change_body, on_lease), 0, 0, 16},
+	{"autoResume", JSON_ANY, AT(change_body, auto_resume), 0, 0, 0},
+};
+
+/* null takes a variable out; everything else must be its new value. */
+static int decode_env_change(
+	const cJSON *map, struct scratch *memory, struct sandbox_change *ret, struct error *e)
+{
+	size_t n = 0;
+	const cJSON *item;
+	if (!map)
+		return 0;
+	cJSON *values = cJSON_CreateObject();
+	const char **unset =
+		scratch_alloc(memory, ((size_t)cJSON_GetArraySize(map) + 1) * sizeof *unset);
+	int r = values ? 0 : error_set(e, ERROR_INTERNAL, "out of memory");
+	cJSON_ArrayForEach(item, map)
+	{
+		if (cJSON_IsNull(item))
+			unset[n++] = item->string;
+		else if (cJSON_IsString(item) && r == 0)
+			cJSON_AddStringToObject(values, item->string, item->valuestring);
+		else if (r == 0)
+			r = error_set_field(e, ERROR_INVALID_FIELD, "env",
+				"the values of \"env\" must be strings, or null to take one out");
+	}
+	ret->unset = unset;
+	r = r < 0 ? r : json_environment(values, "env", memory, &ret->env, e);
+	cJSON_Delete(values);
+	return r;
+}
+
+static int decode_expiry_change(const char *text, const char *field, int *ret, struct error *e)
+{
+	enum sandbox_expiry expiry;
+	if (!text)
+		return 0;
+	if (decode_expiry(text, field, &expiry, e) < 0)
+		return -1;
+	*ret = (int)expiry;
+	return 0;
+}
+
+int decode_change(
+	const cJSON *body, struct scratch *memory, struct sandbox_change *ret, struct error *e)
+{
+	struct change_body fields = {0};
+	struct timeouts timeouts = {
+		SANDBOX_UNCHANGED, SANDBOX_UNCHANGED, SANDBOX_UNCHANGED, SANDBOX_UNCHANGED};
+	*ret = sandbox_no_change;
+	if (json_decode(body, change_fields, ARRAY_LEN(change_fields), "", &fields, e) < 0 ||
+		decode_timeouts(fields.timeout, &timeouts, e) < 0 ||
+		check_name(fields.name, e) < 0 ||
+		decode_expiry_change(fields.on_idle, "onIdle", &ret->on_idle, e) < 0 ||
+		decode_expiry_change(fields.on_lease, "onLease", &ret->on_lease, e) < 0 ||
+		decode_env_change(fields.env, memory, ret, e) < 0 ||
+		json_text(fields.metadata, "metadata", METADATA_MAX, memory, &ret->metadata, e) < 0)
+		return -1;
+	if (fields.auto_resume && !cJSON_IsBool(fields.auto_resume))
+		return error_set_field(e, ERROR_INVALID_FIELD, "autoResume",
+			"\"autoResume\" must be true or false");
+	if (fields.auto_resume)
+		ret->auto_resume = cJSON_IsTrue(fields.auto_resume);
+	ret->name = fields.name;
+	ret->description = fields.description;
+	ret->idle_ms = timeouts.idle;
+	ret->execution_ms = timeouts.execution;
+	ret->paused_timeout_ms = timeouts.paused;
+	ret->lease_ms = timeouts.lease;
+	return 0;
 }

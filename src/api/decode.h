@@ -21,6 +21,8 @@ struct exec_options {
 
 int decode_create(
 	const cJSON *body, struct scratch *memory, struct sandbox_spec *ret, struct error *e);
+int decode_change(
+	const cJSON *body, struct scratch *memory, struct sandbox_change *ret, struct error *e);
 int decode_exec(
 	const cJSON *body, struct scratch *memory, struct exec_options *ret, struct error *e);
 int decode_run(const cJSON *body, struct scratch *memory, struct sandbox_spec *create,

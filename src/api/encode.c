@@ -14,6 +14,12 @@ static void put_duration(struct json_writer *w, const char *key, int64_t ms)
 	json_put_string(w, key, text);
 }
 
+static void put_time(struct json_writer *w, const char *key, int64_t ms)
+{
+	if (ms)
+		json_put_time(w, key, ms);
+}
+
 /* Milliseconds with three digits of the microseconds behind. */
 static void put_milliseconds(struct json_writer *w, const char *key, int64_t us)
 {
@@ -47,6 +53,8 @@ static void put_timeout(struct json_writer *w, const struct sandbox_view *view)
 	json_begin_object(w);
 	put_duration(w, "idle", view->idle_ms);
 	put_duration(w, "execution", view->execution_ms);
+	put_duration(w, "paused", view->paused_timeout_ms);
+	put_duration(w, "lease", view->lease_ms);
 	json_end_object(w);
 }
 
@@ -80,14 +88,20 @@ void encode_sandbox(struct json_writer *w, const struct sandbox_view *view)
 	json_put_string(w, "workdir", view->workdir);
 	json_put_time(w, "createdAt", view->created_ms);
 	json_put_time(w, "lastActiveAt", view->last_active_ms);
-	if (view->expires_ms)
-		json_put_time(w, "expiresAt", view->expires_ms);
-	if (view->paused_ms)
-		json_put_time(w, "pausedAt", view->paused_ms);
+	put_time(w, "expiresAt", view->expires_ms);
+	put_time(w, "terminatesAt", view->terminates_ms);
+	put_time(w, "leaseEndsAt", view->lease_end_ms);
+	put_time(w, "pausedAt", view->paused_ms);
+	put_time(w, "endedAt", view->ended_ms);
+	if (view->ended_by[0])
+		json_put_string(w, "endedBy", view->ended_by);
 	json_put_string(w, "bootId", view->boot_id);
 	put_milliseconds(w, "startupMs", view->startup_us);
 	put_resources(w, &view->resources);
 	put_timeout(w, view);
+	json_put_string(w, "onIdle", sandbox_expiry_name(view->on_idle));
+	json_put_string(w, "onLease", sandbox_expiry_name(view->on_lease));
+	json_put_bool(w, "autoResume", view->auto_resume);
 	put_env(w, view);
 	json_key(w, "metadata");
 	json_raw(w, view->metadata);

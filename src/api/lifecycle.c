@@ -1,7 +1,8 @@
-/* /v1/sandboxes/{id}/pause and /resume. */
+/* /v1/sandboxes/{id}/pause and /resume, and changes by PATCH. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/decode.h"
 #include "api/routes.h"
 
 struct move_call {
@@ -41,6 +42,16 @@ static void move_done(void *arg, const struct error *e)
 	free(call);
 }
 
+static struct move_call *call_new(struct http_request *req)
+{
+	struct move_call *call = calloc(1, sizeof *call);
+	if (!call)
+		abort();
+	call->req = req;
+	memcpy(call->sandbox_id, http_param(req, "id"), ID_SIZE);
+	return call;
+}
+
 static void handle_move(struct http_request *req,
 	void (*move)(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg))
 {
@@ -48,11 +59,7 @@ static void handle_move(struct http_request *req,
 	struct sandbox *s = api_sandbox(req);
 	if (!s || api_optional_body(req, move_fields, ARRAY_LEN(move_fields), &body) < 0)
 		return;
-	struct move_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	memcpy(call->sandbox_id, http_param(req, "id"), ID_SIZE);
+	struct move_call *call = call_new(req);
 	http_on_abort(req, move_aborted, call);
 	move(s, body.memory, move_done, call);
 }
@@ -67,7 +74,29 @@ static void handle_resume(struct http_request *req)
 	handle_move(req, sandbox_resume);
 }
 
+static void handle_update(struct http_request *req)
+{
+	struct error e = {0};
+	struct scratch memory = {0};
+	struct sandbox_change change;
+	struct sandbox *s = api_sandbox(req);
+	cJSON *body = s ? api_body(req) : NULL;
+	if (!body)
+		return;
+	struct move_call *call = call_new(req);
+	if (decode_change(body, &memory, &change, &e) < 0 ||
+		sandbox_update(s, &change, move_done, call, &e) < 0) {
+		free(call);
+		http_respond_error(req, &e);
+	} else {
+		http_on_abort(req, move_aborted, call);
+	}
+	scratch_finish(&memory);
+	cJSON_Delete(body);
+}
+
 static const struct http_route lifecycle_routes[] = {
+	{HTTP_PATCH, "/v1/sandboxes/{id}", handle_update, SMALL_BODY_LIMIT},
 	{HTTP_POST, "/v1/sandboxes/{id}/pause", handle_pause, SMALL_BODY_LIMIT},
 	{HTTP_POST, "/v1/sandboxes/{id}/resume", handle_resume, SMALL_BODY_LIMIT},
 };

@@ -12,6 +12,7 @@ static const struct {
 } tables[API_MOUNTS] = {
 	{&sandbox_table, false},
 	{&lifecycle_table, false},
+	{&event_table, false},
 	{&exec_table, false},
 	{&execution_table, false},
 	{&template_table, false},
@@ -95,6 +96,18 @@ int api_optional_body(
 	if (r < 0)
 		http_respond_error(req, &e);
 	return r;
+}
+
+int api_query_bool(struct http_request *req, const char *name, bool *ret, struct error *e)
+{
+	const char *text = http_query(req, name);
+	if (!text)
+		return 0;
+	*ret = strcmp(text, "true") == 0;
+	if (!*ret && strcmp(text, "false") != 0)
+		return error_set_field(
+			e, ERROR_INVALID_FIELD, name, "\"%s\" must be 'true' or 'false'", name);
+	return 0;
 }
 
 void api_respond_json(struct http_request *req, int status, struct buf *body)

@@ -22,8 +22,8 @@ struct api_table {
 		rows, ARRAY_LEN(rows)                                                              \
 	}
 
-extern const struct api_table sandbox_table, lifecycle_table, exec_table, execution_table,
-	template_table, metrics_table, health_table;
+extern const struct api_table sandbox_table, lifecycle_table, event_table, exec_table,
+	execution_table, template_table, metrics_table, health_table;
 
 static inline struct box *api_box(const struct http_request *req)
 {
@@ -44,5 +44,7 @@ cJSON *api_body(struct http_request *req);
  * not outlive the tree, so the table may hold none. */
 int api_optional_body(
 	struct http_request *req, const struct json_field *fields, size_t count, void *ret);
+/* "true" or "false" in the query; absent leaves *ret alone. */
+int api_query_bool(struct http_request *req, const char *name, bool *ret, struct error *e);
 void api_respond_sandbox(struct http_request *req, int status, const struct sandbox *s);
 void api_respond_json(struct http_request *req, int status, struct buf *body);

@@ -73,11 +73,58 @@ static void handle_create_sandbox(struct http_request *req)
 
 /* ---- get, delete ---- */
 
+struct get_call {
+	struct http_request *req;
+	bool include_deleted;
+};
+
+static void get_aborted(void *arg)
+{
+	((struct get_call *)arg)->req = NULL;
+}
+
+/* One that ended by itself is shown for as long as it is known; a deleted one only on request. */
+static void ended_loaded(void *arg, const struct sandbox_view *view)
+{
+	struct get_call *call = arg;
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	struct error e;
+	if (!call->req) {
+		free(call);
+		return;
+	}
+	if (view && (call->include_deleted || view->status != SANDBOX_DELETED)) {
+		encode_sandbox(&w, view);
+		api_respond_json(call->req, 200, &body);
+	} else {
+		error_set(&e, ERROR_NOT_FOUND, "there is no such sandbox");
+		http_respond_error(call->req, &e);
+	}
+	free(call);
+}
+
 static void handle_get_sandbox(struct http_request *req)
 {
-	struct sandbox *s = api_sandbox(req);
-	if (s)
+	struct error e;
+	bool include_deleted = false;
+	if (api_query_bool(req, "includeDeleted", &include_deleted, &e) < 0) {
+		http_respond_error(req, &e);
+		return;
+	}
+	const char *id = http_param(req, "id");
+	struct sandbox *s = sandbox_find(api_box(req), api_tenant(req), id);
+	if (s) {
 		api_respond_sandbox(req, 200, s);
+		return;
+	}
+	struct get_call *call = calloc(1, sizeof *call);
+	if (!call)
+		abort();
+	call->req = req;
+	call->include_deleted = include_deleted;
+	http_on_abort(req, get_aborted, call);
+	sandbox_load_ended(api_box(req), api_tenant(req), id, ended_loaded, call);
 }
 
 struct delete_call {

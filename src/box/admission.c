@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "box/core.h"
 
-static struct sandbox *named(struct box *b, const char *tenant, const char *name)
+struct sandbox *admission_named(struct box *b, const char *tenant, const char *name)
 {
 	struct sandbox *s;
 	DL_FOREACH (b->order, s)
@@ -86,7 +86,7 @@ int admission_check(
 		return -1;
 	if (settle_resources(b, r, e) < 0)
 		return -1;
-	if (spec->name && spec->name[0] && named(b, spec->tenant, spec->name))
+	if (spec->name && spec->name[0] && admission_named(b, spec->tenant, spec->name))
 		return error_set_field(e, ERROR_NAME_TAKEN, "name",
 			"a sandbox with the name '%.64s' exists already", spec->name);
 	return check_quota(b, spec->tenant, e);

@@ -108,12 +108,12 @@ static void watchdog_fired(uv_timer_t *timer)
 
 static void start_timers(struct box *b)
 {
-	uv_timer_init(b->loop, &b->idle_timer);
+	uv_timer_init(b->loop, &b->clock);
 	uv_timer_init(b->loop, &b->retention_timer);
 	uv_timer_init(b->loop, &b->refill_timer);
 	uv_timer_init(b->loop, &b->watchdog);
 	uv_timer_init(b->loop, &b->later_timer);
-	b->idle_timer.data = b->retention_timer.data = b->refill_timer.data = b->watchdog.data = b;
+	b->clock.data = b->retention_timer.data = b->refill_timer.data = b->watchdog.data = b;
 	b->later_timer.data = b;
 	uv_timer_start(&b->watchdog, watchdog_fired, WATCHDOG_MS, WATCHDOG_MS);
 	uv_timer_start(&b->retention_timer, retention_timer_fired, 1000, RETENTION_CHECK_MS);
@@ -219,7 +219,7 @@ void box_check_closed(struct box *b)
 	b->handles_open = 7;
 	uv_close((uv_handle_t *)&b->later_timer, handle_closed);
 	uv_close((uv_handle_t *)&b->watchdog, handle_closed);
-	uv_close((uv_handle_t *)&b->idle_timer, handle_closed);
+	uv_close((uv_handle_t *)&b->clock, handle_closed);
 	uv_close((uv_handle_t *)&b->refill_timer, handle_closed);
 	uv_close((uv_handle_t *)&b->retention_timer, handle_closed);
 	warden_link_close(&b->warden, warden_poll_closed);
@@ -241,7 +241,7 @@ void box_close(struct box *b, bool drain, void (*closed)(void *arg), void *arg)
 	pool_drain(b);
 	if (drain)
 		DL_FOREACH_SAFE (b->order, s, next)
-			sandbox_destroy(s, NULL, NULL);
+			sandbox_terminate(s, CAUSE_SHUTDOWN);
 	/* Never before the call has returned. */
-	uv_timer_start(&b->idle_timer, close_now, 0, 50);
+	uv_timer_start(&b->clock, close_now, 0, 50);
 }

@@ -6,6 +6,7 @@
 
 #include "base/id.h"
 #include "box/box.h"
+#include "box/event.h"
 #include "box/execution_core.h"
 #include "box/files.h"
 #include "box/sandbox.h"
@@ -103,10 +104,17 @@ struct sandbox {
 	bool host_network;      /* of a builder */
 	char boot_id[UUID_SIZE];
 	int64_t idle_ms, execution_ms;
+	int64_t lease_ms, lease_end_ms; /* the length of one, and the end of this one; 0: none */
+	int64_t paused_timeout_ms;
+	enum sandbox_expiry on_idle, on_lease;
+	enum sandbox_status intent; /* what its row says */
+	enum event_cause ended_by;
 	int64_t created_ms, last_active_ms, startup_us;
 	int64_t paused_ms; /* since when it is paused or suspended */
 	int64_t awake_ms;  /* since when it is not */
+	int64_t retry_ms;  /* its clock does nothing before */
 	uint64_t executions;
+	uint64_t events; /* recorded so far */
 	bool ephemeral;
 	bool auto_resume;
 	bool pooled;            /* nobody has it yet */
@@ -118,6 +126,8 @@ struct sandbox {
 	bool frozen;            /* its processes stand */
 	bool doomed;            /* a delete waits for the operation that has claimed it */
 	bool row_ended, killed; /* of a delete, what is done */
+	bool known;             /* its row is in the store */
+	bool expiring;          /* its clock has asked for a pause */
 	uint32_t found;         /* by the warden, at start */
 	int64_t oom_seen;
 	struct init_link *link;
@@ -140,6 +150,8 @@ struct sandbox *sandbox_new(struct box *b, const char *id);
 struct disk_name disk_of(const struct sandbox *s);
 char *sandbox_copy_string(const char *text); /* "" for NULL */
 struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_row *row);
+/* Of one that has ended. */
+void sandbox_view_row(const struct sandbox_row *row, struct sandbox_view *out);
 void sandbox_free(struct sandbox *s);
 void sandbox_add(struct sandbox *s);
 /* Its row, as it is, but for the status that it is meant to have. */
@@ -188,6 +200,9 @@ void sandbox_boot(struct sandbox *s, bool again, sandbox_done_fn *done, void *ar
 
 /* ---- pause.c ---- */
 
+void sandbox_pause_because(struct sandbox *s, bool keep_memory, enum event_cause cause,
+	sandbox_done_fn *done, void *arg);
+
 /*
  * For whoever is about to send something to its init: 0 when it is awake, or is being woken for
  * this call, which then waits in the connection's buffer. Refused when it is paused and was not
@@ -199,16 +214,25 @@ void sandbox_init_is_still(struct sandbox *s);
 
 /* ---- ending.c ---- */
 
+void sandbox_terminate(struct sandbox *s, enum event_cause cause);
+
 /* When nobody has claimed it any more. */
 void sandbox_end_now(struct sandbox *s);
 
-/* ---- idle.c ---- */
+/* ---- lease.c ---- */
 
-void sandbox_check_idle(struct box *b);
+/* What its time depends on has changed. */
+void sandbox_clock_changed(struct sandbox *s);
+/* When its time is up, and when that ends it, as things are; 0: never. */
 int64_t sandbox_expires_ms(const struct sandbox *s);
+int64_t sandbox_terminates_ms(const struct sandbox *s);
+/* It begins anew, now. */
+void sandbox_renew_lease(struct sandbox *s);
 
 /* ---- admission.c ---- */
 
+/* The tenant's sandbox of this name. */
+struct sandbox *admission_named(struct box *b, const char *tenant, const char *name);
 /* Whether such a sandbox may be made; fills in the defaults of *r. */
 int admission_check(
 	struct box *b, const struct sandbox_spec *spec, struct resources *r, struct error *e);
@@ -245,7 +269,9 @@ struct box {
 	struct catalogue *catalogue; /* templates and builds */
 	struct sandbox *pool;
 	unsigned pool_count, pool_booting;
-	uv_timer_t idle_timer;
+	uv_timer_t clock; /* of all sandboxes */
+	int64_t clock_ms; /* for when it is set; 0: it is not */
+	struct event_watcher *event_watchers;
 	uv_timer_t refill_timer;
 	uv_timer_t watchdog;
 	uv_timer_t retention_timer;

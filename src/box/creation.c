@@ -71,8 +71,15 @@ static void creation_stored(void *arg, int error)
 
 static void creation_store(struct creation *c)
 {
-	c->sandbox->startup_us = clock_monotonic_us() - c->began_us;
-	sandbox_store(c->sandbox, SANDBOX_IDLE, creation_stored, c);
+	struct sandbox *s = c->sandbox;
+	s->startup_us = clock_monotonic_us() - c->began_us;
+	s->known = true;
+	sandbox_renew_lease(s);
+	event_record(s, EVENT_CREATED, CAUSE_REQUEST,
+		(struct event_detail[]){{"template", s->template_name}, {NULL, NULL}});
+	event_record(s, EVENT_STARTED, CAUSE_REQUEST,
+		(struct event_detail[]){{"bootId", s->boot_id}, {NULL, NULL}});
+	sandbox_store(s, SANDBOX_IDLE, creation_stored, c);
 }
 
 static void creation_files_written(void *arg, const struct error *e)
@@ -186,6 +193,10 @@ static struct sandbox *sandbox_from_spec(
 		buf_append(&s->env, spec->env[i], strlen(spec->env[i]) + 1);
 	s->resources = *r;
 	s->idle_ms = spec->idle_ms;
+	s->lease_ms = spec->lease_ms;
+	s->paused_timeout_ms = spec->paused_timeout_ms;
+	s->on_idle = spec->on_idle;
+	s->on_lease = spec->on_lease;
 	s->execution_ms = spec->execution_ms;
 	s->ephemeral = spec->ephemeral;
 	s->auto_resume = spec->auto_resume;

@@ -40,7 +40,7 @@ static void end_if_dead(struct sandbox *s)
 	struct sandbox_waiter *waiters = s->waiters;
 	if (!s->row_ended || !s->killed)
 		return;
-	sandbox_set_status(s, SANDBOX_DELETED);
+	sandbox_set_status(s, s->ended_by == CAUSE_REQUEST ? SANDBOX_DELETED : SANDBOX_TERMINATED);
 	b->counters.destroyed_total++;
 	warden_link_call(&b->warden, WARDEN_DESTROY, s->id, NULL, traces_removed, b);
 	sandbox_free(s);
@@ -78,8 +78,12 @@ void sandbox_end_now(struct sandbox *s)
 		sandbox_set_status(s, SANDBOX_STOPPING);
 	sandbox_disconnect(s);
 	warden_link_call(&s->box->warden, WARDEN_KILL, s->id, NULL, kill_answered, s);
-	store_end_sandbox(s->box->store, s->id, sandbox_status_name(SANDBOX_DELETED), "request",
-		clock_wall_ms(), row_ended, s);
+	bool by_request = s->ended_by == CAUSE_REQUEST;
+	if (s->known)
+		event_record(s, by_request ? EVENT_DELETED : EVENT_TERMINATED, s->ended_by, NULL);
+	store_end_sandbox(s->box->store, s->id,
+		sandbox_status_name(by_request ? SANDBOX_DELETED : SANDBOX_TERMINATED),
+		event_cause_name(s->ended_by), clock_wall_ms(), row_ended, s);
 }
 
 void sandbox_destroy(struct sandbox *s, void (*done)(void *arg), void *arg)
@@ -91,9 +95,15 @@ void sandbox_destroy(struct sandbox *s, void (*done)(void *arg), void *arg)
 		*w = (struct sandbox_waiter){s->waiters, done, arg};
 		s->waiters = w;
 	}
+	sandbox_terminate(s, CAUSE_REQUEST);
+}
+
+void sandbox_terminate(struct sandbox *s, enum event_cause cause)
+{
 	if (s->doomed)
 		return;
 	s->doomed = true;
+	s->ended_by = cause;
 	sandbox_refuse_claims(s);
 	/* Otherwise whoever has it ends it by letting go. */
 	if (!s->claimed && !s->granting)

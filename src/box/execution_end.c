@@ -33,7 +33,7 @@ static void ended_and_stored(void *arg, int error)
 		DL_DELETE(s->live, x);
 		x->sandbox = NULL;
 		if (s->ephemeral && s->live == NULL)
-			sandbox_destroy(s, NULL, NULL);
+			sandbox_terminate(s, CAUSE_COMPLETED);
 	}
 	execution_free_if_unused(x);
 }
@@ -151,6 +151,8 @@ static void oom_answered(void *arg, const struct warden_reply *reply)
 		s->oom_seen = reply->usage.oom_kills;
 		if (x)
 			x->oom_killed = true;
+		event_record(s, EVENT_OOM, CAUSE_CALL,
+			(struct event_detail[]){{"executionId", q->execution}, {NULL, NULL}});
 	}
 	if (x && !execution_has_ended(x))
 		finish_exit(x);

@@ -49,7 +49,7 @@ static void count_reader(const struct execution *x, const struct execution_watch
 		return;
 	s->readers += (unsigned)change;
 	s->last_active_ms = clock_wall_ms();
-	sandbox_check_idle(x->box);
+	sandbox_clock_changed(s);
 }
 
 void execution_watch(struct execution *x, struct execution_watcher *w)

@@ -26,7 +26,7 @@
 struct move {
 	struct sandbox *sandbox;
 	bool keep_memory;
-	bool is_wake;          /* for calls that wait */
+	enum event_cause cause;
 	sandbox_done_fn *done; /* may be NULL */
 	void *arg;
 	bool store_failed;
@@ -38,12 +38,17 @@ static void move_free(uv_handle_t *handle)
 	free(handle->data);
 }
 
-static struct move *move_new(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg)
+static struct move *move_new(struct sandbox *s, bool keep_memory, enum event_cause cause,
+	sandbox_done_fn *done, void *arg)
 {
 	struct move *m = calloc(1, sizeof *m);
 	if (!m)
 		abort();
-	*m = (struct move){.sandbox = s, .keep_memory = keep_memory, .done = done, .arg = arg};
+	m->sandbox = s;
+	m->keep_memory = keep_memory;
+	m->cause = cause;
+	m->done = done;
+	m->arg = arg;
 	uv_timer_init(s->box->loop, &m->patience);
 	m->patience.data = m;
 	return m;
@@ -108,7 +113,7 @@ static void pause_stored(void *arg, int error)
 	}
 	sandbox_set_status(s, SANDBOX_PAUSED);
 	warden_link_call(&s->box->warden, WARDEN_RECLAIM, s->id, NULL, reclaim_asked, s->box);
-	sandbox_check_idle(s->box);
+	sandbox_clock_changed(s);
 	move_end(m, NULL);
 }
 
@@ -126,6 +131,7 @@ static void pause_frozen(void *arg, const struct error *e)
 		return;
 	}
 	s->paused_ms = clock_wall_ms();
+	event_record(s, EVENT_PAUSED, m->cause, NULL);
 	sandbox_store(s, SANDBOX_PAUSED, pause_stored, m);
 }
 
@@ -164,7 +170,7 @@ static void suspend_halted(void *arg, const struct error *e)
 	struct error reason;
 	(void)e;
 	sandbox_set_status(m->sandbox, SANDBOX_SUSPENDED);
-	sandbox_check_idle(m->sandbox->box);
+	sandbox_clock_changed(m->sandbox);
 	if (m->store_failed)
 		error_set(&reason, ERROR_INTERNAL, "the pause could not be stored");
 	move_end(m, m->store_failed ? &reason : NULL);
@@ -186,6 +192,7 @@ static void suspend(struct move *m)
 		s->paused_ms = clock_wall_ms();
 	sandbox_set_status(s, SANDBOX_STOPPING);
 	sandbox_disconnect(s);
+	event_record(s, EVENT_SUSPENDED, m->cause, NULL);
 	sandbox_store(s, SANDBOX_SUSPENDED, suspend_stored, m);
 }
 
@@ -210,9 +217,15 @@ static void pause_claimed(void *arg, struct sandbox *s, const struct error *e)
 	}
 }
 
+void sandbox_pause_because(struct sandbox *s, bool keep_memory, enum event_cause cause,
+	sandbox_done_fn *done, void *arg)
+{
+	sandbox_claim(s, pause_claimed, move_new(s, keep_memory, cause, done, arg));
+}
+
 void sandbox_pause(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg)
 {
-	sandbox_claim(s, pause_claimed, move_new(s, keep_memory, done, arg));
+	sandbox_pause_because(s, keep_memory, CAUSE_REQUEST, done, arg);
 }
 
 /* ---- resume ---- */
@@ -245,7 +258,9 @@ static void resumed(struct move *m)
 	struct sandbox *s = m->sandbox;
 	s->waking = false;
 	s->failure[0] = '\0';
+	sandbox_renew_lease(s);
 	sandbox_set_awake(s);
+	event_record(s, EVENT_RESUMED, m->cause, NULL);
 	sandbox_store(s, SANDBOX_IDLE, resume_stored, m);
 }
 
@@ -279,10 +294,14 @@ static void resume_thawed(void *arg, const struct error *e)
 static void resume_booted(void *arg, const struct error *e)
 {
 	struct move *m = arg;
-	if (e)
+	struct sandbox *s = m->sandbox;
+	if (e) {
 		resume_failed(m, e);
-	else
-		resumed(m);
+		return;
+	}
+	event_record(s, EVENT_STARTED, m->cause,
+		(struct event_detail[]){{"bootId", s->boot_id}, {NULL, NULL}});
+	resumed(m);
 }
 
 static void resume_halted(void *arg, const struct error *e)
@@ -298,7 +317,7 @@ static void resume_claimed(void *arg, struct sandbox *s, const struct error *e)
 	struct move *m = arg;
 	struct error reason;
 	if (e) {
-		if (m->is_wake) {
+		if (m->cause == CAUSE_CALL) {
 			s->waking = false;
 			execution_refuse_queued(s, e);
 		}
@@ -323,7 +342,7 @@ static void resume_claimed(void *arg, struct sandbox *s, const struct error *e)
 
 void sandbox_resume(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg)
 {
-	sandbox_claim(s, resume_claimed, move_new(s, keep_memory, done, arg));
+	sandbox_claim(s, resume_claimed, move_new(s, keep_memory, CAUSE_REQUEST, done, arg));
 }
 
 int sandbox_wake(struct sandbox *s, struct error *e)
@@ -339,8 +358,8 @@ int sandbox_wake(struct sandbox *s, struct error *e)
 	if (!s->link)
 		s->link = sandbox_link_new(s);
 	if (!s->waking) {
-		struct move *m = move_new(s, true, NULL, NULL);
-		m->is_wake = s->waking = true;
+		struct move *m = move_new(s, true, CAUSE_CALL, NULL, NULL);
+		s->waking = true;
 		sandbox_claim(s, resume_claimed, m);
 	}
 	return 0;

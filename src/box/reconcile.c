@@ -21,8 +21,10 @@ static void check_ready(struct box *b)
 	if (b->listing || b->listing_disks || b->reconciling > 0 || !b->ready)
 		return;
 	void (*ready)(void *arg) = b->ready;
+	struct sandbox *s;
 	b->ready = NULL;
-	sandbox_check_idle(b);
+	DL_FOREACH (b->order, s)
+		sandbox_clock_changed(s);
 	pool_refill(b);
 	ready(b->ready_arg);
 }
@@ -48,7 +50,7 @@ static void reconciled(struct sandbox *s)
 	struct box *b = s->box;
 	b->reconciling--;
 	if (s->ephemeral && !s->live)
-		sandbox_destroy(s, NULL, NULL);
+		sandbox_terminate(s, CAUSE_COMPLETED);
 	sandbox_release(s);
 	check_ready(b);
 }
@@ -147,6 +149,7 @@ static void reconcile(struct sandbox *s)
 		log_info(
 			"a paused sandbox has lost its memory; its disk is kept", "sandbox", s->id);
 		sandbox_set_status(s, SANDBOX_SUSPENDED);
+		event_record(s, EVENT_SUSPENDED, CAUSE_CRASH, NULL);
 		sandbox_store(s, SANDBOX_SUSPENDED, change_stored, s);
 	} else if (lives) {
 		sandbox_thaw(s, thawed, s);

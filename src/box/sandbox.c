@@ -96,8 +96,15 @@ struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_row *row)
 	s->idle_ms = row->idle_ms;
 	s->execution_ms = row->execution_ms;
 	s->auto_resume = row->auto_resume;
+	s->lease_ms = row->lease_ms;
+	s->lease_end_ms = row->lease_end_ms;
+	s->paused_timeout_ms = row->paused_timeout_ms;
+	sandbox_expiry_of(row->on_idle, &s->on_idle);
+	sandbox_expiry_of(row->on_lease, &s->on_lease);
+	s->events = (uint64_t)row->events;
+	s->known = true;
 	s->paused_ms = row->paused_ms;
-	s->status = sandbox_status_of(row->status);
+	s->status = s->intent = sandbox_status_of(row->status);
 	s->pausing = s->status == SANDBOX_PAUSED || s->status == SANDBOX_SUSPENDED;
 	snprintf(s->boot_id, sizeof s->boot_id, "%s", row->boot_id);
 	s->created_ms = row->created_ms;
@@ -141,12 +148,16 @@ void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn 
 		.failure = s->failure,
 		.status = sandbox_status_name(status),
 		.boot_id = s->boot_id,
-		.on_idle = "destroy",
-		.on_lease = "destroy",
+		.on_idle = sandbox_expiry_name(s->on_idle),
+		.on_lease = sandbox_expiry_name(s->on_lease),
 		.ended_by = "",
 		.auto_resume = s->auto_resume,
 		.paused_ms = s->paused_ms,
+		.lease_ms = s->lease_ms,
+		.lease_end_ms = s->lease_end_ms,
+		.paused_timeout_ms = s->paused_timeout_ms,
 	};
+	s->intent = status;
 	store_put_sandbox(s->box->store, &row, done, arg);
 }
 
@@ -239,12 +250,53 @@ void sandbox_view(const struct sandbox *s, struct sandbox_view *out)
 		.created_ms = s->created_ms,
 		.last_active_ms = s->last_active_ms,
 		.expires_ms = sandbox_expires_ms(s),
+		.terminates_ms = sandbox_terminates_ms(s),
+		.lease_ms = s->lease_ms,
+		.lease_end_ms = s->lease_end_ms,
+		.paused_timeout_ms = s->paused_timeout_ms,
+		.on_idle = s->on_idle,
+		.on_lease = s->on_lease,
+		.ended_by = "",
 		.startup_us = s->startup_us,
 		.executions = s->executions,
 		.auto_resume = s->auto_resume,
 		.boot_id = s->boot_id,
 		.paused_ms = s->paused_ms,
 	};
+}
+
+void sandbox_view_row(const struct sandbox_row *row, struct sandbox_view *out)
+{
+	*out = (struct sandbox_view){
+		.id = row->id,
+		.tenant = row->tenant,
+		.name = row->name,
+		.description = row->description,
+		.template_name = row->template_name,
+		.user = row->user,
+		.workdir = row->workdir,
+		.project = row->project,
+		.metadata = row->metadata,
+		.env = row->env,
+		.env_len = row->env_len,
+		.status = sandbox_status_of(row->status),
+		.failure = row->failure,
+		.resources = {row->memory, row->cpu, row->pids, row->open_files},
+		.idle_ms = row->idle_ms,
+		.execution_ms = row->execution_ms,
+		.created_ms = row->created_ms,
+		.last_active_ms = row->ended_ms,
+		.lease_ms = row->lease_ms,
+		.paused_timeout_ms = row->paused_timeout_ms,
+		.ended_ms = row->ended_ms,
+		.ended_by = row->ended_by,
+		.startup_us = row->startup_us,
+		.executions = (uint64_t)row->executions,
+		.auto_resume = row->auto_resume,
+		.boot_id = row->boot_id,
+	};
+	sandbox_expiry_of(row->on_idle, &out->on_idle);
+	sandbox_expiry_of(row->on_lease, &out->on_lease);
 }
 
 /* ---- the connection to its init ---- */
@@ -332,8 +384,11 @@ void sandbox_fail(struct sandbox *s, const char *reason)
 	bool known = s->status != SANDBOX_CREATING;
 	sandbox_set_status(s, SANDBOX_FAILED);
 	execution_end_all(s, EXECUTION_FAILED);
-	if (known)
-		sandbox_store(s, SANDBOX_FAILED, failure_stored, NULL);
+	if (!known)
+		return;
+	event_record(s, EVENT_FAILED, CAUSE_CRASH,
+		(struct event_detail[]){{"reason", reason}, {NULL, NULL}});
+	sandbox_store(s, SANDBOX_FAILED, failure_stored, NULL);
 }
 
 void sandbox_execution_began(struct sandbox *s)
@@ -350,7 +405,7 @@ void sandbox_execution_ended(struct sandbox *s)
 	s->last_active_ms = clock_wall_ms();
 	if (s->running == 0 && s->status == SANDBOX_RUNNING) {
 		sandbox_set_status(s, SANDBOX_IDLE);
-		sandbox_check_idle(s->box);
+		sandbox_clock_changed(s);
 	}
 }
 

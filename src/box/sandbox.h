@@ -26,6 +26,17 @@ const char *sandbox_status_name(enum sandbox_status status);
 /* FAILED for what is no name. */
 enum sandbox_status sandbox_status_of(const char *name);
 
+/* What happens when a time is up. */
+enum sandbox_expiry {
+	EXPIRY_DESTROY,
+	EXPIRY_PAUSE,   /* with its memory */
+	EXPIRY_SUSPEND, /* without */
+	EXPIRY_COUNT
+};
+
+const char *sandbox_expiry_name(enum sandbox_expiry expiry);
+bool sandbox_expiry_of(const char *name, enum sandbox_expiry *ret);
+
 struct sandbox_spec {
 	const char *tenant;
 	const char *template_name; /* NULL: the default */
@@ -38,6 +49,9 @@ struct sandbox_spec {
 	const char *const *env;     /* NAME=VALUE, NULL-terminated; may be NULL */
 	struct resources resources; /* 0 in a field: the default */
 	int64_t idle_ms, execution_ms;
+	int64_t lease_ms;          /* ends so long after its creation, whatever it does; 0: never */
+	int64_t paused_timeout_ms; /* ends when it was paused for so long; 0: never */
+	enum sandbox_expiry on_idle, on_lease;
 	bool ephemeral;   /* ends with its first execution */
 	bool auto_resume; /* the next call wakes it */
 	const struct file_spec *files;
@@ -55,7 +69,12 @@ struct sandbox_view {
 	struct resources resources;
 	int64_t idle_ms, execution_ms;
 	int64_t created_ms, last_active_ms;
-	int64_t expires_ms; /* 0: not by time */
+	int64_t expires_ms;    /* when the next of its times is up, as things are; 0: not by time */
+	int64_t terminates_ms; /* when that ends it; 0: not by time */
+	int64_t lease_ms, lease_end_ms, paused_timeout_ms;
+	enum sandbox_expiry on_idle, on_lease;
+	int64_t ended_ms;     /* 0: it has not */
+	const char *ended_by; /* "": it has not */
 	int64_t startup_us;
 	uint64_t executions;
 	bool auto_resume;
@@ -96,6 +115,30 @@ typedef void sandbox_done_fn(void *arg, const struct error *e);
 void sandbox_pause(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg);
 /* Without memory it is booted anew, on its disk. What is awake stays so. */
 void sandbox_resume(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg);
+
+/* What stays as it is: NULL, SANDBOX_UNCHANGED. */
+#define SANDBOX_UNCHANGED (-1)
+
+struct sandbox_change {
+	const char *name, *description, *metadata;
+	const char *const *env;   /* NAME=VALUE, NULL-terminated: set or replaced */
+	const char *const *unset; /* names, NULL-terminated: taken out */
+	int64_t idle_ms, execution_ms, paused_timeout_ms;
+	int64_t lease_ms;        /* from now on; 0: for ever */
+	bool lease_extends_only; /* an end that is later already stays */
+	int on_idle, on_lease;   /* enum sandbox_expiry */
+	int auto_resume;         /* 0, 1 */
+};
+
+extern const struct sandbox_change sandbox_no_change;
+/* 0 and a call when it is stored; or a refusal, and nothing has changed. */
+int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandbox_done_fn *done,
+	void *arg, struct error *e);
+
+/* One that has ended, for as long as its row is kept; view is NULL when there is none. */
+typedef void sandbox_loaded_fn(void *arg, const struct sandbox_view *view);
+void sandbox_load_ended(
+	struct box *b, const char *tenant, const char *id, sandbox_loaded_fn *loaded, void *arg);
 
 /* done may be NULL. A second call while the first is under way waits for the same end. */
 void sandbox_destroy(struct sandbox *s, void (*done)(void *arg), void *arg);

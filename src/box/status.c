@@ -71,5 +71,5 @@ void sandbox_set_awake(struct sandbox *s)
 	s->pausing = false;
 	s->paused_ms = 0;
 	s->awake_ms = s->last_active_ms = clock_wall_ms();
-	sandbox_check_idle(s->box);
+	sandbox_clock_changed(s);
 }

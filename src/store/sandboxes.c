@@ -16,6 +16,8 @@
 	"auto_resume, lease_ms, lease_end_ms, paused_timeout_ms, paused_ms, ended_ms, cpu_us, "     \
 	"memory_byte_seconds, disk, env, executions"
 
+#define EVENTS ", coalesce((SELECT max(number) FROM events WHERE sandbox = sandboxes.id), 0)"
+
 static const char sql_put[] =
 	"INSERT INTO sandboxes (" COLUMNS ") VALUES "
 	"(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
@@ -33,9 +35,9 @@ static const char sql_end[] =
 static const char sql_put_usage[] =
 	"UPDATE sandboxes SET cpu_us = ?, memory_byte_seconds = ? WHERE id = ?";
 static const char sql_all[] =
-	"SELECT " COLUMNS " FROM sandboxes WHERE ended_ms = 0 ORDER BY created_ms, id";
+	"SELECT " COLUMNS EVENTS " FROM sandboxes WHERE ended_ms = 0 ORDER BY created_ms, id";
 static const char sql_get_ended[] =
-	"SELECT " COLUMNS " FROM sandboxes WHERE id = ? AND tenant = ? AND ended_ms > 0";
+	"SELECT " COLUMNS EVENTS " FROM sandboxes WHERE id = ? AND tenant = ? AND ended_ms > 0";
 static const char sql_expire[] = "DELETE FROM sandboxes WHERE ended_ms > 0 AND ended_ms < ?";
 
 void store_put_sandbox(
@@ -113,7 +115,8 @@ static void read_statement(sqlite3_stmt *st, struct sandbox_row *row)
 		*p.numbers[i] = sqlite3_column_int64(st, column++);
 	row->env = sqlite3_column_blob(st, column);
 	row->env_len = (size_t)sqlite3_column_bytes(st, column++);
-	row->executions = sqlite3_column_int64(st, column);
+	row->executions = sqlite3_column_int64(st, column++);
+	row->events = sqlite3_column_int64(st, column);
 }
 
 int store_each_sandbox(
@@ -147,6 +150,7 @@ static void read_values(const struct value *v, struct sandbox_row *row)
 	row->env = v->bytes;
 	row->env_len = v->len;
 	row->executions = v[1].number;
+	row->events = v[2].number;
 }
 
 /* One row, or the closing NULL when there was none. */

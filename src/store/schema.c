@@ -96,6 +96,14 @@ static const char *const migrations[] = {
 
 	"ALTER TABLE sandboxes ADD COLUMN build TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE sandboxes ADD COLUMN root TEXT NOT NULL DEFAULT '';",
+
+	"CREATE TABLE events ("
+	" sandbox TEXT NOT NULL, number INTEGER NOT NULL, time_ms INTEGER NOT NULL, type TEXT NOT NULL,"
+	" cause TEXT NOT NULL, details BLOB NOT NULL, PRIMARY KEY (sandbox, number)"
+	") STRICT, WITHOUT ROWID;"
+	"CREATE TRIGGER sandbox_forgotten AFTER DELETE ON sandboxes BEGIN"
+	" DELETE FROM events WHERE sandbox = OLD.id;"
+	" END;",
 };
 
 static int read_version(sqlite3 *db, int *ret)

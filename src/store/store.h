@@ -56,6 +56,7 @@ struct sandbox_row {
 	int64_t ended_ms;          /* 0: it has not */
 	const char *ended_by;
 	int64_t cpu_us, memory_byte_seconds; /* used by its boots that have ended */
+	int64_t events;                      /* read only: the number of its last event */
 };
 
 void store_put_sandbox(
@@ -67,8 +68,25 @@ void store_put_usage(struct store *s, const char *id, int64_t cpu_us, int64_t me
 /* found is called with NULL when none of this id and tenant has ended. */
 void store_get_ended_sandbox(struct store *s, const char *id, const char *tenant,
 	void (*found)(void *arg, const struct sandbox_row *row), void *arg);
-/* Forget those that ended before. */
+/* Forget those that ended before, and their events. */
 void store_expire_sandboxes(struct store *s, int64_t before_ms);
+
+struct event_row {
+	const char *sandbox; /* NULL in what is listed */
+	int64_t number, time_ms;
+	const char *type, *cause;
+	const char *details; /* NAME=VALUE strings, each with its NUL */
+	size_t details_len;
+};
+
+void store_put_event(struct store *s, const struct event_row *row, store_done_fn *done, void *arg);
+/* Forget those of one sandbox up to a number. */
+void store_expire_events(struct store *s, const char *sandbox, int64_t up_to);
+/* rows is NULL when they could not be read. */
+typedef void store_events_fn(void *arg, const struct event_row *rows, size_t count);
+/* Those with a greater number, or backwards those with a smaller one (0: from the newest). */
+void store_list_events(struct store *s, const char *tenant, const char *sandbox, int64_t after,
+	bool backwards, unsigned limit, store_events_fn *found, void *arg);
 /* Those that have not ended. At start, before the loop runs. */
 int store_each_sandbox(
 	struct store *s, void (*each)(void *arg, const struct sandbox_row *row), void *arg);

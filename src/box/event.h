@@ -1,0 +1,81 @@
+/*
+ * What happened to a sandbox, step by step, with its cause: kept in the store, in the order in
+ * which it happened, for as long as the sandbox's row, which is longer than the sandbox.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct box;
+struct sandbox;
+
+enum event_type {
+	EVENT_CREATED,
+	EVENT_STARTED, /* bootId */
+	EVENT_PAUSED,
+	EVENT_SUSPENDED,
+	EVENT_RESUMED,
+	EVENT_UPDATED,
+	EVENT_OOM,    /* executionId */
+	EVENT_FAILED, /* reason */
+	EVENT_CHECKPOINTED,
+	EVENT_RESTORED,
+	EVENT_SNAPSHOTTED,
+	EVENT_FORKED,
+	EVENT_TERMINATED,
+	EVENT_DELETED,
+	EVENT_TYPE_COUNT
+};
+
+enum event_cause {
+	CAUSE_REQUEST, /* somebody asked for it */
+	CAUSE_CALL,    /* a call needed it */
+	CAUSE_IDLE,
+	CAUSE_LEASE,
+	CAUSE_PAUSED,    /* it was paused for too long */
+	CAUSE_COMPLETED, /* it was made for one command, which has ended */
+	CAUSE_CRASH,     /* something died, of ours or in it */
+	CAUSE_SHUTDOWN,  /* the server ended, and took its sandboxes along */
+	CAUSE_COUNT
+};
+
+const char *event_type_name(enum event_type type);
+const char *event_cause_name(enum event_cause cause);
+
+struct event_detail {
+	const char *name, *value; /* a NULL name ends the list */
+};
+
+/* Cheap: it is committed with whatever else is, and nobody waits. details may be NULL. */
+void event_record(struct sandbox *s, enum event_type type, enum event_cause cause,
+	const struct event_detail *details);
+
+struct event_view {
+	uint64_t number; /* counted from 1, for each sandbox */
+	int64_t time_ms;
+	const char *type, *cause;
+	const char *details; /* NAME=VALUE strings, each with its NUL */
+	size_t details_len;
+};
+
+/* Those of one page; events is NULL when the store could not be read. */
+typedef void event_listed_fn(void *arg, const struct event_view *events, size_t count);
+/* Behind `after` upwards, or backwards from below it (0: from the newest). Of no tenant but this
+ * one. */
+void event_list(struct box *b, const char *tenant, const char *sandbox, uint64_t after,
+	bool backwards, unsigned limit, event_listed_fn *listed, void *arg);
+
+/* Whoever wants to know that a sandbox, which may be gone, has a new event in the store. */
+struct event_watcher {
+	char sandbox[32];
+	void (*changed)(void *arg);
+	void *arg;
+	struct event_watcher *prev, *next;
+};
+
+void event_watch(struct box *b, struct event_watcher *w);
+void event_unwatch(struct box *b, struct event_watcher *w);
+/* It was the last one of its sandbox. */
+bool event_is_last(const char *type);

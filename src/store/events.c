@@ -1,0 +1,81 @@
+/* The events of sandboxes. They go with their sandbox's row, by a trigger. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/internal.h"
+
+static const char sql_put[] =
+	"INSERT OR REPLACE INTO events (sandbox, number, time_ms, type, cause, details) VALUES (?,?,?,?,?,?)";
+static const char sql_expire[] = "DELETE FROM events WHERE sandbox = ? AND number <= ?";
+
+#define FOUND                                                                                      \
+	"SELECT number, time_ms, type, cause, details FROM events WHERE sandbox = ?1"              \
+	" AND EXISTS (SELECT 1 FROM sandboxes WHERE id = ?1 AND tenant = ?2)"
+static const char sql_upwards[] = FOUND " AND number > ?3 ORDER BY number LIMIT ?4";
+static const char sql_backwards[] = FOUND " AND number < ?3 ORDER BY number DESC LIMIT ?4";
+
+void store_put_event(struct store *s, const struct event_row *row, store_done_fn *done, void *arg)
+{
+	struct operation *op = operation_new(sql_put);
+	operation_add_text(op, row->sandbox);
+	operation_add_int(op, row->number);
+	operation_add_int(op, row->time_ms);
+	operation_add_text(op, row->type);
+	operation_add_text(op, row->cause);
+	operation_add_blob(op, row->details, row->details_len);
+	store_submit(s, op, done, arg);
+}
+
+void store_expire_events(struct store *s, const char *sandbox, int64_t up_to)
+{
+	struct operation *op = operation_new(sql_expire);
+	operation_add_text(op, sandbox);
+	operation_add_int(op, up_to);
+	store_submit(s, op, NULL, NULL);
+}
+
+struct listing {
+	store_events_fn *found;
+	void *arg;
+	struct event_row *rows;
+	size_t count, limit;
+};
+
+static void take_row(struct operation *op, const struct value *v, size_t count)
+{
+	struct listing *l = op->arg;
+	(void)count;
+	if (v && l->count < l->limit) {
+		l->rows[l->count++] = (struct event_row){
+			.number = v[0].number,
+			.time_ms = v[1].number,
+			.type = v[2].bytes,
+			.cause = v[3].bytes,
+			.details = v[4].bytes,
+			.details_len = v[4].len,
+		};
+	}
+	if (v)
+		return;
+	l->found(l->arg, op->error ? NULL : l->rows, l->count);
+	free(l->rows);
+	free(l);
+}
+
+void store_list_events(struct store *s, const char *tenant, const char *sandbox, int64_t after,
+	bool backwards, unsigned limit, store_events_fn *found, void *arg)
+{
+	struct listing *l = calloc(1, sizeof *l);
+	if (!l || !(l->rows = calloc(limit + 1, sizeof *l->rows)))
+		abort();
+	l->found = found;
+	l->arg = arg;
+	l->limit = limit;
+	struct operation *op = operation_new(backwards ? sql_backwards : sql_upwards);
+	operation_add_text(op, sandbox);
+	operation_add_text(op, tenant);
+	operation_add_int(op, backwards && after == 0 ? INT64_MAX : after);
+	operation_add_int(op, limit);
+	op->row = take_row;
+	store_submit(s, op, NULL, l);
+}
