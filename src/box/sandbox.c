@@ -281,7 +281,7 @@ void sandbox_view_row(const struct sandbox_row *row, struct sandbox_view *out)
 		.env_len = row->env_len,
 		.status = sandbox_status_of(row->status),
 		.failure = row->failure,
-		.resources = {row->memory, row->cpu, row->pids, row->open_files},
+		.resources = {row->memory, row->cpu, row->pids, row->open_files, row->disk},
 		.idle_ms = row->idle_ms,
 		.execution_ms = row->execution_ms,
 		.created_ms = row->created_ms,

@@ -92,7 +92,7 @@ describe('restart', () => {
         });
         await server.exec(made.id, 'echo content > /usr/kept; (setsid sleep 1000 >/dev/null 2>&1 &)');
         const view = async () => {
-          const { lastActiveAt, expiresAt, startupMs, ...rest } = (await server.request('GET', `/v1/sandboxes/${made.id}`)).json;
+          const { lastActiveAt, expiresAt, terminatesAt, startupMs, ...rest } = (await server.request('GET', `/v1/sandboxes/${made.id}`)).json;
           return rest;
         };
         const before = await view();

@@ -66,9 +66,9 @@ export async function list(server, query = '') {
 }
 
 export async function exists(server, id) {
-  const { status } = await server.request('GET', `/v1/sandboxes/${id}`);
+  const { status, json } = await server.request('GET', `/v1/sandboxes/${id}`);
   assert.ok(status === 200 || status === 404, `GET of a sandbox answered ${status}`);
-  return status === 200;
+  return status === 200 && json.status !== 'terminated';
 }
 
 export async function remove(server, id) {
