@@ -8,12 +8,13 @@
 #include "base/cleanup.h"
 #include "base/units.h"
 
-#define FILES_MAX       1000
-#define ENV_MAX         1000
-#define ARGUMENTS_MAX   4000
-#define PATH_LEN_MAX    4095
-#define METADATA_MAX    (64 * 1024)
-#define DURATION_MAX_MS (INT64_C(365) * 24 * 3600 * 1000)
+#define FILES_MAX         1000
+#define ENV_MAX           1000
+#define ARGUMENTS_MAX     4000
+#define PATH_LEN_MAX      4095
+#define TERMINAL_SIDE_MAX 1000
+#define METADATA_MAX      (64 * 1024)
+#define DURATION_MAX_MS   (INT64_C(365) * 24 * 3600 * 1000)
 
 /* ---- tables ---- */
 
@@ -58,19 +59,47 @@ static const struct json_field create_fields[] = {CREATE_FIELDS(create_body, )};
 	{"command", JSON_ANY, AT(type, in command), JSON_REQUIRED, 0, 0},                          \
 		{"cwd", JSON_STRING, AT(type, in cwd), JSON_NOT_EMPTY, 0, PATH_LEN_MAX},           \
 		{"stdin", JSON_STRING, AT(type, in input), 0, 0, 32 << 20},                        \
-		{"stdinEncoding", JSON_STRING, AT(type, in input_encoding), 0, 0, 16},             \
-		{"encoding", JSON_STRING, AT(type, in encoding), 0, 0, 16},
+		{"stdinEncoding", JSON_STRING, AT(type, in input_encoding), 0, 0, 16},
 
 static const struct json_field exec_fields[] = {
-	EXEC_ONLY_FIELDS(exec_body, ){"env", JSON_STRING_MAP, AT(exec_body, env), 0, 0, ENV_MAX},
+	EXEC_ONLY_FIELDS(exec_body, ){"encoding", JSON_STRING, AT(exec_body, encoding), 0, 0, 16},
+	{"env", JSON_STRING_MAP, AT(exec_body, env), 0, 0, ENV_MAX},
 	{"files", JSON_ARRAY, AT(exec_body, files), 0, 0, FILES_MAX},
 	{"timeout", JSON_ANY, AT(exec_body, timeout), 0, 0, 0},
 	{"user", JSON_STRING, AT(exec_body, user), JSON_NOT_EMPTY, 0, 63},
 };
 
+struct process_body {
+	struct exec_body exec;
+	const char *name;
+	const cJSON *pty;
+	bool open_stdin;
+};
+
+static const struct json_field process_fields[] = {
+	EXEC_ONLY_FIELDS(process_body, exec.){
+		"env", JSON_STRING_MAP, AT(process_body, exec.env), 0, 0, ENV_MAX},
+	{"timeout", JSON_ANY, AT(process_body, exec.timeout), 0, 0, 0},
+	{"user", JSON_STRING, AT(process_body, exec.user), JSON_NOT_EMPTY, 0, 63},
+	{"name", JSON_STRING, AT(process_body, name), 0, 0, 63},
+	{"openStdin", JSON_BOOL, AT(process_body, open_stdin), 0, 0, 0},
+	{"pty", JSON_ANY, AT(process_body, pty), 0, 0, 0},
+};
+
+struct size_body {
+	int64_t rows, columns;
+};
+
+static const struct json_field size_fields[] = {
+	{"rows", JSON_INTEGER, AT(size_body, rows), 0, 1, TERMINAL_SIDE_MAX},
+	{"columns", JSON_INTEGER, AT(size_body, columns), 0, 1, TERMINAL_SIDE_MAX},
+};
+
 /* A run's env, files and user are its sandbox's. */
 static const struct json_field run_fields[] = {
-	CREATE_FIELDS(run_body, create.) EXEC_ONLY_FIELDS(run_body, exec.)};
+	CREATE_FIELDS(run_body, create.) EXEC_ONLY_FIELDS(run_body, exec.){
+		"encoding", JSON_STRING, AT(run_body, exec.encoding), 0, 0, 16},
+};
 
 static const struct json_field resource_fields[] = {
 	{"memory", JSON_SIZE, AT(resources, memory), 0, 16 << 20, INT64_C(1) << 46},
@@ -163,6 +192,13 @@ static int check_user(const char *user, struct error *e)
 		return 0;
 	return error_set_field(
 		e, ERROR_INVALID_FIELD, "user", "\"user\" must be the name or number of a user");
+}
+
+int decode_place(const char *user, const char *cwd, struct error *e)
+{
+	if (check_user(user, e) < 0)
+		return -1;
+	return cwd ? check_path(cwd, "cwd", true, e) : 0;
 }
 
 static int decode_mode(const char *text, const char *field, unsigned *mode, struct error *e)
@@ -328,8 +364,7 @@ static int settle_exec(const struct exec_body *body, struct scratch *memory,
 	if (decode_command(body->command, memory, &ret->spec.argv, e) < 0 ||
 		decode_encoding(body->encoding, "encoding", &ret->base64, e) < 0 ||
 		decode_encoding(body->input_encoding, "stdinEncoding", &input_base64, e) < 0 ||
-		check_user(body->user, e) < 0 ||
-		(body->cwd && check_path(body->cwd, "cwd", true, e) < 0) ||
+		decode_place(body->user, body->cwd, e) < 0 ||
 		json_environment(body->env, "env", memory, &ret->spec.env, e) < 0 ||
 		decode_files(body->files, memory, &ret->files, &ret->file_count, e) < 0)
 		return -1;
@@ -361,6 +396,51 @@ int decode_exec(
 	if (fields.timeout && decode_timeout_text(fields.timeout, &ret->spec.timeout_ms, e) < 0)
 		return -1;
 	return settle_exec(&fields, memory, ret, e);
+}
+
+/* true is a terminal of the usual size. */
+static int decode_pty(const cJSON *pty, struct execution_spec *ret, struct error *e)
+{
+	struct size_body size = {.rows = 24, .columns = 80};
+	if (!pty || cJSON_IsFalse(pty))
+		return 0;
+	if (!cJSON_IsTrue(pty) && !cJSON_IsObject(pty))
+		return error_set_field(e, ERROR_INVALID_FIELD, "pty",
+			"\"pty\" must be true, or an object such as {\"rows\": 24, \"columns\": 80}");
+	if (cJSON_IsObject(pty) &&
+		json_decode(pty, size_fields, ARRAY_LEN(size_fields), "pty.", &size, e) < 0)
+		return -1;
+	ret->terminal = true;
+	ret->rows = (uint16_t)size.rows;
+	ret->columns = (uint16_t)size.columns;
+	return 0;
+}
+
+static int check_process_name(const char *name, struct error *e)
+{
+	/* Digits alone are a pid. */
+	if (name && name[0] && strspn(name, "0123456789") == strlen(name))
+		return error_set_field(e, ERROR_INVALID_FIELD, "name",
+			"\"name\" must not be a number, for that is a pid");
+	return check_name(name, e);
+}
+
+int decode_process(
+	const cJSON *body, struct scratch *memory, struct execution_spec *ret, struct error *e)
+{
+	struct process_body fields = {0};
+	struct exec_options options = {.spec = *ret};
+	if (json_decode(body, process_fields, ARRAY_LEN(process_fields), "", &fields, e) < 0 ||
+		check_process_name(fields.name, e) < 0 ||
+		(fields.exec.timeout && decode_timeout_text(fields.exec.timeout,
+						&options.spec.timeout_ms, e) < 0) ||
+		settle_exec(&fields.exec, memory, &options, e) < 0 ||
+		decode_pty(fields.pty, &options.spec, e) < 0)
+		return -1;
+	*ret = options.spec;
+	ret->name = fields.name && fields.name[0] ? fields.name : NULL;
+	ret->open_stdin = fields.open_stdin;
+	return 0;
 }
 
 int decode_run(const cJSON *body, struct scratch *memory, struct sandbox_spec *create,

@@ -25,7 +25,19 @@ int decode_change(
 	const cJSON *body, struct scratch *memory, struct sandbox_change *ret, struct error *e);
 int decode_exec(
 	const cJSON *body, struct scratch *memory, struct exec_options *ret, struct error *e);
+/* A process or job; its kind stays as it is. */
+int decode_process(
+	const cJSON *body, struct scratch *memory, struct execution_spec *ret, struct error *e);
+/* A program text, and how its interpreter is to run it. */
+struct code_options {
+	struct execution_spec spec;
+	const char *language; /* as it was asked for */
+};
+int decode_code(
+	const cJSON *body, struct scratch *memory, struct code_options *ret, struct error *e);
 int decode_run(const cJSON *body, struct scratch *memory, struct sandbox_spec *create,
 	struct exec_options *exec, struct error *e);
+/* A user's name and a working directory; NULL is fine. */
+int decode_place(const char *user, const char *cwd, struct error *e);
 /* "utf8" or "base64"; NULL is utf8. */
 int decode_encoding(const char *text, const char *field, bool *base64, struct error *e);

@@ -8,4 +8,8 @@
 void encode_sandbox(struct json_writer *w, const struct sandbox_view *view);
 /* The fields of a result, without braces; output follows by encode_output. */
 void encode_execution(struct json_writer *w, const struct execution_view *view);
+/* A process's fields, without braces. */
+void encode_process(struct json_writer *w, const struct execution_view *view);
+/* What one that runs uses now; its fields, without braces. */
+void encode_usage(struct json_writer *w, const struct execution_usage *usage);
 void encode_output(struct json_writer *w, const char *key, const struct buf *bytes, bool base64);

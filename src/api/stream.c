@@ -69,6 +69,16 @@ static void put_exit(struct stream *s, const struct execution_view *view, struct
 	event_end(s, &w);
 }
 
+static void put_truncated(
+	struct stream *s, unsigned index, uint64_t from, uint64_t to, struct buf *out)
+{
+	struct json_writer w = event_begin(s, "truncated", out);
+	json_put_string(&w, "stream", index == 0 ? "stdout" : "stderr");
+	json_put_int(&w, "from", (int64_t)from);
+	json_put_int(&w, "to", (int64_t)to);
+	event_end(s, &w);
+}
+
 /* ---- text that is cut in the middle of a character ---- */
 
 static void hold_back(struct stream *s, unsigned index, struct buf *data)
@@ -78,33 +88,48 @@ static void hold_back(struct stream *s, unsigned index, struct buf *data)
 	data->len -= tail;
 }
 
-/* What was read goes out, together with what was held back before. */
+/* What is held back ends at `at`. */
+static void put_carry(struct stream *s, unsigned index, uint64_t at, struct buf *out)
+{
+	if (s->carry[index].len == 0)
+		return;
+	put_data(s, index, at - s->carry[index].len, &s->carry[index], out);
+	s->carry[index].len = 0;
+}
+
+/* What can be read goes out, together with what was held back before. */
 static void collect_stream(struct stream *s, struct execution *x, struct execution_watcher *w,
-	unsigned index, bool at_end, struct buf *out)
+	unsigned index, struct buf *out)
 {
 	autobuf data = {0};
 	uint64_t before = w->position[index];
-	size_t carried = s->carry[index].len;
-	buf_append(&data, s->carry[index].data, carried);
-	if (!execution_read(x, w, index, CHUNK_SIZE, &data))
+	if (w->ignores[index] || !execution_read(x, w, index, CHUNK_SIZE, &data))
 		return;
-	if (data.len == carried && !at_end)
+	uint64_t begin = w->position[index] - data.len;
+	if (begin > before) {
+		put_carry(s, index, before, out);
+		put_truncated(s, index, before, begin, out);
+	}
+	if (data.len == 0)
 		return;
-	uint64_t offset = w->position[index] - data.len;
-	if (before > w->position[index] - (data.len - carried))
-		offset = before - carried;
-	s->carry[index].len = 0;
-	if (!s->base64 && !at_end)
-		hold_back(s, index, &data);
-	if (data.len > 0)
-		put_data(s, index, offset, &data, out);
+	autobuf whole = s->carry[index];
+	s->carry[index] = (struct buf){0};
+	begin -= whole.len;
+	buf_append(&whole, data.data, data.len);
+	if (!s->base64)
+		hold_back(s, index, &whole);
+	if (whole.len > 0)
+		put_data(s, index, begin, &whole, out);
 }
 
-static bool is_all_read(const struct execution_view *view, const struct execution_watcher *w)
+static bool is_all_read(const struct stream *s, const struct execution_view *view,
+	const struct execution_watcher *w)
 {
-	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
-		if (w->position[i] < view->length[i])
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
+		uint64_t end = s->stops ? s->until[i] : view->length[i];
+		if (!w->ignores[i] && w->position[i] < end)
 			return false;
+	}
 	return true;
 }
 
@@ -117,12 +142,13 @@ bool stream_collect(
 		announce(s, &view, out);
 	bool ended = execution_has_ended(x);
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
-		collect_stream(s, x, w, i, false, out);
-	if (!ended || !is_all_read(&view, w))
+		collect_stream(s, x, w, i, out);
+	if ((!ended && !s->stops) || !is_all_read(s, &view, w))
 		return false;
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
-		collect_stream(s, x, w, i, true, out);
-	put_exit(s, &view, out);
+		put_carry(s, i, w->position[i], out);
+	if (ended)
+		put_exit(s, &view, out);
 	return true;
 }
 

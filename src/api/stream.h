@@ -3,6 +3,7 @@
  *
  *     {"type":"start","executionId","sandboxId","pid"}
  *     {"type":"stdout"|"stderr","offset":N,"data":"…"}
+ *     {"type":"truncated","stream":"stdout"|"stderr","from":N,"to":N}   bytes that were not kept
  *     {"type":"exit", and the result without its output}
  *
  * As NDJSON a line each; as SSE "event: TYPE" and "data: OBJECT".
@@ -24,6 +25,8 @@ struct stream {
 	enum stream_format format;
 	bool base64;
 	bool announced;
+	bool stops; /* at `until`, without an exit, if it still runs then */
+	uint64_t until[EXECUTION_STREAMS];
 	struct buf carry[EXECUTION_STREAMS]; /* the beginning of a character */
 };
 

@@ -71,7 +71,8 @@ void buf_printf(struct buf *b, const char *format, ...)
 void buf_consume(struct buf *b, size_t n)
 {
 	b->len -= n;
-	memmove(b->data, b->data + n, b->len);
+	if (b->len > 0 && n > 0)
+		memmove(b->data, b->data + n, b->len);
 }
 
 struct buf buf_take(struct buf *b)

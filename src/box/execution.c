@@ -39,6 +39,11 @@ bool execution_has_ended(const struct execution *x)
 	return x->status > EXECUTION_RUNNING;
 }
 
+bool execution_has_no_program(const struct execution *x)
+{
+	return x->no_program;
+}
+
 const struct error *execution_refusal(const struct execution *x)
 {
 	return x->refusal.code == ERROR_NONE ? NULL : &x->refusal;
@@ -69,6 +74,7 @@ struct execution *execution_new(struct sandbox *s, bool internal)
 void execution_index(struct execution *x)
 {
 	HASH_ADD(by_id, x->box->executions, id, ID_LEN, x);
+	x->indexed = true;
 	x->box->counters.executions_running++;
 }
 
@@ -76,7 +82,7 @@ void execution_free_if_unused(struct execution *x)
 {
 	if (x->watchers || !execution_has_ended(x) || !x->committed)
 		return;
-	if (!x->internal)
+	if (x->indexed)
 		HASH_DELETE(by_id, x->box->executions, x);
 	for (int i = 0; i < EXECUTION_STREAMS; i++)
 		output_finish(&x->outputs[i]);
@@ -86,6 +92,12 @@ void execution_free_if_unused(struct execution *x)
 	for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
 		free(strings[i]);
 	free(x);
+}
+
+void execution_set_terminal(struct execution *x, bool terminal)
+{
+	x->terminal = terminal;
+	x->outputs[FRAME_STDOUT].recent = terminal ? OUTPUT_RECENT : 0;
 }
 
 struct execution *execution_find(struct box *b, const char *tenant, const char *id)
@@ -164,6 +176,8 @@ void execution_view(const struct execution *x, struct execution_view *out)
 						      : (clock_wall_ms() - x->started_ms) * 1000,
 		.cpu_us = (int64_t)x->exit.cpu_us,
 		.peak = (int64_t)x->exit.max_rss_kib * 1024,
+		.input_open = execution_input_is_open(x),
+		.input_offset = x->input_end,
 	};
 	for (int i = 0; i < EXECUTION_STREAMS; i++) {
 		out->length[i] = x->outputs[i].end;

@@ -69,6 +69,8 @@ struct execution_view {
 	int64_t started_ms, duration_us;
 	int64_t cpu_us; /* of it and everything it started; 0 until it has ended */
 	int64_t peak;   /* bytes resident in its largest process; 0 until it has ended */
+	bool input_open;
+	uint64_t input_offset;              /* given so far */
 	uint64_t length[EXECUTION_STREAMS]; /* written by the process so far */
 	uint64_t stored[EXECUTION_STREAMS]; /* kept, from byte 0 */
 };
@@ -95,6 +97,8 @@ struct execution *execution_find(struct box *b, const char *tenant, const char *
 void execution_view(const struct execution *x, struct execution_view *out);
 bool execution_has_started(const struct execution *x);
 bool execution_has_ended(const struct execution *x);
+/* Its program does not exist, or cannot be executed. */
+bool execution_has_no_program(const struct execution *x);
 /* Why it was refused (unknown user, no such directory, no process left); NULL when it was not. */
 const struct error *execution_refusal(const struct execution *x);
 /* Those of a sandbox that run, or whose end is not in the store yet. */
@@ -122,6 +126,8 @@ bool execution_resize(struct execution *x, unsigned rows, unsigned columns);
  * nothing with it that was delivered.
  */
 bool execution_input_is_open(const struct execution *x);
+/* It was left open, but the process reads no more: what is written is dropped. */
+bool execution_input_is_deaf(const struct execution *x);
 size_t execution_input_room(const struct execution *x);
 /* Returns how much was taken: not more than there was room for. */
 size_t execution_input_write(struct execution *x, const void *data, size_t len);
@@ -170,12 +176,15 @@ void execution_copy_output(const struct execution *x, struct output_copy copies[
 int output_copy_read(const struct output_copy *c, uint64_t *position, size_t max, struct buf *out);
 void output_copy_finish(struct output_copy *c);
 
-/* One that ended and is no longer in memory; view is NULL when there is none. The copies are given
- * away. */
-typedef void execution_loaded_fn(
-	void *arg, const struct execution_view *view, struct output_copy copies[EXECUTION_STREAMS]);
-void execution_load(
-	struct box *b, const char *tenant, const char *id, execution_loaded_fn *loaded, void *arg);
+/*
+ * One that has ended and is no longer in memory; NULL when there is none. It lives as long as it is
+ * watched, at least until the callback returns.
+ */
+typedef void execution_loaded_fn(void *arg, struct execution *x);
+/* Of a given sandbox a name will do, too: the newest of the name. sandbox_id NULL: by its id only.
+ */
+void execution_load(struct box *b, const char *tenant, const char *sandbox_id, const char *id,
+	execution_loaded_fn *loaded, void *arg);
 
 /* Those that have ended, the newest first. */
 struct execution_filter {

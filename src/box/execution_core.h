@@ -12,6 +12,7 @@
 /* ---- output.c: one stream of one execution ---- */
 
 #define OUTPUT_IN_MEMORY (32u * 1024)
+#define OUTPUT_RECENT    (128u * 1024)
 
 struct output {
 	struct buf memory; /* the first bytes, while they are few: init holds them, too */
@@ -20,8 +21,9 @@ struct output {
 	uint64_t end;      /* bytes seen */
 	struct buf tail;   /* [tail_start, end), beyond what is kept, for paced watchers */
 	uint64_t tail_start;
-	bool full;      /* nothing more is kept */
-	bool ephemeral; /* never on disk: what is beyond the limit is only for who paces */
+	bool full;       /* nothing more is kept */
+	uint64_t recent; /* this much of the end is held beyond the limit, for who comes later */
+	bool ephemeral;  /* never on disk: what is beyond the limit is only for who paces */
 };
 
 void output_init(struct output *o);
@@ -64,7 +66,9 @@ struct execution {
 	bool oom_killed;
 	bool own_cwd;  /* it asked for its working directory itself */
 	bool internal; /* file work of ours: not counted, not stored */
-	bool in_init;  /* init remembers it, and must be told to forget */
+	bool indexed;  /* known by its id */
+	bool no_program;
+	bool in_init; /* init remembers it, and must be told to forget */
 	bool committed;
 	bool unstorable; /* the store refused it; it stays in memory, and with init */
 	int64_t started_ms;
@@ -82,6 +86,8 @@ struct execution *execution_new(struct sandbox *s, bool internal);
 /* Makes it known by its id. */
 void execution_index(struct execution *x);
 void execution_free_if_unused(struct execution *x);
+/* A terminal's last screens can be seen however long it has been in use. */
+void execution_set_terminal(struct execution *x, bool terminal);
 struct execution *execution_find_tag(const struct sandbox *s, uint64_t tag);
 /* To its init, if there is one; sent with the next flush. */
 void execution_send(struct execution *x, enum frame_type type, unsigned stream, uint64_t offset,

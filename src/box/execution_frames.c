@@ -35,6 +35,7 @@ static void report_no_program(struct execution *x, int error)
 	output_path(x->box, x->id, FRAME_STDERR, path);
 	output_append(&x->outputs[FRAME_STDERR], path, (uint64_t)x->box->config.output_limit, false,
 		0, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+	x->no_program = true;
 	x->exit.code = error == ENOENT || error == ENOTDIR ? 127 : 126;
 	execution_end(x, EXECUTION_FAILED);
 }
@@ -59,7 +60,7 @@ static int handle_output(struct execution *x, const struct frame_header *h, cons
 {
 	char path[256];
 	output_path(x->box, x->id, h->stream, path);
-	bool paced = execution_is_paced(x, h->stream);
+	bool paced = x->terminal || execution_is_paced(x, h->stream);
 	uint64_t limit = (uint64_t)x->box->config.output_limit;
 	if (x->internal)
 		limit = h->stream == FRAME_STDERR ? OUTPUT_IN_MEMORY : 0;
@@ -186,7 +187,7 @@ void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *recor
 	x->timeout_ms = r->timeout_ms < INT32_MAX ? (int64_t)r->timeout_ms : 0;
 	x->status = EXECUTION_RUNNING;
 	x->kind = r->kind < EXECUTION_KIND_COUNT ? (enum execution_kind)r->kind : EXECUTION_COMMAND;
-	x->terminal = r->start_flags & FRAME_START_TERMINAL;
+	execution_set_terminal(x, r->start_flags & FRAME_START_TERMINAL);
 	x->user = copy_text(record->user);
 	x->cwd = copy_text(record->cwd);
 	x->name = copy_text(record->name);

@@ -60,6 +60,11 @@ bool execution_input_is_open(const struct execution *x)
 	return x->input_open && !x->input_deaf && !execution_has_ended(x);
 }
 
+bool execution_input_is_deaf(const struct execution *x)
+{
+	return x->input_deaf;
+}
+
 uint64_t execution_input_offset(const struct execution *x)
 {
 	return x->input_end;

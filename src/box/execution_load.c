@@ -1,7 +1,9 @@
 /* Executions that have ended, as the store and the spool have them. */
 #include "box/core.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct loading {
 	struct box *box;
@@ -9,22 +11,94 @@ struct loading {
 	void *arg;
 };
 
-static void load_output(const struct box *b, const struct execution_row *row, unsigned stream,
-	struct output_copy *ret)
+static char *copy_text(const char *text)
+{
+	char *copy = strdup(text);
+	if (!copy)
+		abort();
+	return copy;
+}
+
+static enum execution_kind kind_of(int64_t number)
+{
+	bool known = number >= 0 && number < EXECUTION_KIND_COUNT;
+	return known ? (enum execution_kind)number : EXECUTION_COMMAND;
+}
+
+static void revive_output(struct execution *x, const struct execution_row *row, unsigned stream)
 {
 	char path[256];
-	struct output o;
-	output_init(&o);
+	struct output *o = &x->outputs[stream];
+	output_init(o);
 	if (row->spooled[stream]) {
-		output_path(b, row->id, stream, path);
-		output_restore(&o, path);
+		output_path(x->box, row->id, stream, path);
+		output_restore(o, path);
 	} else {
-		buf_append(&o.memory, row->data[stream], (size_t)row->stored[stream]);
-		o.stored = o.memory.len;
+		buf_append(&o->memory, row->data[stream], (size_t)row->stored[stream]);
+		o->stored = o->memory.len;
 	}
-	output_copy(&o, ret);
-	output_finish(&o);
+	o->end = (uint64_t)row->length[stream];
+	if (o->end < o->stored)
+		o->end = o->stored;
 }
+
+/* As if it had just ended; it is in no table, and goes with its last watcher. */
+static struct execution *revive(struct box *b, const struct execution_row *row)
+{
+	struct execution *x = calloc(1, sizeof *x);
+	if (!x)
+		abort();
+	x->box = b;
+	snprintf(x->id, sizeof x->id, "%s", row->id);
+	snprintf(x->sandbox_id, sizeof x->sandbox_id, "%s", row->sandbox);
+	x->tenant = copy_text(row->tenant);
+	x->name = copy_text(row->name);
+	x->user = copy_text(row->user);
+	x->cwd = copy_text(row->cwd);
+	x->kind = kind_of(row->kind);
+	x->terminal = row->terminal;
+	x->status = execution_status_of(row->status);
+	x->pid = (int32_t)row->pid;
+	x->exit = (struct frame_exit){
+		.code = (int32_t)row->exit_code,
+		.signal = (int32_t)row->signal,
+		.cpu_us = (uint64_t)row->cpu_us,
+		.max_rss_kib = (uint32_t)(row->peak / 1024),
+		.duration_us = (uint64_t)row->duration_us,
+	};
+	x->oom_killed = row->oom_killed;
+	x->started_ms = row->started_ms;
+	x->committed = x->input_closed = true;
+	buf_append(&x->command, row->command, row->command_len);
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+		revive_output(x, row, i);
+	return x;
+}
+
+static void row_found(void *arg, const struct execution_row *row)
+{
+	struct loading *l = arg;
+	struct execution *x = row ? revive(l->box, row) : NULL;
+	struct execution_watcher hold = {.changed = NULL};
+	if (x)
+		execution_watch(x, &hold);
+	l->loaded(l->arg, x);
+	if (x)
+		execution_unwatch(x, &hold);
+	free(l);
+}
+
+void execution_load(struct box *b, const char *tenant, const char *sandbox_id, const char *id,
+	execution_loaded_fn *loaded, void *arg)
+{
+	struct loading *l = calloc(1, sizeof *l);
+	if (!l)
+		abort();
+	*l = (struct loading){.box = b, .loaded = loaded, .arg = arg};
+	store_get_execution(b->store, id, tenant, sandbox_id, row_found, l);
+}
+
+/* ---- many ---- */
 
 static void view_of_row(const struct execution_row *row, struct execution_view *view)
 {
@@ -34,9 +108,7 @@ static void view_of_row(const struct execution_row *row, struct execution_view *
 		.name = row->name,
 		.user = row->user,
 		.cwd = row->cwd,
-		.kind = row->kind >= 0 && row->kind < EXECUTION_KIND_COUNT
-				? (enum execution_kind)row->kind
-				: EXECUTION_COMMAND,
+		.kind = kind_of(row->kind),
 		.terminal = row->terminal,
 		.command = row->command,
 		.command_len = row->command_len,
@@ -57,32 +129,6 @@ static void view_of_row(const struct execution_row *row, struct execution_view *
 		view->truncated |= row->length[i] > row->stored[i];
 	}
 }
-
-static void row_found(void *arg, const struct execution_row *row)
-{
-	struct loading *l = arg;
-	struct output_copy copies[EXECUTION_STREAMS] = {{.fd = -1}, {.fd = -1}};
-	struct execution_view view;
-	if (row) {
-		view_of_row(row, &view);
-		for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
-			load_output(l->box, row, i, &copies[i]);
-	}
-	l->loaded(l->arg, row ? &view : NULL, copies);
-	free(l);
-}
-
-void execution_load(
-	struct box *b, const char *tenant, const char *id, execution_loaded_fn *loaded, void *arg)
-{
-	struct loading *l = calloc(1, sizeof *l);
-	if (!l)
-		abort();
-	*l = (struct loading){.box = b, .loaded = loaded, .arg = arg};
-	store_get_execution(b->store, id, tenant, row_found, l);
-}
-
-/* ---- many ---- */
 
 struct listing {
 	execution_listed_fn *listed;

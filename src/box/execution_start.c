@@ -111,7 +111,7 @@ static void take_spec(struct execution *x, const struct execution_spec *spec)
 		abort();
 	x->own_cwd = spec->cwd != NULL;
 	x->kind = spec->kind;
-	x->terminal = spec->terminal;
+	execution_set_terminal(x, spec->terminal);
 	x->timeout_ms = spec->timeout_ms ? spec->timeout_ms : x->internal ? 0 : s->execution_ms;
 	x->input_open = spec->open_stdin || spec->terminal;
 	x->input_closed = !spec->input && !x->input_open;

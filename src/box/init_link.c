@@ -201,12 +201,24 @@ static void write_done(uv_write_t *write, int status)
 		init_link_flush(l);
 }
 
+static void flush_failed(uv_timer_t *timer)
+{
+	link_lost(timer->data, "init does not read");
+}
+
+/* Whoever flushes is in the middle of something: the loss is told from the loop. */
+static void fail_later(struct init_link *l)
+{
+	buf_finish(&l->queued);
+	uv_timer_start(&l->patience, flush_failed, 0, 0);
+}
+
 void init_link_flush(struct init_link *l)
 {
 	if (l->closed || l->flying.len > 0 || l->queued.len == 0)
 		return;
 	if (l->queued.failed || l->queued.len > SEND_MAX) {
-		link_lost(l, "init does not read");
+		fail_later(l);
 		return;
 	}
 	if (!l->connected || l->held)
@@ -218,7 +230,7 @@ void init_link_flush(struct init_link *l)
 	if (n == (int)data.len)
 		return;
 	if (n < 0 && n != UV_EAGAIN) {
-		link_lost(l, uv_strerror(n));
+		fail_later(l);
 		return;
 	}
 	l->flying = l->queued;

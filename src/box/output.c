@@ -2,7 +2,7 @@
  * Output that nobody can lose. The first OUTPUT_IN_MEMORY bytes stay unacknowledged, so init keeps
  * them, too; from then on bytes are in the spool file before init may forget them. What is beyond
  * the limit is dropped, unless somebody paced is reading: then it waits in `tail` and init waits
- * with it.
+ * with it. Of a terminal the last bytes stay there, and with init, too.
  */
 #include "box/core.h"
 
@@ -131,10 +131,11 @@ uint64_t output_release(struct output *o, uint64_t slowest)
 {
 	if (o->fd < 0 && o->stored == o->end)
 		return 0;
+	uint64_t held = o->end < o->recent ? o->end : o->recent;
+	if (slowest > o->end - held)
+		slowest = o->end - held;
 	if (slowest < o->stored)
 		slowest = o->stored;
-	if (slowest > o->end)
-		slowest = o->end;
 	if (o->tail.len > 0 && slowest > o->tail_start) {
 		buf_consume(&o->tail, (size_t)(slowest - o->tail_start));
 		o->tail_start = slowest;

@@ -17,7 +17,7 @@
 
 #define INIT_LISTEN_FD     3
 #define INIT_CGROUP_FD     4
-#define INIT_MAX_PROCESSES 1024
+#define INIT_MAX_PROCESSES 2048
 
 /* ---- main.c ---- */
 

@@ -183,7 +183,10 @@ void process_start(uint64_t tag, const struct start_request *request)
 	}
 	process_add(p, tag, request, &spawned);
 	struct frame_started started = {.pid = spawned.pid};
-	connection_send_later(FRAME_STARTED, tag, 0, &started, sizeof started);
+	if (request->fixed.flags & FRAME_START_PROMPT)
+		connection_send(FRAME_STARTED, tag, 0, &started, sizeof started);
+	else
+		connection_send_later(FRAME_STARTED, tag, 0, &started, sizeof started);
 }
 
 /* ---- what the front says to one ---- */

@@ -20,6 +20,9 @@ static const char sql_count[] =
 	"UPDATE sandboxes SET executions = executions + 1 WHERE id = ? AND changes() > 0";
 static const char sql_get[] =
 	"SELECT " FACTS ", command, out_data, err_data FROM executions WHERE id = ? AND tenant = ?";
+static const char sql_get_named[] = "SELECT " FACTS ", command, out_data, err_data FROM executions"
+				    " WHERE tenant = ?2 AND sandbox = ?3 AND (id = ?1 OR name = ?1)"
+				    " ORDER BY started_ms DESC, id DESC LIMIT 1";
 static const char sql_list[] =
 	"SELECT " FACTS ", command, x'', x'' FROM executions WHERE tenant = ?1" NEWEST_FIRST;
 static const char sql_list_sandbox[] = "SELECT " FACTS ", command, x'', x'' FROM executions"
@@ -95,12 +98,14 @@ static void found(struct operation *op, const struct value *columns, size_t coun
 	op->found = NULL;
 }
 
-void store_get_execution(struct store *s, const char *id, const char *tenant,
+void store_get_execution(struct store *s, const char *id, const char *tenant, const char *sandbox,
 	void (*done)(void *arg, const struct execution_row *row), void *arg)
 {
-	struct operation *op = operation_new(sql_get);
+	struct operation *op = operation_new(sandbox ? sql_get_named : sql_get);
 	operation_add_text(op, id);
 	operation_add_text(op, tenant);
+	if (sandbox)
+		operation_add_text(op, sandbox);
 	op->row = found;
 	op->found = done;
 	store_submit(s, op, NULL, arg);

@@ -116,8 +116,11 @@ struct execution_row {
 /* Also counts it in its sandbox. */
 void store_put_execution(
 	struct store *s, const struct execution_row *row, store_done_fn *done, void *arg);
-/* found is called with NULL when there is none of this id and tenant. */
-void store_get_execution(struct store *s, const char *id, const char *tenant,
+/*
+ * found is called with NULL when there is none of this id and tenant. With a sandbox it must be of
+ * that one, and a name will do for the id: the newest of the name.
+ */
+void store_get_execution(struct store *s, const char *id, const char *tenant, const char *sandbox,
 	void (*found)(void *arg, const struct execution_row *row), void *arg);
 struct execution_query {
 	const char *tenant;

@@ -99,7 +99,8 @@ enum frame_start_flags {
 	FRAME_START_OPEN_STDIN =
 		4,                /* whoever writes it comes and goes: a new front leaves it open */
 	FRAME_START_TERMINAL = 8, /* all three are a terminal of rows and columns */
-	FRAME_START_FLAGS = 15
+	FRAME_START_PROMPT = 16,  /* somebody waits for the STARTED alone */
+	FRAME_START_FLAGS = 31
 };
 
 /*

@@ -126,7 +126,7 @@ static void counts_an_execution_that_comes_twice_once(void)
 	open_world(&w);
 	store_put_execution(w.store, &some_execution, count_done, NULL);
 	store_put_execution(w.store, &some_execution, count_done, NULL);
-	store_get_execution(w.store, some_execution.id, "t", found_execution, NULL);
+	store_get_execution(w.store, some_execution.id, "t", NULL, found_execution, NULL);
 	close_world(&w);
 	CHECK_INT(calls, 3);
 	open_world(&w);
@@ -140,7 +140,7 @@ static void shows_an_execution_to_its_tenant_only(void)
 	struct world w;
 	calls = 0;
 	open_world(&w);
-	store_get_execution(w.store, some_execution.id, "somebody", found_nothing, NULL);
+	store_get_execution(w.store, some_execution.id, "somebody", NULL, found_nothing, NULL);
 	close_world(&w);
 	CHECK_INT(calls, 1);
 }
@@ -159,7 +159,7 @@ static void forgets_executions_that_are_too_old(void)
 	open_world(&w);
 	store_expire_executions(w.store, 1000, each_expired, NULL);
 	store_expire_executions(w.store, 1001, each_expired, NULL);
-	store_get_execution(w.store, some_execution.id, "t", found_nothing, NULL);
+	store_get_execution(w.store, some_execution.id, "t", NULL, found_nothing, NULL);
 	close_world(&w);
 	CHECK_INT(calls, 2);
 }

@@ -77,19 +77,20 @@ static void refuse(struct past_process *p)
 		connect_stream_refuse(req, &e);
 }
 
-static void past_loaded(
-	void *arg, const struct execution_view *view, struct output_copy copies[EXECUTION_STREAMS])
+static void past_loaded(void *arg, struct execution *x)
 {
 	struct past_process *p = arg;
 	const struct connect_source source = {past_collect, PROCESS_KEEPALIVE, past_closed, p};
-	memcpy(p->copies, copies, sizeof p->copies);
-	if (!view || !p->req) {
+	struct execution_view view;
+	if (!x || !p->req) {
 		refuse(p);
 		return;
 	}
-	p->loaded_pid = view->pid;
-	p->terminal = view->terminal;
-	process_put_end(&p->end, view);
+	execution_view(x, &view);
+	execution_copy_output(x, p->copies);
+	p->loaded_pid = view.pid;
+	p->terminal = view.terminal;
+	process_put_end(&p->end, &view);
 	connect_stream_begin(take_ptr(p->req), p->dialect->loop, &source);
 }
 
@@ -106,7 +107,7 @@ static void past_listed(void *arg, const struct execution_view *view)
 	if (view)
 		return;
 	if (p->found[0] && p->req)
-		execution_load(p->dialect->box, p->tenant, p->found, past_loaded, p);
+		execution_load(p->dialect->box, p->tenant, NULL, p->found, past_loaded, p);
 	else
 		refuse(p);
 }

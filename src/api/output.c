@@ -1,0 +1,256 @@
+/*
+ * GET …/output: what a process has written, from a byte on, and then live until it ends.
+ *
+ *     ?stream=stdout|stderr   only this one
+ *     ?offset=N               from this byte; -N: the last N bytes
+ *     ?follow=false           only what is there now
+ *
+ * Events as of an exec, by Accept; or with "Accept: application/octet-stream" the bytes of one
+ * stream. Bytes that were not kept are an event; among bytes they end the answer as one that was
+ * cut short. A client that goes away leaves the process alone.
+ */
+#include "api/output.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/decode.h"
+#include "api/stream.h"
+
+#define CHUNK (128u * 1024)
+
+struct attachment {
+	struct http_request *req;
+	struct execution *execution;
+	struct execution_watcher watcher;
+	struct stream stream; /* format STREAM_NONE: bytes */
+	unsigned raw;         /* of this one */
+	bool hungry;          /* the client can take more */
+};
+
+/* ---- what is asked for ---- */
+
+static int parse_stream(const char *text, struct output_query *ret, struct error *e)
+{
+	if (!text)
+		return 0;
+	bool out = strcmp(text, "stdout") == 0, err = strcmp(text, "stderr") == 0;
+	if (!out && !err)
+		return error_set_field(e, ERROR_INVALID_FIELD, "stream",
+			"\"stream\" must be \"stdout\" or \"stderr\"");
+	ret->one = true;
+	ret->ignores[0] = !out;
+	ret->ignores[1] = !err;
+	return 0;
+}
+
+static int parse_offset(
+	const char *text, const struct execution *x, struct output_query *ret, struct error *e)
+{
+	struct execution_view view;
+	char *end;
+	if (!text)
+		return 0;
+	bool from_end = text[0] == '-';
+	unsigned long long number = strtoull(text + from_end, &end, 10);
+	if (text[from_end] < '0' || text[from_end] > '9' || *end || number > INT64_MAX)
+		return error_set_field(
+			e, ERROR_INVALID_FIELD, "offset", "\"offset\" must be a number of bytes");
+	execution_view(x, &view);
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
+		uint64_t length = view.length[i];
+		ret->position[i] = number;
+		if (from_end)
+			ret->position[i] = number < length ? length - number : 0;
+		/* Of one that runs, what a client has seen may come here a moment later. */
+		else if (execution_has_ended(x) && !ret->ignores[i] && number > length &&
+			 (ret->one || number > view.length[!i]))
+			return error_set_field(e, ERROR_INVALID_FIELD, "offset",
+				"\"offset\" is behind the end of the output, which has %llu bytes",
+				(unsigned long long)length);
+	}
+	return 0;
+}
+
+static int parse_follow(const char *text, bool *ret, struct error *e)
+{
+	*ret = !text || strcmp(text, "true") == 0;
+	if (*ret || strcmp(text, "false") == 0)
+		return 0;
+	return error_set_field(
+		e, ERROR_INVALID_FIELD, "follow", "\"follow\" must be \"true\" or \"false\"");
+}
+
+int output_parse_query(const struct http_request *req, const struct execution *x,
+	struct output_query *ret, struct error *e)
+{
+	*ret = (struct output_query){0};
+	if (parse_stream(http_query(req, "stream"), ret, e) < 0 ||
+		parse_follow(http_query(req, "follow"), &ret->follow, e) < 0 ||
+		decode_encoding(http_query(req, "encoding"), "encoding", &ret->base64, e) < 0)
+		return -1;
+	return parse_offset(http_query(req, "offset"), x, ret, e);
+}
+
+/* ---- what is given ---- */
+
+static void attachment_free(struct attachment *a)
+{
+	execution_unwatch(a->execution, &a->watcher);
+	stream_finish(&a->stream);
+	free(a);
+}
+
+static void attachment_stopped(void *arg)
+{
+	attachment_free(arg);
+}
+
+enum raw_result {
+	RAW_MORE,
+	RAW_LAST,
+	RAW_CUT /* bytes are missing here */
+};
+
+static enum raw_result collect_raw(struct attachment *a, struct buf *out)
+{
+	struct execution_view view;
+	uint64_t *position = &a->watcher.position[a->raw], before = *position;
+	if (!execution_read(a->execution, &a->watcher, a->raw, CHUNK, out))
+		return RAW_CUT;
+	if (*position - out->len > before) {
+		out->len = 0;
+		return RAW_CUT;
+	}
+	execution_view(a->execution, &view);
+	if (a->stream.stops)
+		return *position >= a->stream.until[a->raw] ? RAW_LAST : RAW_MORE;
+	bool ended = execution_has_ended(a->execution);
+	return ended && *position >= view.length[a->raw] ? RAW_LAST : RAW_MORE;
+}
+
+static void pump_raw(struct attachment *a)
+{
+	struct buf bytes = {0};
+	struct http_request *req = a->req;
+	enum raw_result result = collect_raw(a, &bytes);
+	if (bytes.len == 0 && result == RAW_MORE)
+		return;
+	a->hungry = false;
+	if (result != RAW_MORE)
+		attachment_free(a); /* first: a write may find that the client has gone */
+	if (result == RAW_CUT) {
+		buf_finish(&bytes);
+		http_stream_abort(req);
+		return;
+	}
+	if (bytes.len > 0)
+		http_stream_write(req, &bytes);
+	if (result == RAW_LAST)
+		http_stream_end(req);
+}
+
+static void pump_events(struct attachment *a)
+{
+	struct buf events = {0};
+	struct http_request *req = a->req;
+	bool last = stream_collect(&a->stream, a->execution, &a->watcher, &events);
+	if (events.len == 0 && !last)
+		return;
+	a->hungry = false;
+	if (last)
+		attachment_free(a);
+	if (events.len > 0)
+		http_stream_write(req, &events);
+	if (last)
+		http_stream_end(req);
+}
+
+static void pump(struct attachment *a)
+{
+	if (!a->hungry)
+		return;
+	if (a->stream.format == STREAM_NONE)
+		pump_raw(a);
+	else
+		pump_events(a);
+}
+
+static void attachment_proceed(void *arg)
+{
+	struct attachment *a = arg;
+	a->hungry = true;
+	pump(a);
+}
+
+static void attachment_changed(void *arg)
+{
+	pump(arg);
+}
+
+/* Events, unless bytes are asked for, or one stream without a word about events. */
+static enum stream_format format_of(const struct http_request *req, const struct output_query *q)
+{
+	const char *accept = http_header(req, "accept");
+	enum stream_format format = stream_format_of(accept);
+	bool bytes = accept && strstr(accept, "application/octet-stream");
+	if (format != STREAM_NONE || bytes || q->one)
+		return format;
+	return STREAM_NDJSON;
+}
+
+static void put_lengths(struct http_request *req, const struct execution *x, unsigned stream)
+{
+	struct execution_view view;
+	char text[24];
+	execution_view(x, &view);
+	if (!execution_has_ended(x))
+		return;
+	snprintf(text, sizeof text, "%llu", (unsigned long long)view.length[stream]);
+	http_add_header(req, "X-Output-Length", text);
+	snprintf(text, sizeof text, "%llu", (unsigned long long)view.stored[stream]);
+	http_add_header(req, "X-Output-Kept", text);
+}
+
+static void attach_stream(
+	struct http_request *req, struct execution *x, const struct output_query *query)
+{
+	struct execution_view view;
+	struct attachment *a = calloc(1, sizeof *a);
+	if (!a)
+		abort();
+	execution_view(x, &view);
+	a->req = req;
+	a->execution = x;
+	a->stream = (struct stream){
+		.format = format_of(req, query), .base64 = query->base64, .stops = !query->follow};
+	memcpy(a->stream.until, view.length, sizeof a->stream.until);
+	a->raw = query->ignores[0] ? 1 : 0;
+	a->watcher =
+		(struct execution_watcher){.changed = attachment_changed, .arg = a, .paced = true};
+	memcpy(a->watcher.position, query->position, sizeof a->watcher.position);
+	memcpy(a->watcher.ignores, query->ignores, sizeof a->watcher.ignores);
+	bool bytes = a->stream.format == STREAM_NONE;
+	if (bytes) {
+		a->watcher.ignores[!a->raw] = true;
+		put_lengths(req, x, a->raw);
+	}
+	execution_watch(x, &a->watcher);
+	http_add_header(req, "Cache-Control", "no-store");
+	http_stream_begin(req, 200,
+		bytes ? "application/octet-stream" : stream_content_type(a->stream.format),
+		&(struct http_generator){attachment_proceed, attachment_stopped, a});
+}
+
+void output_attach(struct http_request *req, struct execution *x)
+{
+	struct output_query query;
+	struct error e;
+	if (output_parse_query(req, x, &query, &e) < 0)
+		http_respond_error(req, &e);
+	else if (http_header(req, "upgrade"))
+		output_attach_socket(req, x, &query);
+	else
+		attach_stream(req, x, &query);
+}

@@ -1,0 +1,20 @@
+/* Output from any byte on, as the request wants it: events, bytes, or a WebSocket. */
+#pragma once
+
+#include "api/routes.h"
+
+/* GET …/output of an execution that was found. */
+void output_attach(struct http_request *req, struct execution *x);
+
+/* What ?offset=, ?stream=, ?encoding= and ?follow= ask for. */
+struct output_query {
+	uint64_t position[EXECUTION_STREAMS];
+	bool ignores[EXECUTION_STREAMS];
+	bool one; /* a stream was named */
+	bool follow, base64;
+};
+int output_parse_query(const struct http_request *req, const struct execution *x,
+	struct output_query *ret, struct error *e);
+/* The same as a WebSocket: output_socket.c. */
+void output_attach_socket(
+	struct http_request *req, struct execution *x, const struct output_query *query);
