@@ -25,6 +25,7 @@ test-long:
 
 bench: build
 	@tools/install-deps bench
+	@! command -v npm >/dev/null || tests/sdk/install
 	@$(BUILD)/bench/bunker-bench --bunker $(BUILD)/bunker
 
 lint:

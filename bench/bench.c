@@ -26,12 +26,14 @@ static const struct options full = {.samples = 300,
 	.idle_samples = 60,
 	.burst = 100,
 	.density = 500,
+	.sdk_parallel = 50,
 	.throughput_us = 3000000,
 	.settle_us = 1500000};
 static const struct options quick = {.samples = 10,
 	.idle_samples = 5,
 	.burst = 20,
 	.density = 40,
+	.sdk_parallel = 10,
 	.throughput_us = 300000,
 	.settle_us = 200000};
 
@@ -150,7 +152,7 @@ static int start_servers(struct bench *b)
 static int measure(struct bench *b)
 {
 	static int (*const steps[])(struct bench * b) = {peers_open, start_servers, subjects_run,
-		scale_burst, scale_throughput, scale_density};
+		sdk_run, scale_burst, scale_throughput, scale_density};
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
 		if (steps[i](b) < 0)
 			return -1;

@@ -101,6 +101,10 @@ enum row {
 	ROW_IDLE_CYCLE_CREATE,
 	ROW_IDLE_CYCLE_EXEC,
 	ROW_IDLE_CYCLE_DESTROY,
+	ROW_E2B_CYCLE,
+	ROW_E2B_CREATE,
+	ROW_E2B_RUN,
+	ROW_E2B_KILL,
 	ROW_COUNT
 };
 
@@ -134,6 +138,11 @@ struct footprint {
 	long binary_kib, init_kib;
 };
 
+struct sdk {
+	unsigned parallel; /* cycles at once; 0: not measured */
+	int64_t parallel_us;
+};
+
 struct options {
 	char bunker[BENCH_PATH_MAX];
 	FILE *json; /* NULL: not wanted */
@@ -141,6 +150,7 @@ struct options {
 	unsigned idle_samples;
 	unsigned burst;
 	unsigned density;
+	unsigned sdk_parallel;
 	int64_t throughput_us;
 	unsigned settle_us; /* before memory is read */
 };
@@ -169,6 +179,7 @@ struct bench {
 	struct density density;
 	struct throughput throughput[THROUGHPUT_COUNT];
 	struct footprint footprint;
+	struct sdk sdk;
 };
 
 /* Set by SIGINT and SIGTERM; the next request then fails, and we leave in good order. */
@@ -197,6 +208,10 @@ int scale_footprint(struct bench *b);
 int scale_burst(struct bench *b);
 int scale_throughput(struct bench *b);
 int scale_density(struct bench *b);
+
+/* ---- sdk.c: somebody else's SDK, in Node ---- */
+
+int sdk_run(struct bench *b);
 
 /* ---- report.c ---- */
 

@@ -35,6 +35,10 @@ static const struct {
 	[ROW_IDLE_CYCLE_CREATE] = {"  create", "idle.cycle.create"},
 	[ROW_IDLE_CYCLE_EXEC] = {"  exec", "idle.cycle.exec"},
 	[ROW_IDLE_CYCLE_DESTROY] = {"  destroy", "idle.cycle.destroy"},
+	[ROW_E2B_CYCLE] = {"e2b: Sandbox.create, run('true'), kill", "e2b"},
+	[ROW_E2B_CREATE] = {"  Sandbox.create()", "e2b.create"},
+	[ROW_E2B_RUN] = {"  commands.run('true')", "e2b.run"},
+	[ROW_E2B_KILL] = {"  kill()", "e2b.kill"},
 };
 
 /* ---- numbers ---- */
@@ -44,9 +48,14 @@ static double row_ms(const struct bench *b, enum row row, unsigned percent)
 	return (double)samples_percentile(&b->rows[row], percent) / 1000;
 }
 
+static bool is_idle(enum row row)
+{
+	return row >= ROW_IDLE_FLOOR && row < ROW_E2B_CYCLE;
+}
+
 static double times_floor(const struct bench *b, enum row row)
 {
-	double floor = row_ms(b, row >= ROW_IDLE_FLOOR ? ROW_IDLE_FLOOR : ROW_FLOOR, 50);
+	double floor = row_ms(b, is_idle(row) ? ROW_IDLE_FLOOR : ROW_FLOOR, 50);
 	return floor > 0 ? row_ms(b, row, 50) / floor : 0;
 }
 
@@ -69,7 +78,7 @@ struct target {
 	bool measured;
 };
 
-#define TARGET_COUNT 7
+#define TARGET_COUNT 9
 
 static void fill_targets(const struct bench *b, struct target out[TARGET_COUNT])
 {
@@ -83,6 +92,10 @@ static void fill_targets(const struct bench *b, struct target out[TARGET_COUNT])
 		{"memory of an idle sandbox", "MiB", b->density.kib_each / 1024, 1,
 			b->density.kib_each > 0}, /* else others freed more meanwhile */
 		{"server's idle RSS", "MB", (double)server_rss_kib(b) * 1024 / 1e6, 12, true},
+		{"E2B's SDK: create, run, kill p50", "ms", row_ms(b, ROW_E2B_CYCLE, 50), 10,
+			b->rows[ROW_E2B_CYCLE].count > 0},
+		{"E2B's SDK: many of them at once", "s", (double)b->sdk.parallel_us / 1e6, 1,
+			b->sdk.parallel > 0},
 	};
 	memcpy(out, targets, sizeof targets);
 }
@@ -171,7 +184,11 @@ void report_print(const struct bench *b)
 {
 	print_load(b);
 	print_rows(b, "one interleaved run", ROW_FLOOR, ROW_IDLE_FLOOR);
-	print_rows(b, "from idle (100 ms pause before each)", ROW_IDLE_FLOOR, ROW_COUNT);
+	print_rows(b, "from idle (100 ms pause before each)", ROW_IDLE_FLOOR, ROW_E2B_CYCLE);
+	print_rows(b, "E2B's SDK, in Node", ROW_E2B_CYCLE, ROW_COUNT);
+	if (b->sdk.parallel)
+		printf("%u of them at once: %.3f s\n\n", b->sdk.parallel,
+			(double)b->sdk.parallel_us / 1e6);
 	print_scale(b);
 	print_targets(b);
 }
@@ -255,6 +272,9 @@ int report_write_json(const struct bench *b)
 	cJSON_AddNumberToObject(root, "loadAfter", b->load[1]);
 	add_rows(cJSON_AddArrayToObject(root, "rows"), b);
 	add_scale(root, b);
+	cJSON *sdk = cJSON_AddObjectToObject(root, "e2b");
+	cJSON_AddNumberToObject(sdk, "parallel", b->sdk.parallel);
+	cJSON_AddNumberToObject(sdk, "parallelMs", (double)b->sdk.parallel_us / 1000);
 	add_targets(cJSON_AddArrayToObject(root, "targets"), b);
 	char *text = cJSON_Print(root);
 	cJSON_Delete(root);

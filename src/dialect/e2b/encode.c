@@ -2,7 +2,8 @@
 
 #include "dialect/e2b/place.h"
 
-#define MIB (1 << 20)
+#define MIB           (1 << 20)
+#define FAR_FUTURE_MS INT64_C(253402300799000) /* the end of the year 9999, for what has none */
 
 enum e2b_state e2b_state_of(const struct sandbox_view *view)
 {
@@ -41,7 +42,7 @@ static void put_fields(struct json_writer *w, const struct sandbox_view *view)
 	json_put_string(w, "alias", view->template_name);
 	json_put_string(w, "clientID", "bunker");
 	json_put_time(w, "startedAt", view->created_ms);
-	json_put_time(w, "endAt", view->expires_ms);
+	json_put_time(w, "endAt", view->lease_end_ms ? view->lease_end_ms : FAR_FUTURE_MS);
 	json_put_int(w, "cpuCount", (view->resources.cpu + 999) / 1000);
 	json_put_int(w, "memoryMB", view->resources.memory / MIB);
 	json_put_int(w, "diskSizeMB", 0);
@@ -66,6 +67,11 @@ void e2b_put_detail(struct json_writer *w, const struct e2b *d, const struct san
 	put_fields(w, view);
 	json_put_string(w, "envdAccessToken", token);
 	json_put_string(w, "domain", d->domain);
+	json_key(w, "lifecycle");
+	json_begin_object(w);
+	json_put_string(w, "onTimeout", view->on_lease == EXPIRY_DESTROY ? "kill" : "pause");
+	json_put_bool(w, "autoResume", view->auto_resume);
+	json_end_object(w);
 	json_end_object(w);
 }
 

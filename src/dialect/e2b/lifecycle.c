@@ -1,6 +1,6 @@
 /*
- * /sandboxes/{id}: connect and pause. Connecting to a paused sandbox resumes it; to a running one
- * it only gives it more time.
+ * /sandboxes/{id}: connect, pause, timeout. Connecting to a paused sandbox resumes it, with a new
+ * lease; to a running one it only gives it more time.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@ struct lifecycle_body {
 
 static const struct json_field lifecycle_fields[] = {
 	{"timeout", JSON_INTEGER, offsetof(struct lifecycle_body, timeout_s), 0, 0, 0},
+	{"duration", JSON_INTEGER, offsetof(struct lifecycle_body, timeout_s), 0, 0, 0},
 	{"memory", JSON_BOOL, offsetof(struct lifecycle_body, memory), 0, 0, 0},
 };
 
@@ -46,8 +47,11 @@ static enum e2b_state state_of(const struct sandbox *s)
 
 struct lifecycle_call {
 	struct http_request *req; /* NULL once the client has gone; what it asked for goes on */
+	struct box *box;
+	const char *tenant;
 	char id[ID_SIZE];
-	int status; /* of the answer; 204 is one without a sandbox in it */
+	int status;       /* of the answer; 204 is one without a sandbox in it */
+	int64_t lease_ms; /* that a resumed one gets */
 };
 
 static void call_aborted(void *arg)
@@ -59,7 +63,7 @@ static void call_done(void *arg, const struct error *e)
 {
 	struct lifecycle_call *call = arg;
 	struct http_request *req = call->req;
-	struct sandbox *s = req ? sandbox_find(e2b_of(req)->box, e2b_tenant(req), call->id) : NULL;
+	struct sandbox *s = req ? sandbox_find(call->box, call->tenant, call->id) : NULL;
 	struct error gone;
 	if (req && e) {
 		http_respond_error(req, e);
@@ -75,7 +79,7 @@ static void call_done(void *arg, const struct error *e)
 }
 
 static struct lifecycle_call *call_new(
-	struct http_request *req, const struct sandbox *s, int status)
+	struct http_request *req, const struct sandbox *s, int status, int64_t timeout_s)
 {
 	struct lifecycle_call *call = calloc(1, sizeof *call);
 	struct sandbox_view view;
@@ -83,10 +87,33 @@ static struct lifecycle_call *call_new(
 		abort();
 	sandbox_view(s, &view);
 	call->req = req;
+	call->box = e2b_of(req)->box;
+	call->tenant = e2b_tenant(req);
 	call->status = status;
+	call->lease_ms = timeout_s * 1000;
 	memcpy(call->id, view.id, ID_SIZE);
 	http_on_abort(req, call_aborted, call);
 	return call;
+}
+
+static void set_lease(struct lifecycle_call *call, struct sandbox *s, bool extends_only)
+{
+	struct error e = {0};
+	struct sandbox_change change = sandbox_no_change;
+	change.lease_ms = call->lease_ms;
+	change.lease_extends_only = extends_only;
+	if (sandbox_update(s, &change, call_done, call, &e) < 0)
+		call_done(call, &e);
+}
+
+static void resumed(void *arg, const struct error *e)
+{
+	struct lifecycle_call *call = arg;
+	struct sandbox *s = sandbox_find(call->box, call->tenant, call->id);
+	if (e || !s)
+		call_done(call, e);
+	else
+		set_lease(call, s, false);
 }
 
 /* ---- the routes ---- */
@@ -98,9 +125,9 @@ static void connect_sandbox(struct http_request *req, int64_t default_timeout_s)
 	if (!s || decode_body(req, &body) < 0)
 		return;
 	if (state_of(s) == E2B_PAUSED)
-		sandbox_resume(s, body.memory, call_done, call_new(req, s, 201));
+		sandbox_resume(s, body.memory, resumed, call_new(req, s, 201, body.timeout_s));
 	else
-		e2b_respond_sandbox(req, 200, s);
+		set_lease(call_new(req, s, 200, body.timeout_s), s, true);
 }
 
 static void handle_connect_v1(struct http_request *req)
@@ -125,13 +152,32 @@ static void handle_pause(struct http_request *req)
 		http_respond_error(req, &e);
 		return;
 	}
-	sandbox_pause(s, body.memory, call_done, call_new(req, s, 204));
+	sandbox_pause(s, body.memory, call_done, call_new(req, s, 204, 0));
+}
+
+static void handle_timeout(struct http_request *req)
+{
+	struct lifecycle_body body = {0};
+	struct sandbox *s = e2b_sandbox(req);
+	if (s && decode_body(req, &body) == 0)
+		set_lease(call_new(req, s, 204, body.timeout_s), s, false);
+}
+
+/* {"duration"}: a lease that is never shortened. */
+static void handle_refresh(struct http_request *req)
+{
+	struct lifecycle_body body = {.timeout_s = E2B_TIMEOUT_V1_S};
+	struct sandbox *s = e2b_sandbox(req);
+	if (s && decode_body(req, &body) == 0)
+		set_lease(call_new(req, s, 204, body.timeout_s), s, true);
 }
 
 static const struct http_route routes[] = {
 	{HTTP_POST, "/sandboxes/{id}/connect", handle_connect_v1, E2B_BODY_LIMIT},
 	{HTTP_POST, "/v2/sandboxes/{id}/connect", handle_connect_v2, E2B_BODY_LIMIT},
 	{HTTP_POST, "/sandboxes/{id}/pause", handle_pause, E2B_BODY_LIMIT},
+	{HTTP_POST, "/sandboxes/{id}/timeout", handle_timeout, E2B_BODY_LIMIT},
+	{HTTP_POST, "/sandboxes/{id}/refreshes", handle_refresh, E2B_BODY_LIMIT},
 	/* What SDKs before connect had. */
 	{HTTP_POST, "/sandboxes/{id}/resume", handle_connect_v1, E2B_BODY_LIMIT},
 };

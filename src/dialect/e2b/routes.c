@@ -14,6 +14,7 @@ static const struct e2b_table *const control_tables[] = {
 	&e2b_sandbox_table,
 	&e2b_list_table,
 	&e2b_lifecycle_table,
+	&e2b_network_table,
 	&e2b_unsupported_table,
 };
 

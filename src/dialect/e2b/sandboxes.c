@@ -59,10 +59,30 @@ static int refuse_unsupported(const struct create_body *b, struct error *e)
 	return e2b_check_network(b->network, e);
 }
 
+/* What happens at the end of its time. */
+static int settle_lifecycle(const struct create_body *b, struct sandbox_spec *spec, struct error *e)
+{
+	bool resumes = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(b->auto_resume, "enabled"));
+	if (e2b_check_timeout(b->timeout_s, e) < 0)
+		return -1;
+	if (!b->auto_pause_memory && !b->auto_pause)
+		return error_set_field(e, ERROR_INVALID_FIELD, "autoPauseMemory",
+			"\"autoPauseMemory\" is only for sandboxes with \"autoPause\"");
+	if (!b->auto_pause_memory && resumes)
+		return error_set_field(e, ERROR_INVALID_FIELD, "autoResume",
+			"a sandbox that is paused without its memory cannot be resumed by traffic");
+	spec->lease_ms = b->timeout_s * 1000;
+	spec->on_lease = !b->auto_pause         ? EXPIRY_DESTROY
+			 : b->auto_pause_memory ? EXPIRY_PAUSE
+						: EXPIRY_SUSPEND;
+	spec->auto_resume = resumes;
+	return 0;
+}
+
 static int settle_create(const struct create_body *b, struct scratch *memory,
 	struct sandbox_spec *spec, struct error *e)
 {
-	if (refuse_unsupported(b, e) < 0 || e2b_check_timeout(b->timeout_s, e) < 0 ||
+	if (refuse_unsupported(b, e) < 0 || settle_lifecycle(b, spec, e) < 0 ||
 		json_environment(b->env, "envVars", memory, &spec->env, e) < 0 ||
 		e2b_metadata(b->metadata, memory, &spec->metadata, e) < 0)
 		return -1;
@@ -100,7 +120,7 @@ static void create(struct http_request *req, int64_t default_timeout_s)
 {
 	struct error e = {0};
 	autoscratch memory = {0};
-	struct create_body fields = {.timeout_s = default_timeout_s};
+	struct create_body fields = {.timeout_s = default_timeout_s, .auto_pause_memory = true};
 	struct sandbox_spec spec = {.tenant = e2b_tenant(req)};
 	cJSON *body = e2b_body(req);
 	if (!body)
