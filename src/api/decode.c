@@ -201,9 +201,10 @@ int decode_place(const char *user, const char *cwd, struct error *e)
 	return cwd ? check_path(cwd, "cwd", true, e) : 0;
 }
 
-static int decode_mode(const char *text, const char *field, unsigned *mode, struct error *e)
+static int decode_mode(
+	const char *text, const char *field, bool *has_mode, unsigned *mode, struct error *e)
 {
-	*mode = 0644;
+	*has_mode = text != NULL;
 	if (!text)
 		return 0;
 	char *end;
@@ -236,7 +237,7 @@ static int decode_file(const cJSON *item, size_t index, struct scratch *memory,
 	if (decode_encoding(body.encoding, field, &base64, e) < 0)
 		return -1;
 	snprintf(field, sizeof field, "%smode", prefix);
-	if (decode_mode(body.mode, field, &ret->mode, e) < 0)
+	if (decode_mode(body.mode, field, &ret->has_mode, &ret->mode, e) < 0)
 		return -1;
 	snprintf(field, sizeof field, "%scontent", prefix);
 	ret->path = body.path;

@@ -44,6 +44,13 @@ static const struct {
 	[ERROR_NOT_A_DIRECTORY] = {"not_a_directory", 400},
 	[ERROR_NOT_A_REGULAR_FILE] = {"not_a_regular_file", 400},
 	[ERROR_NO_SPACE] = {"no_space", 507},
+	[ERROR_ALREADY_EXISTS] = {"already_exists", 409},
+	[ERROR_DIRECTORY_NOT_EMPTY] = {"directory_not_empty", 409},
+	[ERROR_NAME_TOO_LONG] = {"name_too_long", 400},
+	[ERROR_TOO_MANY_LINKS] = {"too_many_links", 400},
+	[ERROR_READ_ONLY] = {"read_only", 403},
+	[ERROR_NOT_SUPPORTED] = {"not_supported", 400},
+	[ERROR_RANGE_NOT_SATISFIABLE] = {"range_not_satisfiable", 416},
 	[ERROR_INTERNAL] = {"internal", 500},
 	[ERROR_BOOT_FAILED] = {"boot_failed", 500},
 	[ERROR_UNAVAILABLE] = {"unavailable", 503},
@@ -106,8 +113,15 @@ static enum error_code error_code_of_errno(int err)
 		return ERROR_NOT_FOUND;
 	case EACCES:
 	case EPERM:
-	case EROFS:
 		return ERROR_PERMISSION_DENIED;
+	case EROFS:
+		return ERROR_READ_ONLY;
+	case EEXIST:
+		return ERROR_ALREADY_EXISTS;
+	case ENOTEMPTY:
+		return ERROR_DIRECTORY_NOT_EMPTY;
+	case ENOTSUP:
+		return ERROR_NOT_SUPPORTED;
 	case EISDIR:
 		return ERROR_IS_A_DIRECTORY;
 	case ENOTDIR:
@@ -121,7 +135,10 @@ static enum error_code error_code_of_errno(int err)
 	case EFBIG:
 		return ERROR_NO_SPACE;
 	case ENAMETOOLONG:
+		return ERROR_NAME_TOO_LONG;
 	case ELOOP:
+	case EMLINK:
+		return ERROR_TOO_MANY_LINKS;
 	case EINVAL:
 		return ERROR_INVALID_REQUEST;
 	case EAGAIN:

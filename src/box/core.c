@@ -187,11 +187,14 @@ static void keeper_poll_closed(uv_handle_t *handle)
 static void free_sandboxes(struct box *b)
 {
 	struct sandbox *s, *next;
+	struct error e;
+	error_set(&e, ERROR_UNAVAILABLE, "the server ends");
 	DL_FOREACH_SAFE (b->order, s, next) {
 		/* They go on without us: nothing is sent, and nothing of theirs is ended. */
 		init_link_close(s->link);
 		s->link = NULL;
 		execution_abandon_all(s);
+		files_end_all(s, &e);
 		sandbox_free(s);
 	}
 }

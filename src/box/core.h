@@ -86,6 +86,7 @@ void init_link_close(struct init_link *l);
 
 struct sandbox_waiter;
 struct claim;
+struct file_link;
 struct move;
 
 struct sandbox {
@@ -133,11 +134,12 @@ struct sandbox {
 	struct init_link *link;
 	void (*connected)(void *arg, struct sandbox *s, int error); /* while connecting */
 	void *connected_arg;
-	unsigned running; /* executions that have not ended, ours included */
-	unsigned inner;   /* of which ours: file work */
+	unsigned running; /* executions and file calls that have not ended */
+	unsigned inner;   /* of which file calls */
 	unsigned readers; /* streams of its executions that are open */
 	struct execution *live;
-	struct claim *claims; /* operations that wait for their turn */
+	struct file_link *file_links; /* to its file workers, busy or not */
+	struct claim *claims;         /* operations that wait for their turn */
 	unsigned claim_count;
 	struct sandbox_waiter *waiters; /* for the end */
 	struct move *move;              /* a pause that waits for init's deadlines to stand */
@@ -236,6 +238,15 @@ struct sandbox *admission_named(struct box *b, const char *tenant, const char *n
 /* Whether such a sandbox may be made; fills in the defaults of *r. */
 int admission_check(
 	struct box *b, const struct sandbox_spec *spec, struct resources *r, struct error *e);
+
+/* ---- files.c ---- */
+
+/* It is awake again: calls that have waited for it go on. */
+void files_awake(struct sandbox *s);
+/* It does not wake: those that have waited are told why. */
+void files_refuse_waiting(struct sandbox *s, const struct error *e);
+/* The sandbox ends, or we do: its calls end with e. */
+void files_end_all(struct sandbox *s, const struct error *e);
 
 /* ---- pool.c: booted sandboxes that nobody has yet ---- */
 

@@ -51,22 +51,18 @@ const struct error *execution_refusal(const struct execution *x)
 
 /* ---- memory ---- */
 
-struct execution *execution_new(struct sandbox *s, bool internal)
+struct execution *execution_new(struct sandbox *s)
 {
 	struct execution *x = calloc(1, sizeof *x);
 	if (!x || !(x->tenant = strdup(s->tenant)))
 		abort();
 	x->box = s->box;
 	x->sandbox = s;
-	x->internal = internal;
 	memcpy(x->sandbox_id, s->id, ID_SIZE);
 	x->started_ms = clock_wall_ms();
-	for (int i = 0; i < EXECUTION_STREAMS; i++) {
+	for (int i = 0; i < EXECUTION_STREAMS; i++)
 		output_init(&x->outputs[i]);
-		x->outputs[i].ephemeral = internal;
-	}
 	DL_APPEND(s->live, x);
-	s->inner += internal;
 	sandbox_execution_began(s);
 	return x;
 }
@@ -118,21 +114,14 @@ struct execution *execution_find_tag(const struct sandbox *s, uint64_t tag)
 	return NULL;
 }
 
-static struct execution *of_callers(struct execution *x)
-{
-	while (x && x->internal)
-		x = x->next;
-	return x;
-}
-
 struct execution *execution_first(const struct sandbox *s)
 {
-	return of_callers(s->live);
+	return s->live;
 }
 
 struct execution *execution_next(const struct execution *x)
 {
-	return of_callers(x->next);
+	return x->next;
 }
 
 struct execution *execution_find_pid(const struct sandbox *s, int32_t pid)

@@ -23,7 +23,6 @@ struct output {
 	uint64_t tail_start;
 	bool full;       /* nothing more is kept */
 	uint64_t recent; /* this much of the end is held beyond the limit, for who comes later */
-	bool ephemeral;  /* never on disk: what is beyond the limit is only for who paces */
 };
 
 void output_init(struct output *o);
@@ -64,9 +63,8 @@ struct execution {
 	int32_t pid;
 	struct frame_exit exit;
 	bool oom_killed;
-	bool own_cwd;  /* it asked for its working directory itself */
-	bool internal; /* file work of ours: not counted, not stored */
-	bool indexed;  /* known by its id */
+	bool own_cwd; /* it asked for its working directory itself */
+	bool indexed; /* known by its id */
 	bool no_program;
 	bool in_init; /* init remembers it, and must be told to forget */
 	bool committed;
@@ -82,7 +80,7 @@ struct execution {
 	UT_hash_handle by_id;
 };
 
-struct execution *execution_new(struct sandbox *s, bool internal);
+struct execution *execution_new(struct sandbox *s);
 /* Makes it known by its id. */
 void execution_index(struct execution *x);
 void execution_free_if_unused(struct execution *x);
@@ -93,11 +91,6 @@ struct execution *execution_find_tag(const struct sandbox *s, uint64_t tag);
 void execution_send(struct execution *x, enum frame_type type, unsigned stream, uint64_t offset,
 	const void *data, size_t len);
 void execution_flush(struct execution *x);
-
-/* ---- execution_start.c ---- */
-
-int execution_start_internal(struct sandbox *s, const struct execution_spec *spec, bool internal,
-	struct execution **ret, struct error *e);
 
 /* ---- execution_input.c ---- */
 

@@ -82,22 +82,9 @@ void execution_end(struct execution *x, enum execution_status status)
 {
 	x->status = status;
 	buf_finish(&x->input);
-	if (x->sandbox) {
-		x->sandbox->inner -= x->internal;
+	if (x->sandbox)
 		sandbox_execution_ended(x->sandbox);
-	}
-	if (x->internal) {
-		/* Nobody will ask for it again: forget it now, and free it after its watchers. */
-		if (x->in_init)
-			execution_send(x, FRAME_FORGET, 0, 0, NULL, 0);
-		execution_flush(x);
-		if (x->sandbox)
-			DL_DELETE(x->sandbox->live, x);
-		x->sandbox = NULL;
-		x->committed = true;
-	} else {
-		count_end(x->box, x);
-	}
+	count_end(x->box, x);
 	struct execution_watcher hold = {.changed = NULL};
 	DL_PREPEND(x->watchers, &hold);
 	for (struct execution_watcher *w = hold.next, *next; w; w = next) {
@@ -107,8 +94,7 @@ void execution_end(struct execution *x, enum execution_status status)
 	execution_inspected(x, NULL);
 	DL_DELETE(x->watchers, &hold);
 	/* After the answer: the store's thread would compete with it for the processor. */
-	if (!x->internal)
-		store_execution(x);
+	store_execution(x);
 	execution_free_if_unused(x);
 }
 
@@ -164,7 +150,7 @@ void execution_handle_exit(struct execution *x, const struct frame_exit *exit)
 {
 	bool ours = exit->flags & (FRAME_EXIT_TIMED_OUT | FRAME_EXIT_KILLED | FRAME_EXIT_STOPPED);
 	x->exit = *exit;
-	if (ours || x->internal || (exit->signal != SIGKILL && exit->code != 128 + SIGKILL)) {
+	if (ours || (exit->signal != SIGKILL && exit->code != 128 + SIGKILL)) {
 		/* It may have lost a child to the memory limit: that must not be blamed on a later
 		 * one. */
 		if ((int64_t)exit->max_rss_kib * 1024 > x->sandbox->resources.memory / 8)
@@ -192,7 +178,6 @@ void execution_end_all(struct sandbox *s, enum execution_status status)
 			x->exit.code = 128 + SIGKILL;
 			x->exit.signal = SIGKILL;
 			x->exit.duration_us = (uint64_t)(clock_wall_ms() - x->started_ms) * 1000;
-			s->inner -= x->internal;
 			sandbox_execution_ended(s);
 		}
 		x->sandbox = NULL;

@@ -62,8 +62,6 @@ static int handle_output(struct execution *x, const struct frame_header *h, cons
 	output_path(x->box, x->id, h->stream, path);
 	bool paced = x->terminal || execution_is_paced(x, h->stream);
 	uint64_t limit = (uint64_t)x->box->config.output_limit;
-	if (x->internal)
-		limit = h->stream == FRAME_STDERR ? OUTPUT_IN_MEMORY : 0;
 	if (execution_has_ended(x))
 		return 0;
 	int r = output_append(
@@ -172,13 +170,12 @@ static void adopt_outputs(struct execution *x, const struct frame_record *r)
 void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *record)
 {
 	const struct frame_record *r = &record->fixed;
-	bool internal = r->start_flags & FRAME_START_BUILTIN;
 	char id[ID_SIZE];
 	memcpy(id, r->execution, ID_SIZE);
 	id[ID_LEN] = '\0';
 	if (!id_is_valid(id) || execution_find_tag(s, tag) || execution_find(s->box, s->tenant, id))
 		return;
-	struct execution *x = execution_new(s, internal);
+	struct execution *x = execution_new(s);
 	memcpy(x->id, id, ID_SIZE);
 	x->tag = tag;
 	x->pid = r->pid;
@@ -194,12 +191,7 @@ void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *recor
 	buf_append(&x->command, record->command, record->command_len);
 	adopt_outputs(x, r);
 	adopt_input(x, r);
-	/* The file we were writing or reading went with its request. */
-	if (internal)
-		execution_send(x, FRAME_KILL, 0, 0, NULL, 0);
 	execution_flush(x);
-	if (internal)
-		return;
 	execution_index(x);
 	s->executions++; /* the store counts it when it ends */
 }

@@ -8,9 +8,6 @@
 
 #include "base/cleanup.h"
 
-/* Operations on files at once. Together with the commands they fit into init's table. */
-#define INTERNAL_MAX 256
-
 static bool env_names(const char *const *env, const char *entry)
 {
 	size_t len = strcspn(entry, "=") + 1;
@@ -43,7 +40,7 @@ static uint32_t start_flags(const struct execution *x, const struct execution_sp
 {
 	return (spec->input || spec->open_stdin ? FRAME_START_STDIN : 0u) |
 	       (spec->open_stdin ? FRAME_START_OPEN_STDIN : 0u) |
-	       (x->terminal ? FRAME_START_TERMINAL : 0u) | (x->internal ? FRAME_START_BUILTIN : 0u);
+	       (x->terminal ? FRAME_START_TERMINAL : 0u);
 }
 
 static int encode_start(struct execution *x, const struct execution_spec *spec, struct error *e)
@@ -78,26 +75,21 @@ static void remember_command(struct execution *x, const char *const *argv)
 		buf_append(&x->command, *argv, strlen(*argv) + 1);
 }
 
-static int check_startable(struct sandbox *s, bool internal, struct error *e)
+static int check_startable(struct sandbox *s, struct error *e)
 {
-	if (!internal && s->running - s->inner >= s->box->config.executions_per_sandbox)
+	if (s->running - s->inner >= s->box->config.executions_per_sandbox)
 		return error_set(e, ERROR_QUOTA_EXCEEDED,
 			"the sandbox runs %u commands already, the most that is allowed",
 			s->running - s->inner);
-	if (internal && s->inner >= INTERNAL_MAX)
-		return error_set(e, ERROR_QUOTA_EXCEEDED,
-			"%u operations on files are under way in the sandbox, the most that is allowed",
-			s->inner);
 	return sandbox_wake(s, e);
 }
 
 static void execution_discard(struct execution *x)
 {
 	DL_DELETE(x->sandbox->live, x);
-	x->sandbox->inner -= x->internal;
 	sandbox_execution_ended(x->sandbox);
 	x->status = EXECUTION_FAILED;
-	x->committed = x->internal = true;
+	x->committed = true;
 	execution_free_if_unused(x);
 }
 
@@ -112,18 +104,18 @@ static void take_spec(struct execution *x, const struct execution_spec *spec)
 	x->own_cwd = spec->cwd != NULL;
 	x->kind = spec->kind;
 	execution_set_terminal(x, spec->terminal);
-	x->timeout_ms = spec->timeout_ms ? spec->timeout_ms : x->internal ? 0 : s->execution_ms;
+	x->timeout_ms = spec->timeout_ms ? spec->timeout_ms : s->execution_ms;
 	x->input_open = spec->open_stdin || spec->terminal;
 	x->input_closed = !spec->input && !x->input_open;
 	remember_command(x, spec->argv);
 }
 
-int execution_start_internal(struct sandbox *s, const struct execution_spec *spec, bool internal,
-	struct execution **ret, struct error *e)
+int execution_start(struct sandbox *s, const struct execution_spec *spec, struct execution **ret,
+	struct error *e)
 {
-	if (check_startable(s, internal, e) < 0)
+	if (check_startable(s, e) < 0)
 		return -1;
-	struct execution *x = execution_new(s, internal);
+	struct execution *x = execution_new(s);
 	id_generate(x->id);
 	if (getrandom(&x->tag, sizeof x->tag, 0) != (ssize_t)sizeof x->tag)
 		abort();
@@ -137,18 +129,10 @@ int execution_start_internal(struct sandbox *s, const struct execution_spec *spe
 		buf_append(&x->input, spec->input, spec->input_len);
 		execution_input_push(x);
 	}
-	if (!internal) {
-		execution_index(x);
-		s->executions++;
-		s->box->counters.executions_total++;
-	}
+	execution_index(x);
+	s->executions++;
+	s->box->counters.executions_total++;
 	execution_flush(x);
 	*ret = x;
 	return 0;
-}
-
-int execution_start(struct sandbox *s, const struct execution_spec *spec, struct execution **ret,
-	struct error *e)
-{
-	return execution_start_internal(s, spec, false, ret, e);
 }

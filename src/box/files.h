@@ -1,16 +1,124 @@
-/* File work inside a sandbox, with the rights of a user of it. */
+/*
+ * File work inside a sandbox, with the rights of a user of it: one interface for every dialect.
+ *
+ * A call is one operation (wire/record.h tells what each of them takes and answers). It tells what
+ * it finds by its events, as it comes, and ends with `done`, exactly once; or it is cancelled, and
+ * then nothing more is called. Nothing is called before file_begin has returned.
+ *
+ * Bytes flow with windows both ways: while the call is paused nothing is read, and who gives input
+ * looks at file_room first and goes on when `room` is called.
+ */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
+#include "wire/record.h"
 
 struct sandbox;
+struct file_call;
+
+/* What there is to say about a file. Names are as the filesystem has them: any bytes but NUL. */
+struct file_entry {
+	const char *path;          /* absolute */
+	const char *target;        /* of a link; "": it is none */
+	const char *owner, *group; /* "": not asked for, or they have no name */
+	uint64_t size, inode;
+	uint32_t mode, uid, gid, links;
+	int64_t mtime_ns, atime_ns, ctime_ns;
+};
+
+struct file_match {
+	const char *path;
+	uint64_t line;
+	uint32_t column;
+	const char *text;
+	size_t text_len;
+	bool cut; /* the line is longer */
+};
+
+struct file_attribute {
+	const char *name; /* without "user." */
+	const char *value;
+	size_t len;
+};
+
+struct file_change {
+	const char *path;
+	uint64_t count;
+};
+
+struct file_notice {
+	enum file_event kind;
+	bool directory;
+	const char *path;        /* relative to what is watched; "": that itself */
+	const char *destination; /* of a rename */
+};
+
+struct file_result {
+	uint64_t count;
+	bool truncated; /* there is more than the limit asked for */
+};
+
+struct file_events {
+	void (*entry)(void *arg, const struct file_entry *entry);
+	void (*content)(void *arg, uint64_t length, uint64_t offset); /* before the first data */
+	void (*data)(void *arg, struct buf *bytes);                   /* to be taken, or left */
+	void (*match)(void *arg, const struct file_match *match);
+	void (*change)(void *arg, const struct file_change *change);
+	void (*attribute)(void *arg, const struct file_attribute *attribute);
+	void (*ready)(void *arg); /* what happens from now on is told */
+	void (*notice)(void *arg, const struct file_notice *notice);
+	void (*room)(void *arg);
+	/* e: why it failed; result is there in both cases. */
+	void (*done)(void *arg, const struct file_result *result, const struct error *e);
+};
+
+/*
+ * user NULL: the sandbox's. Of the request, FILE_CWD NULL is the sandbox's working directory, and
+ * everything is copied. Events that an operation does not have may be NULL.
+ */
+int file_begin(struct sandbox *s, const char *user, const struct file_request *request,
+	const struct file_events *events, void *arg, struct file_call **ret, struct error *e);
+void file_cancel(struct file_call *c);
+void file_pause(struct file_call *c);
+/* May call back at once. */
+void file_resume(struct file_call *c);
+
+/* ---- input: WRITE, UNPACK, ATTRIBUTES ---- */
+
+/* A file to be written. */
+struct file_target {
+	const char *path;
+	unsigned flags; /* FILE_PARENTS, _APPEND, _AT_OFFSET, _ATOMIC, _EXCLUSIVE, _HAS_MODE */
+	unsigned mode;
+	uint64_t offset;
+	const char *owner; /* NULL: as it comes */
+};
+
+/* How many bytes it can take now; more are taken, too, and kept. */
+size_t file_room(const struct file_call *c);
+void file_put_target(struct file_call *c, const struct file_target *target);
+/* That so many bytes follow, in whatever pieces. Without it, each piece tells its own length. */
+void file_put_length(struct file_call *c, uint64_t length);
+void file_put_data(struct file_call *c, const char *bytes, size_t len);
+/* name without "user."; value NULL removes it. */
+void file_put_attribute(struct file_call *c, const char *name, const char *value, size_t len);
+/* The file is complete. */
+void file_put_done(struct file_call *c);
+/* The input is complete. */
+void file_put_end(struct file_call *c);
+
+/* ---- many small files at once ---- */
 
 struct file_spec {
 	const char *path; /* absolute, or relative to the working directory */
 	const char *content;
 	size_t len;
+	bool has_mode;
 	unsigned mode;
 };
 

@@ -151,7 +151,10 @@ static void halt_answered(void *arg, const struct warden_reply *reply)
 
 void sandbox_disconnect(struct sandbox *s)
 {
+	struct error e;
 	execution_end_all(s, EXECUTION_CANCELLED);
+	error_set(&e, ERROR_NOT_RUNNING, "the sandbox was stopped");
+	files_end_all(s, &e);
 	init_link_close(s->link);
 	s->link = NULL;
 }

@@ -157,6 +157,11 @@ int init_link_connect(struct init_link *l, const char *path)
 	int fd = connect_to(path);
 	if (fd < 0)
 		return fd;
+	/* First, before what has been waiting for the connection. */
+	autobuf waiting = l->queued;
+	l->queued = (struct buf){0};
+	frame_append(&l->queued, FRAME_ATTACH, 0, 0, 0, NULL, 0);
+	buf_append(&l->queued, waiting.data, waiting.len);
 	l->connected = true;
 	uv_timer_start(&l->patience, patience_over, READY_TIMEOUT_MS, 0);
 	uv_pipe_open(&l->pipe, fd);

@@ -114,7 +114,7 @@ int output_append(struct output *o, const char *path, uint64_t limit, bool keep_
 	if (kept == len)
 		return 0;
 	/* Init will be told to forget more than we keep: then what we keep must be on disk. */
-	if (o->fd < 0 && !o->full && (o->ephemeral || spill(o, path) < 0))
+	if (o->fd < 0 && !o->full && spill(o, path) < 0)
 		o->full = true;
 	if (!keep_tail) {
 		buf_finish(&o->tail);

@@ -236,6 +236,7 @@ static void resume_failed(struct move *m, const struct error *e)
 	struct sandbox *s = m->sandbox;
 	s->waking = false;
 	execution_refuse_queued(s, e);
+	files_refuse_waiting(s, e);
 	if (!s->frozen) {
 		init_link_close(s->link);
 		s->link = NULL;
@@ -261,6 +262,7 @@ static void resumed(struct move *m)
 	sandbox_renew_lease(s);
 	sandbox_set_awake(s);
 	event_record(s, EVENT_RESUMED, m->cause, NULL);
+	files_awake(s);
 	sandbox_store(s, SANDBOX_IDLE, resume_stored, m);
 }
 
@@ -320,10 +322,12 @@ static void resume_claimed(void *arg, struct sandbox *s, const struct error *e)
 		if (m->cause == CAUSE_CALL) {
 			s->waking = false;
 			execution_refuse_queued(s, e);
+			files_refuse_waiting(s, e);
 		}
 		move_answer(m, e);
 	} else if (sandbox_is_awake(s)) {
 		s->waking = false;
+		files_awake(s);
 		move_end(m, NULL);
 	} else if (s->status == SANDBOX_PAUSED && m->keep_memory) {
 		sandbox_thaw(s, resume_thawed, m);

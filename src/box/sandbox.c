@@ -384,6 +384,9 @@ void sandbox_fail(struct sandbox *s, const char *reason)
 	bool known = s->status != SANDBOX_CREATING;
 	sandbox_set_status(s, SANDBOX_FAILED);
 	execution_end_all(s, EXECUTION_FAILED);
+	struct error e;
+	error_set(&e, ERROR_NOT_RUNNING, "the sandbox has failed: %s", reason);
+	files_end_all(s, &e);
 	if (!known)
 		return;
 	event_record(s, EVENT_FAILED, CAUSE_CRASH,

@@ -1,7 +1,7 @@
 /*
  * What a new process does between clone and exec: descriptors, limits, the second filter, groups,
  * user, capabilities, directory, in the order that the privileges need. It shares init's memory
- * unless it is a builtin, so it changes nothing there but its own struct.
+ * unless it is a worker, so it changes nothing there but its own struct.
  */
 #include "init/spawn.h"
 
@@ -93,7 +93,7 @@ static int child_identity(const struct user *u)
 
 /*
  * The sandbox's root has no more than its bounding set, from here on and not only after the exec:
- * the directory, the program and a builtin's paths are the caller's, and with init's capabilities
+ * the directory, the program and a worker's paths are the caller's, and with init's capabilities
  * /proc/1 would be open to them.
  */
 static int child_capabilities(void)
@@ -136,7 +136,7 @@ static void child_fail(struct child *c, enum frame_stage stage)
 	_exit(127);
 }
 
-/* Everything that is the same for commands and builtins, in the order that the privileges need. */
+/* Everything that is the same for commands and workers, in the order that the privileges need. */
 void child_become(struct child *c)
 {
 	sigset_t none;

@@ -1,7 +1,8 @@
 /*
- * The one connection to the front. Only the front's uid can reach the socket; a second connection
- * is a newer front and replaces the first. Output is copied into the send buffer only while that is
- * short, so memory stays bounded and a slow front slows the processes.
+ * Connections of the front. Only the front's uid can reach the socket. The first frame of each says
+ * what it is for: the processes, of which there is one, and a second one is a newer front and
+ * replaces it; or file work, and then it is given to a worker. Output is copied into the send
+ * buffer only while that is short, so memory stays bounded and a slow front slows the processes.
  */
 #include "init/init.h"
 
@@ -13,14 +14,27 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "init/worker.h"
 
+#define GUESTS_MAX  64
 #define SEND_TARGET (128u * 1024)
 #define RECEIVE_MIN (16u * 1024)
 #define RECEIVE_MAX (256u * 1024)
 #define PATIENCE_US 1000
 
+/* A connection whose first frame has not come yet. */
+struct guest {
+	struct source source;
+	struct guest *next;
+	size_t len;
+	char first[FRAME_HEADER_SIZE + sizeof(struct frame_worker) + FRAME_MAX_TEXT];
+};
+
 static struct source listener;
+static struct guest *guests;
+static size_t guest_count;
 static struct source front = {.fd = -1};
 static struct buf received;
 static struct buf sending;
@@ -129,12 +143,9 @@ static void front_ready(struct source *s, uint32_t events)
 	}
 }
 
-static void listener_ready(struct source *s, uint32_t events)
+/* Takes fd: from now on it is the connection for the processes. */
+static void attach(int fd)
 {
-	(void)events;
-	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0)
-		return;
 	connection_drop();
 	front = (struct source){.fd = fd, .ready = front_ready};
 	if (loop_watch(&front, EPOLLIN) < 0) {
@@ -145,6 +156,103 @@ static void listener_ready(struct source *s, uint32_t events)
 	frame_append(&sending, FRAME_HELLO, 0, 0, 0, &hello, sizeof hello);
 	process_announce_all(&sending);
 	frame_append(&sending, FRAME_READY, 0, 0, 0, NULL, 0);
+}
+
+/* ---- before we know what a connection is for ---- */
+
+/* Frees it; its descriptor is the caller's. */
+static int guest_leave(struct guest *g)
+{
+	struct guest **at = &guests;
+	while (*at != g)
+		at = &(*at)->next;
+	*at = g->next;
+	guest_count--;
+	int fd = dup(g->source.fd);
+	loop_close(&g->source);
+	free(g);
+	return fd;
+}
+
+static void guest_drop(struct guest *g)
+{
+	int fd = guest_leave(g);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Not a byte beyond the first frame: the rest may be for a worker. 0 when more is to come. */
+static int64_t guest_wants(const struct guest *g, struct frame_header *h)
+{
+	if (g->len < FRAME_HEADER_SIZE)
+		return FRAME_HEADER_SIZE - (int64_t)g->len;
+	memcpy(h, g->first, sizeof *h);
+	if (h->size > sizeof g->first - FRAME_HEADER_SIZE ||
+		(h->type != FRAME_ATTACH && h->type != FRAME_WORKER))
+		return -EPROTO;
+	return FRAME_HEADER_SIZE + (int64_t)h->size - (int64_t)g->len;
+}
+
+static void guest_settle(struct guest *g, const struct frame_header *h)
+{
+	struct frame_worker worker;
+	const char *user;
+	if (h->type == FRAME_ATTACH) {
+		int fd = guest_leave(g);
+		if (fd >= 0)
+			attach(fd);
+		return;
+	}
+	if (frame_decode_worker(g->first + FRAME_HEADER_SIZE, h->size, &worker, &user) < 0) {
+		guest_drop(g);
+		return;
+	}
+	autofree char *name = strdup(user);
+	int fd = guest_leave(g);
+	if (fd >= 0 && name)
+		worker_start(fd, &worker, name);
+	else if (fd >= 0)
+		close(fd);
+}
+
+static void guest_ready(struct source *s, uint32_t events)
+{
+	struct guest *g = (struct guest *)s;
+	struct frame_header h;
+	int64_t wanted;
+	(void)events;
+	while ((wanted = guest_wants(g, &h)) > 0) {
+		ssize_t n = recv(s->fd, g->first + g->len, (size_t)wanted, MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0) {
+			guest_drop(g);
+			return;
+		}
+		g->len += (size_t)n;
+	}
+	if (wanted < 0)
+		guest_drop(g);
+	else
+		guest_settle(g, &h);
+}
+
+static void listener_ready(struct source *s, uint32_t events)
+{
+	(void)events;
+	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct guest *g = fd >= 0 && guest_count < GUESTS_MAX ? calloc(1, sizeof *g) : NULL;
+	if (!g) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	g->source = (struct source){.fd = fd, .ready = guest_ready};
+	g->next = guests;
+	guests = g;
+	guest_count++;
+	if (loop_watch(&g->source, EPOLLIN) < 0)
+		guest_drop(g);
 }
 
 void connection_open(void)

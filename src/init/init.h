@@ -64,8 +64,6 @@ void cgroup_retry_releases(void);
 /* ---- process.c: the table of processes ---- */
 
 struct process;
-struct rusage;
-struct worker;
 
 struct stream {
 	struct source source;
@@ -75,7 +73,6 @@ struct stream {
 	uint64_t sent;  /* of which [acked, sent) is with the front */
 	uint64_t end;
 	bool terminal;
-	bool borrowed; /* the descriptor is a worker's */
 	bool done;     /* no byte of the main process is left to read */
 	uint64_t left; /* once the main process is gone: bytes it left in the pipe */
 };
@@ -87,8 +84,7 @@ struct process {
 	uint32_t start_flags, kind;
 	struct buf description; /* the strings of its RECORD */
 	pid_t pid;
-	struct cgroup cgroup;  /* of a command */
-	struct worker *worker; /* of a builtin, until it is released */
+	struct cgroup cgroup;
 	int64_t started_us;
 	int64_t started_wall_ms;
 	uint64_t timeout_ms;
@@ -118,8 +114,6 @@ void process_kill(uint64_t tag);
 void process_inspect(uint64_t tag);
 void process_forget(uint64_t tag);
 
-/* Its main process has exited, or its job is done. */
-void process_finished(struct process *p, int code, int signal, const struct rusage *usage);
 /* Everything that ended: fill in results, reap orphans. */
 void process_reap(void);
 /* Kill what has outlived its deadline; returns the next deadline, 0 for none. */
@@ -195,17 +189,6 @@ struct user {
 /* By name or number, from the sandbox's own /etc/passwd and /etc/group; -ENOENT when there is none.
  */
 int user_lookup(const char *name, struct user *ret);
-
-/* ---- builtin.c: file work, in a worker with the user's rights ---- */
-
-/*
- * Does what argv says with stdin, stdout and stderr; the answer is an errno, 0 for success. It may
- * block. The same process runs the next one: descriptors above 4, the working directory and the
- * umask are put back for it, memory and static state are not. Whoever cannot clean up calls _exit
- * with the answer.
- */
-int builtin_run(const char *const *argv);
-bool builtin_is_known(const char *name);
 
 /* ---- connection.c: the front ---- */
 

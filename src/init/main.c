@@ -3,7 +3,8 @@
  * it changes users and cgroups for its children; what a child can ever get back is bounded here,
  * once.
  */
-#include "init/worker.h"
+
+#include "init/init.h"
 
 #include <linux/capability.h>
 #include <signal.h>
@@ -82,7 +83,7 @@ int main(void)
 	connection_open();
 	cgroup_prepare();
 	for (;;) {
-		int64_t deadline = earlier(process_check_deadlines(), worker_check_idle());
+		int64_t deadline = process_check_deadlines();
 		process_sweep();
 		deadline = earlier(deadline, connection_flush());
 		cgroup_prepare();

@@ -57,10 +57,7 @@ static void stream_leave_to_background(struct stream *s)
 static void stream_finish(struct stream *s, bool at_end)
 {
 	s->done = true;
-	if (s->borrowed) {
-		loop_watch(&s->source, 0);
-		s->source.fd = -1;
-	} else if (s->terminal) {
+	if (s->terminal) {
 		/* Without its master a terminal is hung up: who is still there learns it by SIGHUP.
 		 */
 		loop_close(&s->source);
@@ -131,7 +128,6 @@ void stream_open(struct process *p, unsigned index, int fd)
 	struct stream *s = &p->streams[index];
 	s->process = p;
 	s->terminal = p->start_flags & FRAME_START_TERMINAL;
-	s->borrowed = p->start_flags & FRAME_START_BUILTIN;
 	s->source = (struct source){.fd = fd, .ready = stream_ready};
 	if (fd < 0)
 		s->done = true;

@@ -30,15 +30,6 @@ static struct process *process_find(uint64_t tag)
 
 /* ---- to the front ---- */
 
-/* A worker is free for the next job once its pipes are empty. */
-static void release_worker(struct process *p)
-{
-	if (!p->worker || !p->exited || !p->streams[0].done || !p->streams[1].done)
-		return;
-	worker_release(p->worker);
-	p->worker = NULL;
-}
-
 static void collect_exit(struct process *p, struct buf *out)
 {
 	if (!p->exited || p->exit_sent)
@@ -62,7 +53,6 @@ void process_collect(struct buf *out, size_t limit)
 				continue;
 			for (unsigned i = 0; i < FRAME_STREAMS; i++)
 				more |= stream_collect(&p->streams[i], i, out);
-			release_worker(p);
 			collect_exit(p, out);
 		}
 	}
@@ -139,18 +129,6 @@ static void process_add(struct process *p, uint64_t tag, const struct start_requ
 	p->next = processes;
 	processes = p;
 	process_count++;
-	if (p->worker)
-		worker_bind(p->worker, p);
-}
-
-static int spawn(
-	const struct start_request *request, struct worker **worker, struct spawn_result *ret)
-{
-	if (!(request->fixed.flags & FRAME_START_BUILTIN))
-		return spawn_process(request, ret);
-	int r = worker_start(request, worker, ret);
-	ret->error = -r;
-	return r;
 }
 
 static void refuse_start(uint64_t tag, enum frame_stage stage, int error)
@@ -170,12 +148,8 @@ void process_start(uint64_t tag, const struct start_request *request)
 		refuse_start(tag, FRAME_STAGE_RESOURCES, EAGAIN);
 		return;
 	}
-	if ((request->fixed.flags & FRAME_START_BUILTIN) && !builtin_is_known(request->argv[0])) {
-		refuse_start(tag, FRAME_STAGE_EXEC, ENOSYS);
-		return;
-	}
 	struct process *p = calloc(1, sizeof *p);
-	if (!p || spawn(request, &p->worker, &spawned) < 0) {
+	if (!p || spawn_process(request, &spawned) < 0) {
 		free(p);
 		refuse_start(
 			tag, p ? spawned.stage : FRAME_STAGE_RESOURCES, p ? spawned.error : ENOMEM);
@@ -190,21 +164,6 @@ void process_start(uint64_t tag, const struct start_request *request)
 }
 
 /* ---- what the front says to one ---- */
-
-static bool is_builtin(const struct process *p)
-{
-	return p->start_flags & FRAME_START_BUILTIN;
-}
-
-static void kill_tree(struct process *p)
-{
-	if (is_builtin(p)) {
-		if (p->worker)
-			worker_kill(p->worker);
-	} else {
-		cgroup_kill(&p->cgroup);
-	}
-}
 
 int process_input(uint64_t tag, uint64_t offset, const char *data, size_t len)
 {
@@ -239,7 +198,7 @@ int process_resize(uint64_t tag, uint64_t size)
 void process_signal(uint64_t tag, int signal, unsigned scope)
 {
 	struct process *p = process_find(tag);
-	if (!p || is_builtin(p) || signal <= 0 || signal >= 65)
+	if (!p || signal <= 0 || signal >= 65)
 		return;
 	if (scope == FRAME_TREE)
 		cgroup_signal(&p->cgroup, signal);
@@ -251,7 +210,7 @@ void process_signal(uint64_t tag, int signal, unsigned scope)
 void process_stop(uint64_t tag, uint64_t grace_ms)
 {
 	struct process *p = process_find(tag);
-	if (!p || is_builtin(p))
+	if (!p)
 		return;
 	if (!p->exited)
 		p->exit.flags |= FRAME_EXIT_STOPPED;
@@ -270,14 +229,14 @@ void process_kill(uint64_t tag)
 		return;
 	if (!p->exited)
 		p->exit.flags |= FRAME_EXIT_KILLED;
-	kill_tree(p);
+	cgroup_kill(&p->cgroup);
 }
 
 void process_inspect(uint64_t tag)
 {
 	struct process *p = process_find(tag);
 	autobuf status = {0};
-	if (!p || is_builtin(p))
+	if (!p)
 		return;
 	inspect_process(p, &status);
 	if (!status.failed)
@@ -293,20 +252,19 @@ void process_forget(uint64_t tag)
 
 /* ---- end ---- */
 
-void process_finished(struct process *p, int code, int signal, const struct rusage *usage)
+static void process_exited(struct process *p, int status, const struct rusage *usage)
 {
 	struct frame_exit *x = &p->exit;
 	p->exited = true;
 	p->deadline_us = 0;
-	x->code = code;
-	x->signal = signal;
-	x->max_rss_kib = usage ? (uint32_t)usage->ru_maxrss : 0;
-	x->cpu_us = p->worker ? 0 : cgroup_cpu_us(&p->cgroup);
+	x->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	x->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	x->max_rss_kib = (uint32_t)usage->ru_maxrss;
+	x->cpu_us = cgroup_cpu_us(&p->cgroup);
 	x->duration_us = (uint64_t)(clock_monotonic_us() - p->started_us);
 	input_close(p);
 	for (unsigned i = 0; i < FRAME_STREAMS; i++)
 		stream_main_exited(&p->streams[i]);
-	release_worker(p);
 }
 
 void process_reap(void)
@@ -314,13 +272,12 @@ void process_reap(void)
 	struct rusage usage;
 	int status;
 	pid_t pid;
-	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
-		if (worker_reaped(pid, status, &usage))
+	while ((pid = wait4(-1, &status, WNOHANG | WUNTRACED, &usage)) > 0) {
+		if (worker_reaped(pid, status) || WIFSTOPPED(status))
 			continue;
 		for (struct process *p = processes; p; p = p->next)
-			if (p->pid == pid && !p->exited && !p->worker)
-				process_finished(p, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-					WIFSIGNALED(status) ? WTERMSIG(status) : 0, &usage);
+			if (p->pid == pid && !p->exited)
+				process_exited(p, status, &usage);
 	}
 	cgroup_retry_releases();
 }
@@ -370,7 +327,7 @@ int64_t process_check_deadlines(void)
 		if (timed_out)
 			p->exit.flags |= FRAME_EXIT_TIMED_OUT;
 		if (is_due(&p->kill_at_us, now, &next) || timed_out)
-			kill_tree(p);
+			cgroup_kill(&p->cgroup);
 	}
 	return next;
 }
@@ -381,13 +338,7 @@ static void process_destroy(struct process *p)
 		stream_destroy(&p->streams[i]);
 	input_close(p);
 	buf_finish(&p->description);
-	if (p->worker) {
-		/* What is left in its pipes must not reach the next job. */
-		worker_kill(p->worker);
-		worker_release(p->worker);
-	} else if (!is_builtin(p)) {
-		cgroup_release(&p->cgroup);
-	}
+	cgroup_release(&p->cgroup);
 	free(p);
 	process_count--;
 }

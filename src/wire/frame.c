@@ -50,6 +50,25 @@ int frame_payload(const struct frame_header *h, const char *payload, void *out, 
 	return 0;
 }
 
+void frame_append_worker(struct buf *out, const struct frame_worker *worker, const char *user)
+{
+	struct frame_header h = {
+		.size = (uint32_t)(sizeof *worker + strlen(user) + 1), .type = FRAME_WORKER};
+	buf_append(out, &h, sizeof h);
+	buf_append(out, worker, sizeof *worker);
+	buf_append(out, user, strlen(user) + 1);
+}
+
+int frame_decode_worker(
+	const char *payload, size_t size, struct frame_worker *ret, const char **user)
+{
+	if (size <= sizeof *ret || size > sizeof *ret + FRAME_MAX_TEXT)
+		return -EPROTO;
+	memcpy(ret, payload, sizeof *ret);
+	*user = payload + sizeof *ret;
+	return memchr(*user, '\0', size - sizeof *ret) == payload + size - 1 ? 0 : -EPROTO;
+}
+
 static void append_strings(struct buf *out, const char *const *strings, uint32_t *count)
 {
 	for (*count = 0; strings[*count]; (*count)++)

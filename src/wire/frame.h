@@ -1,5 +1,10 @@
 /*
- * Frames between the front and a sandbox's init, over a stream socket.
+ * Frames between the front and a sandbox's init, over stream sockets.
+ *
+ * The first frame of a connection says what it is for. ATTACH: the processes, of which the rest of
+ * this file tells; it replaces an earlier one. WORKER: file work, by a process of init's with the
+ * rights of one user, which is the other end from then on (wire/record.h). Init answers with
+ * STARTED.
  *
  * A frame is a header of 24 bytes, little-endian, then `size` bytes of payload:
  *
@@ -35,7 +40,7 @@
 
 #include "base/buf.h"
 
-#define FRAME_VERSION       2u
+#define FRAME_VERSION       3u
 #define FRAME_HEADER_SIZE   24u
 #define FRAME_MAX_PAYLOAD   (512u * 1024)
 #define FRAME_MAX_DATA      (64u * 1024) /* of OUTPUT and STDIN */
@@ -59,7 +64,9 @@ enum frame_type {
 	FRAME_FORGET,
 	FRAME_PAUSE,  /* deadlines stand still from now on; answered by PAUSED */
 	FRAME_RESUME, /* they go on, later by as much as they stood */
-	FRAME_LAST_OF_FRONT = FRAME_RESUME,
+	FRAME_ATTACH,
+	FRAME_WORKER, /* struct frame_worker, then the user's name with its NUL */
+	FRAME_LAST_OF_FRONT = FRAME_WORKER,
 
 	FRAME_HELLO = 64,
 	FRAME_RECORD,
@@ -94,13 +101,12 @@ struct frame_header {
 };
 
 enum frame_start_flags {
-	FRAME_START_STDIN = 1,   /* stdin is a pipe; otherwise /dev/null */
-	FRAME_START_BUILTIN = 2, /* argv names one of init's own file operations */
+	FRAME_START_STDIN = 1, /* stdin is a pipe; otherwise /dev/null */
 	FRAME_START_OPEN_STDIN =
-		4,                /* whoever writes it comes and goes: a new front leaves it open */
-	FRAME_START_TERMINAL = 8, /* all three are a terminal of rows and columns */
-	FRAME_START_PROMPT = 16,  /* somebody waits for the STARTED alone */
-	FRAME_START_FLAGS = 31
+		2,                /* whoever writes it comes and goes: a new front leaves it open */
+	FRAME_START_TERMINAL = 4, /* all three are a terminal of rows and columns */
+	FRAME_START_PROMPT = 8,   /* somebody waits for the STARTED alone */
+	FRAME_START_FLAGS = 15
 };
 
 /*
@@ -126,6 +132,11 @@ struct start_request {
 	const char *name;  /* what the caller calls it; "": nothing */
 	const char **argv; /* NULL-terminated */
 	const char **envp; /* NULL-terminated */
+};
+
+struct frame_worker {
+	uint32_t open_files; /* RLIMIT_NOFILE; 0: as init has it */
+	uint32_t unused;
 };
 
 enum frame_stage {
@@ -213,6 +224,11 @@ int64_t frame_decode(const char *data, size_t len, struct frame_header *header);
 
 /* A payload of a fixed size, copied out; -EPROTO when the size is another one. */
 int frame_payload(const struct frame_header *h, const char *payload, void *out, size_t size);
+
+void frame_append_worker(struct buf *out, const struct frame_worker *worker, const char *user);
+/* *user leads into the payload. */
+int frame_decode_worker(
+	const char *payload, size_t size, struct frame_worker *ret, const char **user);
 
 int frame_encode_start(struct buf *out, uint64_t tag, const struct start_request *request);
 int frame_decode_start(const char *payload, size_t size, struct start_request *ret);

@@ -187,7 +187,26 @@ static void takes_a_status_only_with_its_directory(void)
 	buf_finish(&out);
 }
 
+static void takes_a_worker_only_with_its_user(void)
+{
+	struct buf out = {0};
+	struct frame_worker worker = {.open_files = 64}, got;
+	const char *user;
+	frame_append_worker(&out, &worker, "root");
+	const char *payload = out.data + FRAME_HEADER_SIZE;
+	size_t size = out.len - FRAME_HEADER_SIZE;
+	CHECK_INT(frame_decode_worker(payload, size, &got, &user), 0);
+	CHECK_STR(user, "root");
+	CHECK_INT(got.open_files, 64);
+	for (size_t len = 0; len < size; len++)
+		CHECK(frame_decode_worker(payload, len, &got, &user) < 0);
+	buf_append(&out, "x", 2);
+	CHECK(frame_decode_worker(out.data + FRAME_HEADER_SIZE, size + 2, &got, &user) < 0);
+	buf_finish(&out);
+}
+
 static const struct check_test tests[] = {
+	TEST(takes_a_worker_only_with_its_user),
 	TEST(gives_back_a_record_as_it_was_sent),
 	TEST(refuses_a_record_that_lies),
 	TEST(takes_a_status_only_with_its_directory),

@@ -1,0 +1,87 @@
+#include "init/files/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+int64_t time_ns(const struct timespec *t)
+{
+	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+}
+
+/* Each name of the path with one slash in front; "." is left out. */
+static void append_names(const char *path, struct buf *out)
+{
+	while (*path) {
+		size_t len = strcspn(path, "/");
+		if (len > 0 && !(len == 1 && path[0] == '.')) {
+			buf_append_char(out, '/');
+			buf_append(out, path, len);
+		}
+		path += len + (path[len] == '/');
+	}
+}
+
+int path_absolute(const char *path, struct buf *out)
+{
+	char cwd[PATH_MAX];
+	out->len = 0;
+	if (path[0] != '/') {
+		if (!getcwd(cwd, sizeof cwd))
+			return -errno;
+		append_names(cwd, out);
+	}
+	append_names(path, out);
+	if (out->len == 0)
+		buf_append_char(out, '/');
+	buf_append_char(out, '\0');
+	return out->failed ? -ENOMEM : 0;
+}
+
+int put_entry(
+	const char *path, const struct stat *st, int dir_fd, const char *name, bool with_names)
+{
+	char target[PATH_MAX];
+	ssize_t target_len = 0;
+	if (S_ISLNK(st->st_mode) &&
+		(target_len = readlinkat(dir_fd, name, target, sizeof target)) < 0)
+		target_len = 0; /* it is gone, or another thing by now */
+	struct record_text texts[4] = {{path, strlen(path)}, {target, (size_t)target_len}};
+	if (with_names) {
+		texts[2].data = name_of_user(st->st_uid);
+		texts[2].len = strlen(texts[2].data);
+		texts[3].data = name_of_group(st->st_gid);
+		texts[3].len = strlen(texts[3].data);
+	}
+	struct record_entry e = {
+		.size = (uint64_t)st->st_size,
+		.mtime_ns = time_ns(&st->st_mtim),
+		.atime_ns = time_ns(&st->st_atim),
+		.ctime_ns = time_ns(&st->st_ctim),
+		.inode = st->st_ino,
+		.mode = st->st_mode,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.links = (uint32_t)st->st_nlink,
+		.path_len = (uint32_t)texts[0].len,
+		.target_len = (uint32_t)texts[1].len,
+		.owner_len = (uint32_t)texts[2].len,
+		.group_len = (uint32_t)texts[3].len,
+	};
+	return io_put(RECORD_ENTRY, &e, sizeof e, texts, 4);
+}
+
+int put_entry_of(const struct file_request *r, const char *path, bool follow)
+{
+	struct stat st;
+	autobuf absolute = {0};
+	if (fstatat(AT_FDCWD, path, &st, follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	int e = path_absolute(path, &absolute);
+	if (e < 0)
+		return e;
+	return put_entry(
+		absolute.data, &st, AT_FDCWD, path, (r->fixed.flags & FILE_WITH_NAMES) != 0);
+}

@@ -1,0 +1,442 @@
+/*
+ * UNPACK: an archive into a directory, and never out of it. Names with ".." and absolute ones are
+ * refused; every directory on the way to a member is looked up by the kernel "beneath" the target,
+ * so that a link that leads outside, from the archive or there before, ends the extraction with
+ * EXDEV. The last name is made new: a link or file that is there is removed, not written through.
+ * Devices are refused. Owners, and set-id bits with them, are restored only when asked for and only
+ * by root.
+ */
+#include "init/files/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+
+#define LATER_MAX (4u << 20)
+
+/* A directory's mode and time: set at the end, because its content needs it writable and changes
+ * its time. */
+struct later {
+	uint32_t mode, uid, gid;
+	uint32_t mtime_ns;
+	int64_t mtime_s;
+	size_t path; /* in the paths */
+};
+
+struct unpacking {
+	const struct file_request *request;
+	struct outcome *outcome;
+	struct tar_reader tar;
+	uint64_t data_left; /* of the DATA record being read */
+	bool ended;         /* of the input */
+	int top;
+	bool top_is_new;
+	int parent; /* of the last member, with its path: the next one is often beside it */
+	struct buf parent_path;
+	struct later *later;
+	size_t later_count, later_capacity;
+	struct buf later_paths;
+	struct buf absolute; /* of the target */
+};
+
+/* ---- the archive's bytes ---- */
+
+static int next_data(struct unpacking *u)
+{
+	struct record_header h;
+	const char *payload;
+	int r = io_next(&h);
+	if (r < 0)
+		return r;
+	u->ended = h.type == RECORD_END;
+	if (u->ended)
+		return io_payload(&h, &payload);
+	u->data_left = h.size;
+	return h.type == RECORD_DATA ? 0 : -EPROTO;
+}
+
+/* 1: the input has ended before the first of them. */
+static int read_input(void *arg, char *bytes, size_t len)
+{
+	struct unpacking *u = arg;
+	size_t got = 0;
+	while (got < len) {
+		if (u->data_left == 0) {
+			int r = u->ended ? 0 : next_data(u);
+			if (r < 0)
+				return r;
+			if (u->ended)
+				return got == 0 ? 1 : -EBADMSG;
+			continue;
+		}
+		size_t want = len - got < u->data_left ? len - got : (size_t)u->data_left;
+		ssize_t n = io_data(bytes + got, want);
+		if (n < 0)
+			return (int)n;
+		got += (size_t)n;
+		u->data_left -= (uint64_t)n;
+	}
+	return 0;
+}
+
+/* The member's content into fd, or, with -1, past it. */
+static int take_content(struct unpacking *u, int fd)
+{
+	static char chunk[256 * 1024];
+	uint64_t size = u->tar.member.size;
+	if (size > INT64_MAX - TAR_BLOCK)
+		return -EBADMSG;
+	uint64_t left = (size + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;
+	while (left > 0) {
+		size_t n = left < sizeof chunk ? (size_t)left : sizeof chunk;
+		int r = read_input(u, chunk, n);
+		if (r != 0)
+			return r == 1 ? -EBADMSG : r;
+		size_t useful = size < n ? (size_t)size : n;
+		if (fd >= 0 && (r = fd_write_all(fd, chunk, useful)) < 0)
+			return r;
+		left -= n;
+		size -= useful;
+	}
+	return 0;
+}
+
+/* ---- places ---- */
+
+static int open_beneath(int top, const char *path, int flags)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+	};
+	long fd = -1;
+	errno = EAGAIN; /* somebody renames while the kernel looks */
+	for (int i = 0; fd < 0 && errno == EAGAIN && i < 64; i++)
+		fd = syscall(SYS_openat2, top, path[0] ? path : ".", &how, sizeof how);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* Opens a directory below the top, and makes what is missing of it. */
+static int open_directory(int top, const char *path)
+{
+	int fd = open_beneath(top, path, O_PATH | O_DIRECTORY);
+	if (fd != -ENOENT)
+		return fd;
+	autofree char *prefix = strdup(path);
+	autoclose int at = open_beneath(top, "", O_PATH | O_DIRECTORY);
+	if (!prefix || at < 0)
+		return prefix ? at : -ENOMEM;
+	for (char *p = prefix;;) {
+		size_t len = strcspn(p, "/");
+		char *name = p, saved = p[len];
+		p[len] = '\0';
+		if (mkdirat(at, name, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		fd = open_beneath(top, prefix, O_PATH | O_DIRECTORY);
+		if (fd < 0 || saved == '\0')
+			return fd;
+		close(at);
+		at = fd;
+		p[len] = saved;
+		p += len + 1;
+	}
+}
+
+/* The directory in which the member is, and its name there. */
+static int find_place(struct unpacking *u, const char *path, const char **name)
+{
+	const char *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash - path) : 0;
+	*name = slash ? slash + 1 : path;
+	if (u->parent >= 0 && u->parent_path.len == len + 1 &&
+		(len == 0 || memcmp(u->parent_path.data, path, len) == 0))
+		return u->parent;
+	if (u->parent >= 0)
+		close(u->parent);
+	u->parent_path.len = 0;
+	buf_append(&u->parent_path, path, len);
+	buf_append_char(&u->parent_path, '\0');
+	u->parent = u->parent_path.failed ? -ENOMEM : open_directory(u->top, u->parent_path.data);
+	return u->parent;
+}
+
+/* What is in the way goes, unless it is a directory. */
+static int make_room(int dir_fd, const char *name)
+{
+	return unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+/* ---- members ---- */
+
+static bool keeps_owners(const struct unpacking *u)
+{
+	return (u->request->fixed.flags & FILE_OWNERS) && geteuid() == 0;
+}
+
+static int settle(const struct unpacking *u, int fd, const struct later *l)
+{
+	struct timespec times[2] = {{0, UTIME_OMIT}, {l->mtime_s, l->mtime_ns}};
+	bool owners = keeps_owners(u);
+	if (owners && fchown(fd, l->uid, l->gid) < 0)
+		return -errno;
+	if (fchmod(fd, l->mode & (owners ? 07777 : 0777)) < 0 || futimens(fd, times) < 0)
+		return -errno;
+	return 0;
+}
+
+static struct later state_of(const struct tar_member *m)
+{
+	return (struct later){m->mode, m->uid, m->gid, m->mtime_ns, m->mtime_s, 0};
+}
+
+static int unpack_file(struct unpacking *u, int dir_fd, const char *name)
+{
+	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	autoclose int fd = openat(dir_fd, name, flags, 0600);
+	if (fd < 0 && errno == EEXIST) {
+		int r = make_room(dir_fd, name);
+		if (r < 0)
+			return r;
+		fd = openat(dir_fd, name, flags, 0600);
+	}
+	if (fd < 0)
+		return -errno;
+	int r = take_content(u, fd);
+	struct later state = state_of(&u->tar.member);
+	return r < 0 ? r : settle(u, fd, &state);
+}
+
+/* Of what has no content to be opened for. */
+static int settle_at(const struct unpacking *u, int dir_fd, const char *name)
+{
+	const struct tar_member *m = &u->tar.member;
+	struct timespec times[2] = {{0, UTIME_OMIT}, {m->mtime_s, m->mtime_ns}};
+	utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW);
+	if (keeps_owners(u) && fchownat(dir_fd, name, m->uid, m->gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	return 0;
+}
+
+static int unpack_symlink(struct unpacking *u, int dir_fd, const char *name)
+{
+	const struct tar_member *m = &u->tar.member;
+	if (symlinkat(m->target.data, dir_fd, name) < 0) {
+		int r = errno == EEXIST ? make_room(dir_fd, name) : -errno;
+		if (r < 0)
+			return r;
+		if (symlinkat(m->target.data, dir_fd, name) < 0)
+			return -errno;
+	}
+	return settle_at(u, dir_fd, name);
+}
+
+/* To a file that is in the target already, found by the same rules as the members. */
+static int unpack_hard_link(struct unpacking *u, int dir_fd, const char *name)
+{
+	char *target = u->tar.member.target.data;
+	if (!tar_clean_path(target) || !target[0])
+		return -EXDEV;
+	char *slash = strrchr(target, '/');
+	if (slash)
+		*slash = '\0';
+	autoclose int from = open_beneath(u->top, slash ? target : "", O_PATH | O_DIRECTORY);
+	const char *old = slash ? slash + 1 : target;
+	struct stat a, b;
+	if (from < 0)
+		return from;
+	if (fstatat(from, old, &a, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (fstatat(dir_fd, name, &b, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+			return 0;
+		int r = make_room(dir_fd, name);
+		if (r < 0)
+			return r;
+	}
+	return linkat(from, old, dir_fd, name, 0) < 0 ? -errno : 0;
+}
+
+static int unpack_fifo(struct unpacking *u, int dir_fd, const char *name)
+{
+	int r = make_room(dir_fd, name);
+	if (r < 0)
+		return r;
+	if (mkfifoat(dir_fd, name, u->tar.member.mode & 0777) < 0)
+		return -errno;
+	return settle_at(u, dir_fd, name);
+}
+
+/* ---- directories ---- */
+
+static int apply_later(struct unpacking *u)
+{
+	int r = 0;
+	while (r == 0 && u->later_count > 0) {
+		const struct later *l = &u->later[--u->later_count];
+		int fd =
+			open_beneath(u->top, u->later_paths.data + l->path, O_RDONLY | O_DIRECTORY);
+		if (fd < 0)
+			continue; /* gone since, or not ours to change */
+		r = settle(u, fd, l);
+		close(fd);
+	}
+	u->later_count = 0;
+	u->later_paths.len = 0;
+	return r;
+}
+
+static int remember(struct unpacking *u, const char *path)
+{
+	struct later l = state_of(&u->tar.member);
+	if (u->later_paths.len > LATER_MAX) {
+		int r = apply_later(u);
+		if (r < 0)
+			return r;
+	}
+	if (u->later_count == u->later_capacity) {
+		size_t capacity = u->later_capacity ? u->later_capacity * 2 : 64;
+		struct later *grown = realloc(u->later, capacity * sizeof *grown);
+		if (!grown)
+			return -ENOMEM;
+		u->later = grown;
+		u->later_capacity = capacity;
+	}
+	l.path = u->later_paths.len;
+	buf_append(&u->later_paths, path, strlen(path) + 1);
+	u->later[u->later_count++] = l;
+	return u->later_paths.failed ? -ENOMEM : 0;
+}
+
+static int unpack_directory(struct unpacking *u, int dir_fd, const char *name, const char *path)
+{
+	mode_t mode = (u->tar.member.mode & 0777) | 0700;
+	if (mkdirat(dir_fd, name, mode) < 0) {
+		if (errno != EEXIST)
+			return -errno;
+		int fd = open_beneath(u->top, path, O_PATH | O_DIRECTORY);
+		if (fd < 0)
+			return fd;
+		close(fd);
+	}
+	return remember(u, path);
+}
+
+/* ---- all of it ---- */
+
+static int unpack_member(struct unpacking *u, const char *path)
+{
+	const char *name;
+	int dir_fd = find_place(u, path, &name);
+	if (dir_fd < 0)
+		return dir_fd;
+	switch (u->tar.member.type) {
+	case '0':
+		return unpack_file(u, dir_fd, name);
+	case '1':
+		return unpack_hard_link(u, dir_fd, name);
+	case '2':
+		return unpack_symlink(u, dir_fd, name);
+	case '5':
+		return unpack_directory(u, dir_fd, name, path);
+	case '6':
+		return unpack_fifo(u, dir_fd, name);
+	default:
+		return -EPERM;
+	}
+}
+
+/* The front hears of the first ones, as many as it asked for. */
+static int tell(struct unpacking *u, const char *path)
+{
+	struct stat st;
+	if (u->outcome->count++ >= u->request->fixed.limit) {
+		u->outcome->truncated = true;
+		return 0;
+	}
+	const char *slash = strrchr(path, '/');
+	if (u->parent < 0 ||
+		fstatat(u->parent, slash ? slash + 1 : path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	autobuf full = {0};
+	buf_append(&full, u->absolute.data, u->absolute.len - 1);
+	if (full.len > 1)
+		buf_append_char(&full, '/');
+	buf_append(&full, path, strlen(path) + 1);
+	return full.failed ? -ENOMEM
+			   : put_entry(full.data, &st, u->parent, slash ? slash + 1 : path, false);
+}
+
+static int take_member(struct unpacking *u)
+{
+	const struct tar_member *m = &u->tar.member;
+	char *path = m->path.data;
+	/* Labels, volumes and other makers' types are passed by; a sparse file cannot be. */
+	if (m->type < '0' || m->type > '6')
+		return m->type == 'S' ? fail(u->outcome, -EBADMSG, path) : take_content(u, -1);
+	if (strlen(path) >= PATH_MAX)
+		return fail(u->outcome, -ENAMETOOLONG, path);
+	if (!tar_clean_path(path))
+		return fail(u->outcome, -EXDEV, path);
+	/* The target itself: what was there before keeps its mode. */
+	if (path[0] == '\0')
+		return m->type != '5' ? -EBADMSG : u->top_is_new ? remember(u, path) : 0;
+	int r = unpack_member(u, path);
+	if (r < 0)
+		return r == -ECONNRESET ? r : fail(u->outcome, r, path);
+	return tell(u, path);
+}
+
+static int unpack_all(struct unpacking *u)
+{
+	char rest[TAR_BLOCK];
+	int r;
+	while ((r = tar_next(&u->tar)) > 0) {
+		r = take_member(u);
+		if (r < 0)
+			return r;
+	}
+	if (r < 0)
+		return r;
+	/* What is behind the end, up to where the input ends. */
+	while (r == 0)
+		r = read_input(u, rest, sizeof rest);
+	return r < 0 && r != -EBADMSG ? r : apply_later(u);
+}
+
+int file_unpack(const struct file_request *r, struct outcome *o)
+{
+	struct unpacking u = {.request = r, .outcome = o, .top = -1, .parent = -1};
+	const char *path = r->text[FILE_PATH];
+	u.tar = (struct tar_reader){.read = read_input, .arg = &u};
+	int e = 0;
+	if (r->fixed.flags & FILE_PARENTS) {
+		e = make_parents(path, (uid_t)-1, (gid_t)-1);
+		u.top_is_new = e == 0 && mkdir(path, 0755) == 0;
+		if (e == 0 && !u.top_is_new && errno != EEXIST)
+			e = -errno;
+	}
+	if (e == 0 && (u.top = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
+		e = -errno;
+	if (e == 0)
+		e = path_absolute(path, &u.absolute);
+	if (e == 0)
+		e = unpack_all(&u);
+	tar_reader_finish(&u.tar);
+	if (u.top >= 0)
+		close(u.top);
+	if (u.parent >= 0)
+		close(u.parent);
+	buf_finish(&u.parent_path);
+	buf_finish(&u.later_paths);
+	buf_finish(&u.absolute);
+	free(u.later);
+	return e;
+}
