@@ -25,12 +25,14 @@ struct parameter {
 	char *value;
 };
 
-static int next_parameter(char **text, struct parameter *ret, struct error *e);
+static bool take_parameter(
+	const struct parameter *p, struct disposition *ret, const char **extended);
+static bool next_parameter(char **text, struct parameter *ret);
 static bool trim_end(char *text);
-static int cut_quoted(char **text, char **value, struct error *e);
+static bool cut_quoted(char **text, char **value);
 static void decode_browser(char *text);
-static int decode_extended(char *text, char **value, struct error *e);
-static int set_once(const char **place, const char *value, struct error *e);
+static bool decode_extended(char *text, char **value);
+static bool set_once(const char **place, const char *value);
 static bool is_utf8(const char *text);
 static bool is_boundary(const char *text);
 static int set_malformed(struct error *e);
@@ -44,34 +46,34 @@ int disposition_parse(char *text, struct disposition *ret, struct error *e)
 		return set_malformed(e);
 	while (text) {
 		struct parameter p;
-		int r = next_parameter(&text, &p, e);
-		if (r < 0)
-			return r;
-		if (strcasecmp(p.name, "name") == 0) {
-			decode_browser(p.value);
-			r = set_once(&ret->name, p.value, e);
-		} else if (strcasecmp(p.name, "filename") == 0) {
-			decode_browser(p.value);
-			r = set_once(&ret->filename, p.value, e);
-		} else if (strcasecmp(p.name, "filename*") == 0) {
-			r = decode_extended(p.value, &p.value, e);
-			if (r == 0)
-				r = set_once(&extended, p.value, e);
-		}
-		if (r < 0)
-			return r;
+		if (!next_parameter(&text, &p) || !take_parameter(&p, ret, &extended))
+			return set_malformed(e);
 	}
 	if (extended)
 		ret->filename = extended;
 	return ret->name ? 0 : set_malformed(e);
 }
 
-static int set_once(const char **place, const char *value, struct error *e)
+static bool take_parameter(
+	const struct parameter *p, struct disposition *ret, const char **extended)
+{
+	char *value = p->value;
+	if (strcasecmp(p->name, "filename*") == 0)
+		return decode_extended(value, &value) && set_once(extended, value);
+	decode_browser(value);
+	if (strcasecmp(p->name, "name") == 0)
+		return set_once(&ret->name, value);
+	if (strcasecmp(p->name, "filename") == 0)
+		return set_once(&ret->filename, value);
+	return true;
+}
+
+static bool set_once(const char **place, const char *value)
 {
 	if (*place || !is_utf8(value))
-		return set_malformed(e);
+		return false;
 	*place = value;
-	return 0;
+	return true;
 }
 
 static bool is_utf8(const char *text)
@@ -90,21 +92,20 @@ static bool is_utf8(const char *text)
 /* ---- parameters ---- */
 
 /* *text is behind a ";", and afterwards behind the next one, or NULL. */
-static int next_parameter(char **text, struct parameter *ret, struct error *e)
+static bool next_parameter(char **text, struct parameter *ret)
 {
 	char *name = *text + strspn(*text, " \t");
 	char *value = strchr(name, '=');
 	if (!value || !http_is_token(name, (size_t)(value - name)))
-		return set_malformed(e);
+		return false;
 	*value++ = '\0';
 	ret->name = name;
 	*text = value;
 	if (*value == '"')
-		return cut_quoted(text, &ret->value, e);
+		return cut_quoted(text, &ret->value);
 	ret->value = strsep(text, ";");
 	/* "'" and "%" may be in tokens, so filename* is one, too. */
-	bool token = trim_end(ret->value) && http_is_token(ret->value, strlen(ret->value));
-	return token ? 0 : set_malformed(e);
+	return trim_end(ret->value) && http_is_token(ret->value, strlen(ret->value));
 }
 
 /* Cuts spaces off; false when something comes behind them. */
@@ -116,7 +117,7 @@ static bool trim_end(char *text)
 	return clean;
 }
 
-static int cut_quoted(char **text, char **value, struct error *e)
+static bool cut_quoted(char **text, char **value)
 {
 	char *in = *text + 1;
 	char *out = in;
@@ -127,14 +128,14 @@ static int cut_quoted(char **text, char **value, struct error *e)
 		*out++ = *in++;
 	}
 	if (!*in)
-		return set_malformed(e);
+		return false;
 	in++;
 	in += strspn(in, " \t");
 	*out = '\0';
 	if (*in && *in != ';')
-		return set_malformed(e);
+		return false;
 	*text = *in ? in + 1 : NULL;
-	return 0;
+	return true;
 }
 
 /* ---- encodings ---- */
@@ -161,12 +162,12 @@ static void decode_browser(char *text)
 }
 
 /* utf-8'LANGUAGE'percent-encoded */
-static int decode_extended(char *text, char **value, struct error *e)
+static bool decode_extended(char *text, char **value)
 {
 	char *language = strchr(text, '\'');
 	char *in = language ? strchr(language + 1, '\'') : NULL;
 	if (!in || language - text != 5 || strncasecmp(text, "utf-8", 5) != 0)
-		return set_malformed(e);
+		return false;
 	char *out = ++in;
 	*value = out;
 	while (*in) {
@@ -175,14 +176,14 @@ static int decode_extended(char *text, char **value, struct error *e)
 			int high = http_hex_digit(in[0]);
 			int low = high < 0 ? -1 : http_hex_digit(in[1]);
 			if (low < 0 || high + low == 0)
-				return set_malformed(e);
+				return false;
 			byte = (char)(high * 16 + low);
 			in += 2;
 		}
 		*out++ = byte;
 	}
 	*out = '\0';
-	return 0;
+	return true;
 }
 
 /* ---- boundaries ---- */
@@ -201,11 +202,9 @@ int multipart_find_boundary(
 	char *text = copy;
 	while (text) {
 		struct parameter p;
-		int r = next_parameter(&text, &p, e);
-		if (r == 0 && strcasecmp(p.name, "boundary") == 0)
-			r = set_once(&found, p.value, e);
-		if (r < 0)
-			return r;
+		if (!next_parameter(&text, &p) ||
+			(strcasecmp(p.name, "boundary") == 0 && !set_once(&found, p.value)))
+			return set_malformed(e);
 	}
 	if (!found || !is_boundary(found))
 		return set_malformed(e);
