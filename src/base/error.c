@@ -30,6 +30,7 @@ static const struct {
 	[ERROR_PAUSED] = {"paused", 409},
 	[ERROR_INVALID_ARCHIVE] = {"invalid_archive", 400},
 	[ERROR_INVALID_IMAGE] = {"invalid_image", 400},
+	[ERROR_BUILD_FAILED] = {"build_failed", 422},
 	[ERROR_BODY_TOO_LARGE] = {"body_too_large", 413},
 	[ERROR_URI_TOO_LONG] = {"uri_too_long", 414},
 	[ERROR_UNSUPPORTED_MEDIA_TYPE] = {"unsupported_media_type", 415},

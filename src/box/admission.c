@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "box/core.h"
+#include "box/outfit.h"
 
 struct sandbox *admission_named(struct box *b, const char *tenant, const char *name)
 {
@@ -84,7 +84,11 @@ int admission_check(
 	struct build *build;
 	if (template_resolve(b, spec->tenant, spec->template_name, &t, &build, e) < 0)
 		return -1;
-	if (settle_resources(b, r, e) < 0)
+	if (build) {
+		r->memory = r->memory ? r->memory : build->settings.memory;
+		r->cpu = r->cpu ? r->cpu : build->settings.cpu;
+	}
+	if (install_check(b, spec, e) < 0 || settle_resources(b, r, e) < 0)
 		return -1;
 	if (spec->name && spec->name[0] && admission_named(b, spec->tenant, spec->name))
 		return error_set_field(e, ERROR_NAME_TAKEN, "name",

@@ -40,15 +40,23 @@ void build_step_name(int step, char out[16])
 
 /* ---- memory ---- */
 
-static struct build *build_new(struct template *t, const char *id)
+struct build *build_unnamed(struct catalogue *c, const char *tenant)
 {
 	struct build *build = calloc(1, sizeof *build);
 	if (!build)
 		abort();
-	build->catalogue = t->catalogue;
+	build->catalogue = c;
+	id_generate(build->id);
+	settings_set_text(&build->tenant, tenant);
+	build->created_ms = clock_wall_ms();
+	return build;
+}
+
+static struct build *build_new(struct template *t, const char *id)
+{
+	struct build *build = build_unnamed(t->catalogue, t->tenant);
 	build->template = t;
 	memcpy(build->id, id, ID_SIZE);
-	settings_set_text(&build->tenant, t->tenant);
 	DL_APPEND(t->builds, build);
 	HASH_ADD(by_id, t->catalogue->builds, id, ID_LEN, build);
 	return build;
@@ -58,6 +66,7 @@ static void free_if_unused(struct build *build)
 {
 	if (build->template || build->watchers || build->job)
 		return;
+	build_log_remove(build);
 	char *const strings[] = {build->tenant, build->reason, build->origin, build->digest};
 	for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
 		free(strings[i]);
@@ -312,19 +321,39 @@ void build_end(struct build *build, enum build_status status, int step, const ch
 		build_take_tags(build);
 	}
 	build_changed(build);
+}
+
+void build_job_gone(struct build *build)
+{
+	build->job = NULL;
 	free_if_unused(build);
+}
+
+void build_settle_loaded(struct build *build)
+{
+	if (!has_ended(build) && build->started_ms > 0)
+		build_end(build, BUILD_FAILED, BUILD_STEP_BASE,
+			"the server ended while it was being built");
+	else
+		build_take_tags(build);
 }
 
 void build_cancel(struct build *build)
 {
 	if (has_ended(build))
 		return;
-	build_end(build, BUILD_CANCELLED, BUILD_STEP_BASE, "it was cancelled");
+	if (build->job)
+		build_job_cancel(build->job);
+	else
+		build_end(build, BUILD_CANCELLED, BUILD_STEP_BASE, "it was cancelled");
 }
 
 bool build_in_use(const struct build *build)
 {
-	(void)build;
+	const struct sandbox *s;
+	DL_FOREACH (build->catalogue->box->order, s)
+		if (strcmp(s->build, build->id) == 0 && !s->doomed)
+			return true;
 	return false;
 }
 
@@ -333,6 +362,8 @@ void build_detach(struct build *build)
 	HASH_DELETE(by_id, build->catalogue->builds, build);
 	DL_DELETE(build->template->builds, build);
 	build->template = NULL;
-	build_log_remove(build);
-	free_if_unused(build);
+	if (build->job)
+		build_job_cancel(build->job);
+	else
+		free_if_unused(build);
 }

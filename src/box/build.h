@@ -145,6 +145,34 @@ int context_write(struct context_upload *u, const char *data, size_t len, struct
 int context_end(struct context_upload *u, struct error *e);
 void context_abort(struct context_upload *u);
 
+/* ---- from an archive: a root, what `docker save` writes, or an OCI layout ---- */
+
+enum import_format {
+	IMPORT_AUTO, /* by what is in it */
+	IMPORT_ROOT,
+	IMPORT_DOCKER,
+	IMPORT_OCI
+};
+
+struct import_spec {
+	enum import_format format;
+	const char *ref;    /* the image, if there are several; NULL */
+	const char *digest; /* "sha256:…", what the manifest must have; NULL */
+	const char *origin; /* where it comes from, to be shown; NULL */
+	int64_t timeout_ms; /* 0: the default */
+};
+
+/*
+ * A tar archive, plain or compressed by gzip or zstd, is given as it comes. `room` is called after
+ * build_import_room was 0. When the build has ended, by itself or by build_cancel, nothing of this
+ * may be called any more.
+ */
+int build_import(struct build *build, const struct import_spec *spec, void (*room)(void *arg),
+	void *arg, struct error *e);
+size_t build_import_room(const struct build *build);
+void build_import_data(struct build *build, const char *data, size_t len);
+void build_import_end(struct build *build);
+
 /* ---- what happens ---- */
 
 struct build_log_entry {

@@ -11,6 +11,7 @@
 
 #define TEMPLATES_PER_TENANT 500
 #define TAGS_PER_TEMPLATE    100
+#define INSTALL_MAX          200 /* packages of one sandbox, of a kind */
 /* Not started, or not done. */
 #define BUILDS_OPEN_PER_TENANT 20
 /* Of those that are of no use any more, the newest are kept, for their logs. */
@@ -32,6 +33,18 @@ struct template
 	struct build *builds; /* oldest first */
 	struct tag *tags;
 	struct template *prev, *next; /* by name, built-in ones first */
+	UT_hash_handle by_id;
+};
+
+#define LAYER_KEY_LEN 64
+
+struct layer {
+	char id[ID_SIZE];
+	char *tenant;
+	char key[LAYER_KEY_LEN + 1]; /* of the steps that it is the result of; "": none */
+	char root[ID_SIZE];
+	int64_t bytes, created_ms, used_ms;
+	bool being_made, needed;
 	UT_hash_handle by_id;
 };
 
@@ -66,6 +79,8 @@ struct catalogue {
 	struct template *templates; /* by id */
 	struct template *order;
 	struct build *builds; /* by id */
+	struct layer *layers; /* by id */
+	struct build_job *jobs;
 };
 
 /* ---- template.c ---- */
@@ -82,8 +97,14 @@ void tag_set(struct template *t, const char *tag, struct build *build, int64_t n
 
 /* ---- build.c ---- */
 
+/* One that belongs to no template, and goes when nobody watches it any more. */
+struct build *build_unnamed(struct catalogue *c, const char *tenant);
 struct build *build_from_row(struct template *t, const struct build_row *row);
 void build_store(const struct build *build, store_done_fn *done, void *arg);
+/* Nothing is done for it any more. */
+void build_job_gone(struct build *build);
+/* At start: what the last server did not survive has failed. */
+void build_settle_loaded(struct build *build);
 /* Gives it the tags it is to have. */
 void build_take_tags(struct build *build);
 void build_end(struct build *build, enum build_status status, int step, const char *reason);
@@ -105,3 +126,27 @@ void build_log_remove(const struct build *build);
 
 /* A descriptor, or -errno. */
 int context_open(struct box *b, const char *tenant, const char *hash);
+
+/* ---- layer.c ---- */
+
+void layer_from_row(struct catalogue *c, const struct layer_row *row);
+struct layer *layer_find(struct catalogue *c, const char *id);
+/* The result of the same steps, if it is still there. */
+struct layer *layer_cached(struct catalogue *c, const char *tenant, const char *key);
+typedef void layer_kept_fn(void *arg, struct layer *layer, const struct error *e);
+/* A copy of a sandbox's disk as it is now; key may be "". */
+void layer_keep(
+	struct catalogue *c, struct sandbox *from, const char *key, layer_kept_fn *kept, void *arg);
+/* Removes what nothing stands on and nobody will look for. */
+void layers_collect(struct catalogue *c);
+/* At start: removes what is on disk without a row. */
+void layers_reconcile(struct catalogue *c);
+void layers_close(struct catalogue *c);
+
+/* ---- build_job.c ---- */
+
+/* Tells the layers that builds under way stand on. */
+void build_jobs_need(struct catalogue *c, void (*need)(struct catalogue *c, const char *id));
+/* All of them fail. */
+void build_jobs_stop(struct catalogue *c);
+void build_job_cancel(struct build_job *job);

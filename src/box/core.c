@@ -60,6 +60,7 @@ static void retention_timer_fired(uv_timer_t *timer)
 	int64_t before = clock_wall_ms() - b->config.retention_ms;
 	store_expire_executions(b->store, before, execution_expired, b);
 	store_expire_sandboxes(b->store, before);
+	layers_collect(b->catalogue);
 }
 
 /* ---- answers that must wait ---- */
@@ -210,7 +211,8 @@ static bool has_unfinished_work(const struct box *b)
 	for (x = b->executions; x; x = x->by_id.next)
 		if (execution_has_ended(x) && !x->committed && !x->unstorable)
 			return true;
-	return b->warden.calls || b->keeper.calls || b->pool_booting > 0 || b->later;
+	return b->catalogue->jobs || b->warden.calls || b->keeper.calls || b->pool_booting > 0 ||
+	       b->later;
 }
 
 void box_check_closed(struct box *b)
@@ -242,6 +244,7 @@ void box_close(struct box *b, bool drain, void (*closed)(void *arg), void *arg)
 	b->closed = closed;
 	b->closed_arg = arg;
 	pool_drain(b);
+	build_jobs_stop(b->catalogue);
 	if (drain)
 		DL_FOREACH_SAFE (b->order, s, next)
 			sandbox_terminate(s, CAUSE_SHUTDOWN);

@@ -10,7 +10,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "box/core.h"
+#include "box/outfit.h"
+#include "box/start.h"
 
 #define POOL_MEMORY_MIN (128 << 20)
 
@@ -18,6 +19,7 @@ struct creation {
 	struct sandbox *sandbox; /* in the table from the start, so that its name is taken */
 	int64_t began_us;
 	struct resources booted_with;
+	struct build *build; /* of its template; NULL: that is built in */
 	struct file_spec *files;
 	size_t file_count;
 	sandbox_created_fn *created;
@@ -82,7 +84,7 @@ static void creation_store(struct creation *c)
 	sandbox_store(s, SANDBOX_IDLE, creation_stored, c);
 }
 
-static void creation_files_written(void *arg, const struct error *e)
+static void creation_started(void *arg, const struct error *e)
 {
 	struct creation *c = arg;
 	if (e)
@@ -91,10 +93,29 @@ static void creation_files_written(void *arg, const struct error *e)
 		creation_store(c);
 }
 
+/* What the template starts is there before the creation is acknowledged. */
+static void creation_start(struct creation *c)
+{
+	struct error e;
+	if (!c->build || c->build->settings.start.len == 0)
+		creation_store(c);
+	else if (!start_begin(c->sandbox, &c->build->settings, false, creation_started, c, &e))
+		creation_failed(c, &e);
+}
+
+static void creation_files_written(void *arg, const struct error *e)
+{
+	struct creation *c = arg;
+	if (e)
+		creation_failed(c, e);
+	else
+		creation_start(c);
+}
+
 static void creation_write_files(struct creation *c)
 {
 	if (c->file_count == 0)
-		creation_store(c);
+		creation_start(c);
 	else
 		files_write(c->sandbox, &(struct files_owner){0}, c->files, c->file_count,
 			creation_files_written, c);
@@ -168,6 +189,21 @@ static void creation_booted(void *arg, const struct error *e)
 		creation_write_files(c);
 }
 
+static void creation_installed(void *arg, const struct error *e)
+{
+	struct creation *c = arg;
+	if (e)
+		creation_failed(c, e);
+	else
+		sandbox_boot(c->sandbox, false, creation_booted, c);
+}
+
+/* A small one gets a /dev/shm of its size, which is made at boot. */
+static struct sandbox *take_from_pool(struct box *b, const struct resources *r)
+{
+	return r->memory >= POOL_MEMORY_MIN ? pool_take(b) : NULL;
+}
+
 /* No two at the same time: the time is the place in the list, and in what a cursor names. */
 static int64_t next_created_ms(const struct box *b, int64_t now)
 {
@@ -184,8 +220,8 @@ static struct sandbox *sandbox_from_spec(
 	s->tenant = sandbox_copy_string(spec->tenant);
 	s->name = sandbox_copy_string(spec->name);
 	s->description = sandbox_copy_string(spec->description);
-	s->template_name = sandbox_copy_string(spec->template_name ? spec->template_name : "base");
-	s->user = sandbox_copy_string(spec->user ? spec->user : "user");
+	s->template_name = sandbox_copy_string("");
+	s->user = sandbox_copy_string(spec->user);
 	s->workdir = sandbox_copy_string(spec->workdir);
 	s->project = sandbox_copy_string(spec->project);
 	s->metadata = sandbox_copy_string(spec->metadata ? spec->metadata : "{}");
@@ -227,7 +263,10 @@ int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_creat
 	void *arg, struct error *e)
 {
 	struct resources r = spec->resources;
-	if (admission_check(b, spec, &r, e) < 0)
+	struct template *t;
+	struct build *build;
+	if (admission_check(b, spec, &r, e) < 0 ||
+		template_resolve(b, spec->tenant, spec->template_name, &t, &build, e) < 0)
 		return -1;
 	struct creation *c = calloc(1, sizeof *c);
 	if (!c)
@@ -236,14 +275,18 @@ int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_creat
 	c->created = created;
 	c->arg = arg;
 	copy_files(c, spec);
+	c->build = build;
 	c->sandbox = sandbox_from_spec(b, spec, &r);
-	/* A small one gets a /dev/shm of its size, which is made at boot. */
-	struct sandbox *ready = r.memory >= POOL_MEMORY_MIN ? pool_take(b) : NULL;
+	outfit_sandbox(c->sandbox, spec, t, build);
+	bool installs = install_check(b, spec, e) > 0;
+	struct sandbox *ready = build || installs ? NULL : take_from_pool(b, &r);
 	if (ready)
 		memcpy(c->sandbox->id, ready->id, ID_SIZE);
 	sandbox_add(c->sandbox);
 	if (ready)
 		creation_adopt(c, ready);
+	else if (installs)
+		install_begin(c->sandbox, spec, creation_installed, c);
 	else
 		sandbox_boot(c->sandbox, false, creation_booted, c);
 	pool_refill(b);

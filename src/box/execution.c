@@ -114,14 +114,21 @@ struct execution *execution_find_tag(const struct sandbox *s, uint64_t tag)
 	return NULL;
 }
 
+static struct execution *listed(struct execution *x)
+{
+	while (x && x->unlisted)
+		x = x->next;
+	return x;
+}
+
 struct execution *execution_first(const struct sandbox *s)
 {
-	return s->live;
+	return listed(s->live);
 }
 
 struct execution *execution_next(const struct execution *x)
 {
-	return x->next;
+	return listed(x->next);
 }
 
 struct execution *execution_find_pid(const struct sandbox *s, int32_t pid)

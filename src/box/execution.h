@@ -49,6 +49,7 @@ struct execution_spec {
 	uint16_t rows, columns;
 	enum execution_kind kind;
 	int64_t timeout_ms; /* 0: the sandbox's */
+	bool unlisted;      /* of ours, although it is no file work: not counted, not stored */
 };
 
 #define EXECUTION_STREAMS 2

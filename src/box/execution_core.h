@@ -66,7 +66,8 @@ struct execution {
 	bool own_cwd; /* it asked for its working directory itself */
 	bool indexed; /* known by its id */
 	bool no_program;
-	bool in_init; /* init remembers it, and must be told to forget */
+	bool in_init;  /* init remembers it, and must be told to forget */
+	bool unlisted; /* of ours, see execution_spec */
 	bool committed;
 	bool unstorable; /* the store refused it; it stays in memory, and with init */
 	int64_t started_ms;

@@ -78,13 +78,28 @@ static void count_end(struct box *b, const struct execution *x)
 	b->counters.oom_kills_total += x->oom_killed;
 }
 
+/* Nobody will ask for it again. */
+static void forget_unlisted(struct execution *x)
+{
+	if (x->in_init)
+		execution_send(x, FRAME_FORGET, 0, 0, NULL, 0);
+	execution_flush(x);
+	if (x->sandbox)
+		DL_DELETE(x->sandbox->live, x);
+	x->sandbox = NULL;
+	x->committed = true;
+}
+
 void execution_end(struct execution *x, enum execution_status status)
 {
 	x->status = status;
 	buf_finish(&x->input);
 	if (x->sandbox)
 		sandbox_execution_ended(x->sandbox);
-	count_end(x->box, x);
+	if (x->unlisted)
+		forget_unlisted(x);
+	else
+		count_end(x->box, x);
 	struct execution_watcher hold = {.changed = NULL};
 	DL_PREPEND(x->watchers, &hold);
 	for (struct execution_watcher *w = hold.next, *next; w; w = next) {
@@ -94,7 +109,8 @@ void execution_end(struct execution *x, enum execution_status status)
 	execution_inspected(x, NULL);
 	DL_DELETE(x->watchers, &hold);
 	/* After the answer: the store's thread would compete with it for the processor. */
-	store_execution(x);
+	if (!x->unlisted)
+		store_execution(x);
 	execution_free_if_unused(x);
 }
 

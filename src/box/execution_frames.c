@@ -61,7 +61,8 @@ static int handle_output(struct execution *x, const struct frame_header *h, cons
 	char path[256];
 	output_path(x->box, x->id, h->stream, path);
 	bool paced = x->terminal || execution_is_paced(x, h->stream);
-	uint64_t limit = (uint64_t)x->box->config.output_limit;
+	/* Of one that nobody can ask for later nothing goes to disk. */
+	uint64_t limit = x->unlisted ? OUTPUT_IN_MEMORY : (uint64_t)x->box->config.output_limit;
 	if (execution_has_ended(x))
 		return 0;
 	int r = output_append(

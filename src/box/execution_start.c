@@ -102,6 +102,7 @@ static void take_spec(struct execution *x, const struct execution_spec *spec)
 	if (!x->user || !x->cwd || !x->name)
 		abort();
 	x->own_cwd = spec->cwd != NULL;
+	x->unlisted = spec->unlisted;
 	x->kind = spec->kind;
 	execution_set_terminal(x, spec->terminal);
 	x->timeout_ms = spec->timeout_ms ? spec->timeout_ms : s->execution_ms;
@@ -129,9 +130,11 @@ int execution_start(struct sandbox *s, const struct execution_spec *spec, struct
 		buf_append(&x->input, spec->input, spec->input_len);
 		execution_input_push(x);
 	}
-	execution_index(x);
-	s->executions++;
-	s->box->counters.executions_total++;
+	if (!x->unlisted) {
+		execution_index(x);
+		s->executions++;
+		s->box->counters.executions_total++;
+	}
 	execution_flush(x);
 	*ret = x;
 	return 0;

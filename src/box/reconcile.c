@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "box/core.h"
+#include "box/catalogue.h"
 
 static void check_ready(struct box *b)
 {
@@ -206,6 +206,7 @@ static void keeper_greeted(void *arg, const struct keeper_reply *reply)
 	struct box *b = arg;
 	b->pool_state = *reply;
 	b->listing_disks = false;
+	layers_reconcile(b->catalogue);
 	check_ready(b);
 }
 

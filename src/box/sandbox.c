@@ -377,6 +377,9 @@ void sandbox_fail(struct sandbox *s, const char *reason)
 {
 	init_link_close(s->link);
 	s->link = NULL;
+	/* A builder's work ends; whoever has it hears of that. */
+	if (!s->listed && s->tenant)
+		execution_end_all(s, EXECUTION_FAILED);
 	if (!s->listed || s->doomed || s->status == SANDBOX_STOPPING || s->status == SANDBOX_FAILED)
 		return;
 	log_warn("a sandbox failed", "sandbox", s->id, "reason", reason);

@@ -56,6 +56,9 @@ struct sandbox_spec {
 	bool auto_resume; /* the next call wakes it */
 	const struct file_spec *files;
 	size_t file_count;
+	/* Installed before it is made; NULL-terminated; may be NULL. */
+	const char *const *dependencies; /* apt packages */
+	const char *const *packages;     /* npm packages */
 };
 
 /* A sandbox as everybody may read it. */

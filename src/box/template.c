@@ -417,8 +417,7 @@ static void add_tag(void *arg, const struct tag_row *row)
 
 static void add_layer(void *arg, const struct layer_row *row)
 {
-	(void)arg;
-	(void)row;
+	layer_from_row(arg, row);
 }
 
 int catalogue_open(struct box *b, struct error *e)
@@ -440,7 +439,7 @@ int catalogue_open(struct box *b, struct error *e)
 		return error_set(e, ERROR_INTERNAL, "cannot read the templates from the database");
 	struct build *build, *next;
 	HASH_ITER (by_id, c->builds, build, next)
-		build_take_tags(build);
+		build_settle_loaded(build);
 	return 0;
 }
 
@@ -454,6 +453,7 @@ void catalogue_close(struct box *b)
 			build_detach(build);
 		template_free(t);
 	}
+	layers_close(b->catalogue);
 	free(b->catalogue);
 	b->catalogue = NULL;
 }

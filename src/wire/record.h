@@ -27,6 +27,7 @@
  *     PACK                                           CONTENT, DATA …, END
  *     UNPACK        DATA …, END                      END
  *     WATCH                                          READY, EVENT …, END
+ *     ROOT                                           END
  *
  * Each side treats the other's records as hostile: one that does not decode ends the connection.
  */
@@ -83,6 +84,7 @@ enum file_op {
 	FILE_PACK,
 	FILE_UNPACK,
 	FILE_WATCH,
+	FILE_ROOT, /* what was unpacked there is to be a sandbox's root */
 	FILE_OP_END
 };
 
@@ -104,7 +106,8 @@ enum file_flags {
 	FILE_OWNERS = 1 << 13,     /* of an archive: owners are restored, as far as the user may */
 	FILE_WITH_NAMES = 1 << 14, /* entries carry the names of owner and group */
 	FILE_FROM_END = 1 << 15,   /* READ: the offset counts from the end */
-	FILE_FLAGS = (1 << 16) - 1
+	FILE_LAYER = 1 << 16,      /* UNPACK: of an image: whiteouts remove, devices are left out */
+	FILE_FLAGS = (1 << 17) - 1
 };
 
 /* What a REQUEST has as text; what an operation has no use for is empty. */
@@ -115,7 +118,9 @@ enum file_text {
 			 paths */
 	FILE_OWNER,   /* "user", "user:group", ":group"; names or numbers */
 	FILE_PATTERN, /* FIND: glob; GREP, REPLACE: what to look for */
-	FILE_EXTRA,   /* LIST, FIND: the path after which to begin; REPLACE: the new text */
+	FILE_EXTRA,   /* LIST, FIND: the path after which to begin; REPLACE: the new text; UNPACK:
+			 what of   the archive is wanted, to be merged into the path as Docker's COPY
+			 does */
 	FILE_TEXTS
 };
 

@@ -52,6 +52,7 @@ int file_attributes(const struct file_request *r, struct outcome *o);
 int file_pack(const struct file_request *r, struct outcome *o);
 int file_unpack(const struct file_request *r, struct outcome *o);
 int file_watch(const struct file_request *r, struct outcome *o);
+int file_root(const struct file_request *r, struct outcome *o);
 
 /* ---- io.c: records to and from the front ---- */
 
@@ -266,6 +267,17 @@ void copy_attributes(int from, int to);
 
 int copy_tree(const char *from, const char *to, struct outcome *o);
 int remove_tree(const char *path, struct outcome *o);
+int remove_at(int dir_fd, const char *name, struct outcome *o);
 /* A name for what is being made, in the same directory as path. Owned; NULL when there is no
  * memory. */
 char *path_beside(const char *path);
+
+/* ---- layer.c: layers of images ---- */
+
+/* What is there now is of the layers below. */
+void layer_begin(struct timespec *since);
+bool layer_is_whiteout(const char *name);
+int layer_apply_whiteout(
+	int dir_fd, const char *name, const struct timespec *since, struct outcome *o);
+/* What is in the way of a member goes, but for a directory where one is to be. */
+int layer_make_room(int dir_fd, const char *name, bool for_directory, struct outcome *o);

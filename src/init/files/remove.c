@@ -87,20 +87,25 @@ static int empty_tree(int fd, struct outcome *o)
 	return r < 0 ? r : 0;
 }
 
-int remove_tree(const char *path, struct outcome *o)
+int remove_at(int dir_fd, const char *path, struct outcome *o)
 {
-	if (unlinkat(AT_FDCWD, path, 0) == 0)
+	if (unlinkat(dir_fd, path, 0) == 0)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
 		return -errno;
 	int error = errno;
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOTDIR || errno == ELOOP ? -error : -errno;
 	int r = empty_tree(fd, o);
 	if (r < 0)
 		return r;
-	return unlinkat(AT_FDCWD, path, AT_REMOVEDIR) < 0 ? -errno : 0;
+	return unlinkat(dir_fd, path, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+int remove_tree(const char *path, struct outcome *o)
+{
+	return remove_at(AT_FDCWD, path, o);
 }
 
 static int remove_single(const char *path)

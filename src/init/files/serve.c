@@ -34,6 +34,7 @@ static const struct {
 	[FILE_PACK] = {file_pack, false},
 	[FILE_UNPACK] = {file_unpack, true},
 	[FILE_WATCH] = {file_watch, false},
+	[FILE_ROOT] = {file_root, false},
 };
 
 int fail(struct outcome *o, int error, const char *path)

@@ -45,6 +45,11 @@ struct unpacking {
 	size_t later_count, later_capacity;
 	struct buf later_paths;
 	struct buf absolute; /* of the target */
+	bool is_layer;       /* of an image, see layer.c */
+	struct timespec since;
+	char *source; /* only what is there is wanted; NULL: all of it */
+	uid_t uid;    /* of everything; -1: as the archive says, or whose we are */
+	gid_t gid;
 };
 
 /* ---- the archive's bytes ---- */
@@ -111,27 +116,29 @@ static int take_content(struct unpacking *u, int fd)
 
 /* ---- places ---- */
 
-static int open_beneath(int top, const char *path, int flags)
+/* An image's links are about the root that it will be. */
+static int open_beneath(const struct unpacking *u, const char *path, int flags)
 {
 	struct open_how how = {
 		.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+		.resolve =
+			(u->is_layer ? RESOLVE_IN_ROOT : RESOLVE_BENEATH) | RESOLVE_NO_MAGICLINKS,
 	};
 	long fd = -1;
 	errno = EAGAIN; /* somebody renames while the kernel looks */
 	for (int i = 0; fd < 0 && errno == EAGAIN && i < 64; i++)
-		fd = syscall(SYS_openat2, top, path[0] ? path : ".", &how, sizeof how);
+		fd = syscall(SYS_openat2, u->top, path[0] ? path : ".", &how, sizeof how);
 	return fd < 0 ? -errno : (int)fd;
 }
 
 /* Opens a directory below the top, and makes what is missing of it. */
-static int open_directory(int top, const char *path)
+static int open_directory(const struct unpacking *u, const char *path)
 {
-	int fd = open_beneath(top, path, O_PATH | O_DIRECTORY);
+	int fd = open_beneath(u, path, O_PATH | O_DIRECTORY);
 	if (fd != -ENOENT)
 		return fd;
 	autofree char *prefix = strdup(path);
-	autoclose int at = open_beneath(top, "", O_PATH | O_DIRECTORY);
+	autoclose int at = open_beneath(u, "", O_PATH | O_DIRECTORY);
 	if (!prefix || at < 0)
 		return prefix ? at : -ENOMEM;
 	for (char *p = prefix;;) {
@@ -140,7 +147,7 @@ static int open_directory(int top, const char *path)
 		p[len] = '\0';
 		if (mkdirat(at, name, 0755) < 0 && errno != EEXIST)
 			return -errno;
-		fd = open_beneath(top, prefix, O_PATH | O_DIRECTORY);
+		fd = open_beneath(u, prefix, O_PATH | O_DIRECTORY);
 		if (fd < 0 || saved == '\0')
 			return fd;
 		close(at);
@@ -164,7 +171,7 @@ static int find_place(struct unpacking *u, const char *path, const char **name)
 	u->parent_path.len = 0;
 	buf_append(&u->parent_path, path, len);
 	buf_append_char(&u->parent_path, '\0');
-	u->parent = u->parent_path.failed ? -ENOMEM : open_directory(u->top, u->parent_path.data);
+	u->parent = u->parent_path.failed ? -ENOMEM : open_directory(u, u->parent_path.data);
 	return u->parent;
 }
 
@@ -178,16 +185,32 @@ static int make_room(int dir_fd, const char *name)
 
 static bool keeps_owners(const struct unpacking *u)
 {
-	return (u->request->fixed.flags & FILE_OWNERS) && geteuid() == 0;
+	return ((u->request->fixed.flags & FILE_OWNERS) || u->uid != (uid_t)-1 ||
+		       u->gid != (gid_t)-1) &&
+	       geteuid() == 0;
+}
+
+/* The one that was asked for, before that of the archive. */
+static uid_t owner_of(const struct unpacking *u, uid_t archived)
+{
+	return u->uid != (uid_t)-1 ? u->uid : archived;
+}
+
+static gid_t group_of(const struct unpacking *u, gid_t archived)
+{
+	return u->gid != (gid_t)-1 ? u->gid : archived;
 }
 
 static int settle(const struct unpacking *u, int fd, const struct later *l)
 {
 	struct timespec times[2] = {{0, UTIME_OMIT}, {l->mtime_s, l->mtime_ns}};
 	bool owners = keeps_owners(u);
-	if (owners && fchown(fd, l->uid, l->gid) < 0)
+	if (owners && fchown(fd, owner_of(u, l->uid), group_of(u, l->gid)) < 0)
 		return -errno;
-	if (fchmod(fd, l->mode & (owners ? 07777 : 0777)) < 0 || futimens(fd, times) < 0)
+	mode_t mode = l->mode & (owners ? 07777 : 0777);
+	if (u->request->fixed.flags & FILE_HAS_MODE)
+		mode = u->request->fixed.mode & 07777;
+	if (fchmod(fd, mode) < 0 || futimens(fd, times) < 0)
 		return -errno;
 	return 0;
 }
@@ -220,7 +243,8 @@ static int settle_at(const struct unpacking *u, int dir_fd, const char *name)
 	const struct tar_member *m = &u->tar.member;
 	struct timespec times[2] = {{0, UTIME_OMIT}, {m->mtime_s, m->mtime_ns}};
 	utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW);
-	if (keeps_owners(u) && fchownat(dir_fd, name, m->uid, m->gid, AT_SYMLINK_NOFOLLOW) < 0)
+	if (keeps_owners(u) && fchownat(dir_fd, name, owner_of(u, m->uid), group_of(u, m->gid),
+				       AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	return 0;
 }
@@ -242,12 +266,14 @@ static int unpack_symlink(struct unpacking *u, int dir_fd, const char *name)
 static int unpack_hard_link(struct unpacking *u, int dir_fd, const char *name)
 {
 	char *target = u->tar.member.target.data;
+	while (u->is_layer && *target == '/')
+		target++;
 	if (!tar_clean_path(target) || !target[0])
 		return -EXDEV;
 	char *slash = strrchr(target, '/');
 	if (slash)
 		*slash = '\0';
-	autoclose int from = open_beneath(u->top, slash ? target : "", O_PATH | O_DIRECTORY);
+	autoclose int from = open_beneath(u, slash ? target : "", O_PATH | O_DIRECTORY);
 	const char *old = slash ? slash + 1 : target;
 	struct stat a, b;
 	if (from < 0)
@@ -281,8 +307,7 @@ static int apply_later(struct unpacking *u)
 	int r = 0;
 	while (r == 0 && u->later_count > 0) {
 		const struct later *l = &u->later[--u->later_count];
-		int fd =
-			open_beneath(u->top, u->later_paths.data + l->path, O_RDONLY | O_DIRECTORY);
+		int fd = open_beneath(u, u->later_paths.data + l->path, O_RDONLY | O_DIRECTORY);
 		if (fd < 0)
 			continue; /* gone since, or not ours to change */
 		r = settle(u, fd, l);
@@ -321,7 +346,7 @@ static int unpack_directory(struct unpacking *u, int dir_fd, const char *name, c
 	if (mkdirat(dir_fd, name, mode) < 0) {
 		if (errno != EEXIST)
 			return -errno;
-		int fd = open_beneath(u->top, path, O_PATH | O_DIRECTORY);
+		int fd = open_beneath(u, path, O_PATH | O_DIRECTORY);
 		if (fd < 0)
 			return fd;
 		close(fd);
@@ -337,6 +362,12 @@ static int unpack_member(struct unpacking *u, const char *path)
 	int dir_fd = find_place(u, path, &name);
 	if (dir_fd < 0)
 		return dir_fd;
+	if (u->is_layer && layer_is_whiteout(name))
+		return layer_apply_whiteout(dir_fd, name, &u->since, u->outcome);
+	int r = u->is_layer ? layer_make_room(dir_fd, name, u->tar.member.type == '5', u->outcome)
+			    : 0;
+	if (r < 0)
+		return r;
 	switch (u->tar.member.type) {
 	case '0':
 		return unpack_file(u, dir_fd, name);
@@ -374,6 +405,8 @@ static int tell(struct unpacking *u, const char *path)
 			   : put_entry(full.data, &st, u->parent, slash ? slash + 1 : path, false);
 }
 
+static int place_source(struct unpacking *u, char **path);
+
 static int take_member(struct unpacking *u)
 {
 	const struct tar_member *m = &u->tar.member;
@@ -381,10 +414,16 @@ static int take_member(struct unpacking *u)
 	/* Labels, volumes and other makers' types are passed by; a sparse file cannot be. */
 	if (m->type < '0' || m->type > '6')
 		return m->type == 'S' ? fail(u->outcome, -EBADMSG, path) : take_content(u, -1);
+	/* A sandbox has its own devices. */
+	if (u->is_layer && (m->type == '3' || m->type == '4'))
+		return 0;
 	if (strlen(path) >= PATH_MAX)
 		return fail(u->outcome, -ENAMETOOLONG, path);
 	if (!tar_clean_path(path))
 		return fail(u->outcome, -EXDEV, path);
+	int wanted = u->source ? place_source(u, &path) : 1;
+	if (wanted <= 0)
+		return wanted < 0 ? fail(u->outcome, wanted, path) : take_content(u, -1);
 	/* The target itself: what was there before keeps its mode. */
 	if (path[0] == '\0')
 		return m->type != '5' ? -EBADMSG : u->top_is_new ? remember(u, path) : 0;
@@ -411,24 +450,89 @@ static int unpack_all(struct unpacking *u)
 	return r < 0 && r != -EBADMSG ? r : apply_later(u);
 }
 
+/* Where the members go: made when the first one is there, because of its kind depends where. */
+static int open_top(struct unpacking *u, const char *path)
+{
+	int e = 0;
+	if (u->request->fixed.flags & FILE_PARENTS) {
+		e = make_parents(path, (uid_t)-1, (gid_t)-1);
+		u->top_is_new = e == 0 && mkdir(path, 0755) == 0;
+		if (e == 0 && !u->top_is_new && errno != EEXIST)
+			e = -errno;
+	}
+	if (e == 0 && (u->top = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
+		e = -errno;
+	return e < 0 ? e : path_absolute(path, &u->absolute);
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* A single file: into the target, if that is or shall be a directory; else it becomes the target.
+ */
+static int place_file(struct unpacking *u, char **path)
+{
+	const char *target = u->request->text[FILE_PATH];
+	const char *slash = strrchr(target, '/');
+	const char *own = strrchr(u->source, '/');
+	if (!slash || !slash[1] || is_directory(target)) {
+		*path = own ? (char *)(uintptr_t)own + 1 : u->source;
+		return u->top < 0 ? open_top(u, target) : 0;
+	}
+	autofree char *parent = strndup(target, (size_t)(slash - target + 1));
+	*path = (char *)(uintptr_t)slash + 1;
+	if (!parent)
+		return -ENOMEM;
+	return u->top < 0 ? open_top(u, parent) : 0;
+}
+
+/* 1: it is wanted, and *path is where it goes below the top; 0: it is not. */
+static int place_source(struct unpacking *u, char **path)
+{
+	size_t len = strlen(u->source);
+	int r = 0;
+	if (len > 0 && strcmp(*path, u->source) == 0 && u->tar.member.type != '5') {
+		r = place_file(u, path);
+		return r < 0 ? r : 1;
+	}
+	if (len > 0 && (strncmp(*path, u->source, len) != 0 ||
+			       ((*path)[len] != '/' && (*path)[len] != '\0')))
+		return 0;
+	if (u->top < 0)
+		r = open_top(u, u->request->text[FILE_PATH]);
+	*path += len + ((*path)[len] == '/' && len > 0);
+	return r < 0 ? r : 1;
+}
+
+static int prepare(struct unpacking *u)
+{
+	const struct file_request *r = u->request;
+	const char *owner = r->text[FILE_OWNER];
+	if (owner_parse(owner, strlen(owner), &u->uid, &u->gid) < 0)
+		return fail(u->outcome, -EINVAL, owner);
+	u->is_layer = r->fixed.flags & FILE_LAYER;
+	if (u->is_layer)
+		layer_begin(&u->since);
+	if (!r->text[FILE_EXTRA][0])
+		return open_top(u, r->text[FILE_PATH]);
+	u->source = strdup(r->text[FILE_EXTRA]);
+	if (!u->source)
+		return -ENOMEM;
+	return tar_clean_path(u->source) ? 0 : fail(u->outcome, -EXDEV, r->text[FILE_EXTRA]);
+}
+
 int file_unpack(const struct file_request *r, struct outcome *o)
 {
 	struct unpacking u = {.request = r, .outcome = o, .top = -1, .parent = -1};
-	const char *path = r->text[FILE_PATH];
 	u.tar = (struct tar_reader){.read = read_input, .arg = &u};
-	int e = 0;
-	if (r->fixed.flags & FILE_PARENTS) {
-		e = make_parents(path, (uid_t)-1, (gid_t)-1);
-		u.top_is_new = e == 0 && mkdir(path, 0755) == 0;
-		if (e == 0 && !u.top_is_new && errno != EEXIST)
-			e = -errno;
-	}
-	if (e == 0 && (u.top = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
-		e = -errno;
-	if (e == 0)
-		e = path_absolute(path, &u.absolute);
+	int e = prepare(&u);
 	if (e == 0)
 		e = unpack_all(&u);
+	if (e == 0 && u.source && u.top < 0)
+		e = fail(o, -ENOENT, r->text[FILE_EXTRA]);
 	tar_reader_finish(&u.tar);
 	if (u.top >= 0)
 		close(u.top);
@@ -438,5 +542,6 @@ int file_unpack(const struct file_request *r, struct outcome *o)
 	buf_finish(&u.later_paths);
 	buf_finish(&u.absolute);
 	free(u.later);
+	free(u.source);
 	return e;
 }
