@@ -300,7 +300,9 @@ static void on_ready(uv_poll_t *poll, int status, int events)
 {
 	struct file_link *l = poll->data;
 	if (status < 0) {
-		link_lost(l);
+		/* The loop tells of an error before what came earlier, and has stopped asking. */
+		l->reading = l->writable_wanted = false;
+		file_link_read(l);
 		return;
 	}
 	if (events & UV_WRITABLE) {

@@ -1,18 +1,17 @@
 /*
- * One connection: its phases, its bytes in and out, and its end.
+ * One connection: its phases, its bytes in and out, its deadlines and its end.
  *
  * Reading goes on while a request is being answered, so that the client's leaving is noticed. What
- * arrives then is kept for the next request, at most PIPELINE_MAX of it before reading pauses. Only
- * while a handler that takes the body as a stream does not take it, nothing is read at all.
- *
- * A FIN counts as leaving: a client that closes its side while its request is being worked on is
- * gone for us, as it is for nginx. Once the answer is complete a FIN is only a wish to close.
+ * arrives then is kept for the next request, at most PIPELINE_MAX of it before reading pauses.
+ * While a handler does not take the body that it asked for, nothing is read at all. A
+ * FIN counts as leaving: a client that closes its side while its request is being worked on is gone
+ * for us, as it is for nginx. Once the answer is complete a FIN is only a wish to close.
  *
  * The next request is looked at when the answer to the previous one has been taken by the kernel,
  * so a client that does not read cannot make us hold more than one answer.
  *
- * Callbacks of users (abort, proceed, stop, sinks) run from the loop only, never from inside a call
- * that the user made; so they need not expect to be re-entered.
+ * Callbacks of users (abort, proceed, stop) run from the loop only, never from inside a call that
+ * the user made; so they need not expect to be re-entered.
  *
  * A connection that we end after an answer lingers: we send our FIN and go on reading for a bounded
  * time and amount. Closing at once with unread bytes would make the kernel send a reset, and the
@@ -90,13 +89,9 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
 	(void)suggested;
 	struct http_connection *c = handle->data;
-	/*
-	 * Bodies are taken where they lie. Less is read where something may have to be kept: the
-	 * next request, or chunks and messages that come after one at which the sink pauses.
-	 */
-	bool whole = http_body_flows(c) && !c->request.head.chunked && !c->upgraded;
-	bool large = whole || discards(c);
-	*buf = uv_buf_init(c->server->read_buffer, large ? HTTP_READ_SIZE : PIPELINE_MAX);
+	/* Bodies are taken where they lie; what may have to be kept is read in smaller pieces. */
+	bool taken = http_body_flows(c) || discards(c);
+	*buf = uv_buf_init(c->server->read_buffer, taken ? HTTP_READ_SIZE : PIPELINE_MAX);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)

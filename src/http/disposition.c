@@ -25,14 +25,12 @@ struct parameter {
 	char *value;
 };
 
-static bool take_parameter(
-	const struct parameter *p, struct disposition *ret, const char **extended);
-static bool next_parameter(char **text, struct parameter *ret);
+static int next_parameter(char **text, struct parameter *ret, struct error *e);
 static bool trim_end(char *text);
-static bool cut_quoted(char **text, char **value);
+static int cut_quoted(char **text, char **value, struct error *e);
 static void decode_browser(char *text);
-static bool decode_extended(char *text, char **value);
-static bool set_once(const char **place, const char *value);
+static int decode_extended(char *text, char **value, struct error *e);
+static int set_once(const char **place, const char *value, struct error *e);
 static bool is_utf8(const char *text);
 static bool is_boundary(const char *text);
 static int set_malformed(struct error *e);
@@ -46,34 +44,34 @@ int disposition_parse(char *text, struct disposition *ret, struct error *e)
 		return set_malformed(e);
 	while (text) {
 		struct parameter p;
-		if (!next_parameter(&text, &p) || !take_parameter(&p, ret, &extended))
-			return set_malformed(e);
+		int r = next_parameter(&text, &p, e);
+		if (r < 0)
+			return r;
+		if (strcasecmp(p.name, "name") == 0) {
+			decode_browser(p.value);
+			r = set_once(&ret->name, p.value, e);
+		} else if (strcasecmp(p.name, "filename") == 0) {
+			decode_browser(p.value);
+			r = set_once(&ret->filename, p.value, e);
+		} else if (strcasecmp(p.name, "filename*") == 0) {
+			r = decode_extended(p.value, &p.value, e);
+			if (r == 0)
+				r = set_once(&extended, p.value, e);
+		}
+		if (r < 0)
+			return r;
 	}
 	if (extended)
 		ret->filename = extended;
 	return ret->name ? 0 : set_malformed(e);
 }
 
-static bool take_parameter(
-	const struct parameter *p, struct disposition *ret, const char **extended)
-{
-	char *value = p->value;
-	if (strcasecmp(p->name, "filename*") == 0)
-		return decode_extended(value, &value) && set_once(extended, value);
-	decode_browser(value);
-	if (strcasecmp(p->name, "name") == 0)
-		return set_once(&ret->name, value);
-	if (strcasecmp(p->name, "filename") == 0)
-		return set_once(&ret->filename, value);
-	return true;
-}
-
-static bool set_once(const char **place, const char *value)
+static int set_once(const char **place, const char *value, struct error *e)
 {
 	if (*place || !is_utf8(value))
-		return false;
+		return set_malformed(e);
 	*place = value;
-	return true;
+	return 0;
 }
 
 static bool is_utf8(const char *text)
@@ -92,20 +90,21 @@ static bool is_utf8(const char *text)
 /* ---- parameters ---- */
 
 /* *text is behind a ";", and afterwards behind the next one, or NULL. */
-static bool next_parameter(char **text, struct parameter *ret)
+static int next_parameter(char **text, struct parameter *ret, struct error *e)
 {
 	char *name = *text + strspn(*text, " \t");
 	char *value = strchr(name, '=');
 	if (!value || !http_is_token(name, (size_t)(value - name)))
-		return false;
+		return set_malformed(e);
 	*value++ = '\0';
 	ret->name = name;
 	*text = value;
 	if (*value == '"')
-		return cut_quoted(text, &ret->value);
+		return cut_quoted(text, &ret->value, e);
 	ret->value = strsep(text, ";");
 	/* "'" and "%" may be in tokens, so filename* is one, too. */
-	return trim_end(ret->value) && http_is_token(ret->value, strlen(ret->value));
+	bool token = trim_end(ret->value) && http_is_token(ret->value, strlen(ret->value));
+	return token ? 0 : set_malformed(e);
 }
 
 /* Cuts spaces off; false when something comes behind them. */
@@ -117,7 +116,7 @@ static bool trim_end(char *text)
 	return clean;
 }
 
-static bool cut_quoted(char **text, char **value)
+static int cut_quoted(char **text, char **value, struct error *e)
 {
 	char *in = *text + 1;
 	char *out = in;
@@ -128,14 +127,14 @@ static bool cut_quoted(char **text, char **value)
 		*out++ = *in++;
 	}
 	if (!*in)
-		return false;
+		return set_malformed(e);
 	in++;
 	in += strspn(in, " \t");
 	*out = '\0';
 	if (*in && *in != ';')
-		return false;
+		return set_malformed(e);
 	*text = *in ? in + 1 : NULL;
-	return true;
+	return 0;
 }
 
 /* ---- encodings ---- */
@@ -162,12 +161,12 @@ static void decode_browser(char *text)
 }
 
 /* utf-8'LANGUAGE'percent-encoded */
-static bool decode_extended(char *text, char **value)
+static int decode_extended(char *text, char **value, struct error *e)
 {
 	char *language = strchr(text, '\'');
 	char *in = language ? strchr(language + 1, '\'') : NULL;
 	if (!in || language - text != 5 || strncasecmp(text, "utf-8", 5) != 0)
-		return false;
+		return set_malformed(e);
 	char *out = ++in;
 	*value = out;
 	while (*in) {
@@ -176,14 +175,14 @@ static bool decode_extended(char *text, char **value)
 			int high = http_hex_digit(in[0]);
 			int low = high < 0 ? -1 : http_hex_digit(in[1]);
 			if (low < 0 || high + low == 0)
-				return false;
+				return set_malformed(e);
 			byte = (char)(high * 16 + low);
 			in += 2;
 		}
 		*out++ = byte;
 	}
 	*out = '\0';
-	return true;
+	return 0;
 }
 
 /* ---- boundaries ---- */
@@ -202,9 +201,11 @@ int multipart_find_boundary(
 	char *text = copy;
 	while (text) {
 		struct parameter p;
-		if (!next_parameter(&text, &p) ||
-			(strcasecmp(p.name, "boundary") == 0 && !set_once(&found, p.value)))
-			return set_malformed(e);
+		int r = next_parameter(&text, &p, e);
+		if (r == 0 && strcasecmp(p.name, "boundary") == 0)
+			r = set_once(&found, p.value, e);
+		if (r < 0)
+			return r;
 	}
 	if (!found || !is_boundary(found))
 		return set_malformed(e);

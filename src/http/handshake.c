@@ -61,11 +61,12 @@ static int check_version(struct http_request *req, struct error *e)
 static int check_key(const struct http_request *req, const char **key, struct error *e)
 {
 	unsigned char bytes[KEY_BYTES];
+	size_t len;
 	*key = only(req, "Sec-WebSocket-Key");
-	/* So many characters are so many bytes or more, and no more fit. */
 	if (*key && strlen(*key) == KEY_LEN &&
-		sodium_base642bin(bytes, sizeof bytes, *key, KEY_LEN, NULL, NULL, NULL,
-			sodium_base64_VARIANT_ORIGINAL) == 0)
+		sodium_base642bin(bytes, sizeof bytes, *key, KEY_LEN, NULL, &len, NULL,
+			sodium_base64_VARIANT_ORIGINAL) == 0 &&
+		len == KEY_BYTES)
 		return 0;
 	return error_set(e, ERROR_INVALID_REQUEST, "Sec-WebSocket-Key is missing or malformed");
 }

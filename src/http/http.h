@@ -10,11 +10,11 @@
  * read and the client waits. It may answer before the body has come to its end, which ends the
  * connection after the answer, and it may stream its answer while the body still comes.
  *
- * Until the answer is complete the client may go away; closing its sending side counts as that. One
- * callback tells the handler, and afterwards the request must not be touched: the generator's
- * `stop` once the answer is streaming; else the sink's `abort` while the body has not been told to
- * its end; else what http_on_abort has set. If it has set none, the request stays until it is
- * answered, and the answer is dropped: that suits work which is short and cannot be cancelled.
+ * Until then the client may go away; closing its sending side counts as that. One callback tells
+ * the handler, and afterwards the request must not be touched: the generator's `stop` once the
+ * answer is streaming; else the sink's `abort` while the body has not been told to its end; else
+ * what http_on_abort has set. If it has set none, the request stays until it is answered, and the
+ * answer is dropped: that suits work which is short and cannot be cancelled.
  *
  * A streamed response is a generator: the server calls `proceed` whenever it can take more bytes,
  * the generator answers with at most one http_stream_write (now or later), and backpressure falls

@@ -17,7 +17,6 @@
  */
 #include "http/multipart.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -27,7 +26,7 @@
 #include "http/disposition.h"
 #include "http/parser.h"
 
-#define DELIMITER_SIZE (4 + MULTIPART_BOUNDARY_MAX + 1)
+#define DELIMITER_MAX (4 + MULTIPART_BOUNDARY_MAX)
 
 enum state {
 	STATE_FIRST,   /* within the first delimiter */
@@ -43,7 +42,7 @@ struct multipart {
 	size_t parts_left;
 	enum state state;
 	bool refused;
-	char delimiter[DELIMITER_SIZE];
+	char delimiter[DELIMITER_MAX];
 	size_t delimiter_len;
 	size_t matched; /* bytes of the delimiter, or of what is expected, that have come */
 	size_t assumed; /* of those: a line end that belongs to what came before */
@@ -86,8 +85,9 @@ int multipart_create(struct multipart **ret, const char *type, size_t parts_max,
 	m->events = events;
 	m->arg = arg;
 	m->parts_left = parts_max;
-	m->delimiter_len =
-		(size_t)snprintf(m->delimiter, sizeof m->delimiter, "\r\n--%s", boundary);
+	m->delimiter_len = 4 + strlen(boundary);
+	memcpy(m->delimiter, "\r\n--", 4);
+	memcpy(m->delimiter + 4, boundary, strlen(boundary));
 	m->matched = m->assumed = 2;
 	*ret = m;
 	return 0;

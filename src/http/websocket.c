@@ -60,7 +60,7 @@ struct websocket {
 	bool told;
 };
 
-static struct websocket *create(void);
+static int open_wslay(struct websocket *ws);
 static void on_data(void *arg, const char *data, size_t len);
 static void on_end(void *arg);
 static void on_proceed(void *arg);
@@ -92,13 +92,18 @@ int http_upgrade_websocket(struct http_request *req, const struct websocket_even
 {
 	struct error e;
 	const char *protocol;
+	struct websocket *ws = NULL;
 	int r = http_accept_websocket(req, events->protocols, &protocol, &e);
-	struct websocket *ws = r < 0 ? NULL : create();
-	if (r == 0 && !ws)
-		error_set(&e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
-	if (!ws) {
+	if (r == 0) {
+		ws = calloc(1, sizeof *ws);
+		r = ws ? open_wslay(ws) : -ENOMEM;
+		if (r < 0)
+			error_set(&e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
+	}
+	if (r < 0) {
+		free(ws);
 		http_respond_error(req, &e);
-		return -1;
+		return r;
 	}
 	const struct http_server *server = req->connection->server;
 	uint64_t ping_ms = server->limits.websocket_ping_ms;
@@ -118,7 +123,7 @@ int http_upgrade_websocket(struct http_request *req, const struct websocket_even
 	return 0;
 }
 
-static struct websocket *create(void)
+static int open_wslay(struct websocket *ws)
 {
 	static const struct wslay_event_callbacks callbacks = {
 		.recv_callback = give_bytes,
@@ -127,11 +132,10 @@ static struct websocket *create(void)
 		.on_frame_recv_chunk_callback = frame_goes_on,
 		.on_msg_recv_callback = message_ends,
 	};
-	autofree struct websocket *ws = calloc(1, sizeof *ws);
-	if (!ws || wslay_event_context_server_init(&ws->wslay, &callbacks, ws) != 0)
-		return NULL;
+	if (wslay_event_context_server_init(&ws->wslay, &callbacks, ws) != 0)
+		return -ENOMEM;
 	wslay_event_config_set_no_buffering(ws->wslay, 1);
-	return take_ptr(ws);
+	return 0;
 }
 
 const char *websocket_protocol(const struct websocket *ws)

@@ -34,12 +34,23 @@ static size_t worker_count;
 
 /* ---- in the worker ---- */
 
+/* Nothing was sent before: there is room. A front that has gone needs no answer. */
+static void send_started(int fd, const struct frame_started *started)
+{
+	autobuf answer = {0};
+	frame_append(&answer, FRAME_STARTED, 0, 0, 0, started, sizeof *started);
+	if (!answer.failed)
+		(void)send(fd, answer.data, answer.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* It says itself that it is there: what init sent could come after its first answer. */
 __attribute__((noreturn)) static void worker_main(struct child *c)
 {
 	struct rlimit memory = {MEMORY_MAX, MEMORY_MAX};
 	child_become(c);
 	prctl(PR_SET_NAME, "bunker-files", 0, 0, 0);
 	setrlimit(RLIMIT_AS, &memory);
+	send_started(CONTROL_FD, &(struct frame_started){.pid = getpid()});
 	files_serve(CONTROL_FD, c->user.home);
 	_exit(0);
 }
@@ -88,14 +99,11 @@ static struct frame_started try_start(int fd, const struct frame_worker *how, co
 
 void worker_start(int fd, const struct frame_worker *how, const char *user)
 {
-	autobuf answer = {0};
 	/* The worker waits for its front. The flag goes with the connection, also for us. */
 	fcntl(fd, F_SETFL, 0);
 	struct frame_started started = try_start(fd, how, user);
-	frame_append(&answer, FRAME_STARTED, 0, 0, 0, &started, sizeof started);
-	/* Nothing was sent before: there is room. A front that has gone needs no answer. */
-	if (!answer.failed)
-		(void)send(fd, answer.data, answer.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (started.stage != FRAME_STAGE_NONE)
+		send_started(fd, &started);
 	close(fd);
 }
 

@@ -29,6 +29,8 @@
  *     WATCH                                          READY, EVENT …, END
  *     ROOT                                           END
  *
+ * Where an ENTRY is answered, FILE_WITH_ATTRIBUTES adds ATTRIBUTE … behind each.
+ *
  * Each side treats the other's records as hostile: one that does not decode ends the connection.
  */
 #pragma once
@@ -107,7 +109,13 @@ enum file_flags {
 	FILE_WITH_NAMES = 1 << 14, /* entries carry the names of owner and group */
 	FILE_FROM_END = 1 << 15,   /* READ: the offset counts from the end */
 	FILE_LAYER = 1 << 16,      /* UNPACK: of an image: whiteouts remove, devices are left out */
-	FILE_FLAGS = (1 << 17) - 1
+	/*
+	 * Entries of links have the type and permissions of what they lead to, and its real path as
+	 * their target; those that lead nowhere stay links.
+	 */
+	FILE_RESOLVED = 1 << 17,
+	FILE_WITH_ATTRIBUTES = 1 << 18, /* each entry is followed by its attributes */
+	FILE_FLAGS = (1 << 19) - 1
 };
 
 /* What a REQUEST has as text; what an operation has no use for is empty. */
@@ -148,7 +156,7 @@ struct record_file {
 
 struct record_attribute {
 	uint32_t name_len;
-	uint32_t value_len; /* RECORD_REMOVED: it goes */
+	uint32_t value_len; /* RECORD_REMOVED: it goes; a name that ends with '.', all below it */
 };
 #define RECORD_REMOVED UINT32_MAX
 

@@ -61,7 +61,6 @@ static struct {
 	bool take_later;     /* leave http_body_stream to the test */
 	bool answer_at_once; /* 409 at the first piece */
 	size_t take_at_most; /* of each piece, if not 0; the rest is given back */
-	bool give_back_late; /* after an answer */
 } seen;
 
 static inline void on_closed(void *arg)
@@ -222,12 +221,11 @@ static inline void handle_sized(struct http_request *req)
 static inline void upload_data(void *arg, const char *data, size_t len)
 {
 	CHECK(arg == &seen && len > 0 && !seen.ended && !seen.sink_aborted);
-	size_t rest =
-		seen.take_at_most > 0 && len > seen.take_at_most ? len - seen.take_at_most : 0;
 	seen.pieces++;
-	len -= rest;
-	if (!seen.give_back_late)
-		http_body_unread(seen.pending, rest);
+	if (seen.take_at_most > 0 && len > seen.take_at_most) {
+		http_body_unread(seen.pending, len - seen.take_at_most);
+		len = seen.take_at_most;
+	}
 	seen.uploaded += len;
 	seen.largest_piece = len > seen.largest_piece ? len : seen.largest_piece;
 	if (!seen.keep_nothing)
@@ -236,8 +234,6 @@ static inline void upload_data(void *arg, const char *data, size_t len)
 		respond_text(seen.pending, 409, "no");
 	else if (seen.pause_each)
 		http_body_pause(seen.pending);
-	if (seen.give_back_late)
-		http_body_unread(seen.pending, rest);
 }
 
 static inline void upload_end(void *arg)

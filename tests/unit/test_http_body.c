@@ -169,47 +169,6 @@ static void stops_reading_while_the_sink_is_paused(void)
 	stop();
 }
 
-/* Not even the end of the connection. */
-static void reads_nothing_at_all_while_the_sink_is_paused(void)
-{
-	start(&generous);
-	int fd = dial();
-	seen.pause_each = true;
-	say(fd, PUT LENGTH(10) "abc");
-	turn_until(&seen.pieces, 1);
-	say(fd, "def");
-	close(fd);
-	turn_for(20);
-	CHECK_INT(seen.sink_aborted, 0);
-	seen.pause_each = false;
-	http_body_resume(seen.pending);
-	turn_until(&seen.sink_aborted, 1);
-	CHECK_GOT("abcdef");
-	stop();
-}
-
-/* One connection does not keep the loop from the others for longer than a mebibyte takes. */
-static void leaves_the_others_their_turn(void)
-{
-	start(&generous);
-	autoclose int fd = dial();
-	seen.keep_nothing = true;
-	say(fd, PUT "Content-Length: 1073741824\r\n\r\n");
-	/* Until the kernel's windows have grown. */
-	CHECK_INT(push(fd, 64 << 20, 1000), 64 << 20);
-	http_body_pause(seen.pending);
-	push(fd, 64 << 20, 20);
-	uint64_t most = 0;
-	http_body_resume(seen.pending);
-	for (int i = 0; i < 20; i++) {
-		uint64_t before = seen.uploaded;
-		turn();
-		most = seen.uploaded - before > most ? seen.uploaded - before : most;
-	}
-	CHECK(most > 0 && most <= (1 << 20) + 262144);
-	stop();
-}
-
 static void stops_reading_before_the_handler_takes_the_body(void)
 {
 	enum {
@@ -298,24 +257,20 @@ static void gives_back_what_the_sink_does_not_take(void)
 }
 
 /* The bytes that an early answer leaves unread must never be taken for a request. */
-static void never_takes_what_was_given_back_for_a_request(void)
+static void closes_when_an_answer_leaves_bytes_unread(void)
 {
-	for (int late = 0; late < 2; late++) {
-		start(&generous);
-		autoclose int fd = dial();
-		autobuf in = {0};
-		seen.answer_at_once = true;
-		seen.give_back_late = late;
-		seen.take_at_most = 2;
-		say(fd, PUT "Content-Length: 34\r\n\r\nxx" NEXT);
-		shutdown(fd, SHUT_WR);
-		CHECK_INT(hear_all(fd, &in), HEARD_END);
-		CHECK(strncmp(in.data, "HTTP/1.1 409 ", 13) == 0);
-		CHECK(late || strstr(in.data, "\r\nConnection: close\r\n"));
-		CHECK(!strstr(in.data + 9, "HTTP/1.1"));
-		CHECK_INT(seen.handled, 1);
-		stop();
-	}
+	start(&generous);
+	autoclose int fd = dial();
+	autobuf in = {0};
+	seen.answer_at_once = true;
+	seen.take_at_most = 2;
+	say(fd, PUT "Content-Length: 38\r\n\r\nxx" NEXT);
+	CHECK_INT(hear_all(fd, &in), HEARD_END);
+	CHECK(strncmp(in.data, "HTTP/1.1 409 ", 13) == 0);
+	CHECK(strstr(in.data, "\r\nConnection: close\r\n"));
+	CHECK(!strstr(in.data + 9, "HTTP/1.1"));
+	CHECK_INT(seen.handled, 1);
+	stop();
 }
 
 static void answers_before_the_body_has_come(void)
@@ -523,12 +478,10 @@ int main(void)
 		TEST(asks_for_the_body_only_when_the_handler_wants_it),
 		TEST(answers_without_a_100_when_the_handler_does_not_want_the_body),
 		TEST(stops_reading_while_the_sink_is_paused),
-		TEST(reads_nothing_at_all_while_the_sink_is_paused),
-		TEST(leaves_the_others_their_turn),
 		TEST(stops_reading_before_the_handler_takes_the_body),
 		TEST(pauses_at_every_piece),
 		TEST(gives_back_what_the_sink_does_not_take),
-		TEST(never_takes_what_was_given_back_for_a_request),
+		TEST(closes_when_an_answer_leaves_bytes_unread),
 		TEST(answers_before_the_body_has_come),
 		TEST(reads_on_while_an_early_answer_waits_for_the_client),
 		TEST(keeps_the_connection_when_the_whole_body_was_there),

@@ -51,8 +51,10 @@ enum connect_code connect_code_of(enum error_code code)
 	case ERROR_UNAUTHORIZED:
 		return CONNECT_UNAUTHENTICATED;
 	case ERROR_NAME_TAKEN:
+	case ERROR_ALREADY_EXISTS:
 		return CONNECT_ALREADY_EXISTS;
 	case ERROR_PERMISSION_DENIED:
+	case ERROR_READ_ONLY:
 		return CONNECT_PERMISSION_DENIED;
 	case ERROR_QUOTA_EXCEEDED:
 	case ERROR_RESOURCE_EXHAUSTED:
@@ -63,6 +65,7 @@ enum connect_code connect_code_of(enum error_code code)
 	case ERROR_UNAVAILABLE:
 		return CONNECT_UNAVAILABLE;
 	case ERROR_NOT_IMPLEMENTED:
+	case ERROR_NOT_SUPPORTED:
 		return CONNECT_UNIMPLEMENTED;
 	case ERROR_REQUEST_TIMEOUT:
 		return CONNECT_DEADLINE_EXCEEDED;
@@ -288,6 +291,8 @@ struct connect_stream {
 	bool hungry; /* the client can take more */
 	bool keepalive_due;
 	bool deadline_passed;
+	bool collecting; /* the source is being asked */
+	bool woken;      /* ... and has said meanwhile that there is more */
 };
 
 static void handle_closed(uv_handle_t *handle)
@@ -322,13 +327,25 @@ static void put_keepalive(struct connect_stream *s, struct buf *out)
 	connect_end_message(out, begin);
 }
 
+static enum connect_progress collect(struct connect_stream *s, struct buf *out, struct error *e)
+{
+	enum connect_progress progress;
+	s->collecting = true;
+	do {
+		s->woken = false;
+		progress = s->source.collect(s->source.arg, out, e);
+	} while (s->woken && out->len == 0 && progress == CONNECT_MORE);
+	s->collecting = false;
+	return progress;
+}
+
 static void pump(struct connect_stream *s)
 {
 	struct buf out = {0};
 	struct error e = {0};
 	if (!s->req || !s->hungry)
 		return;
-	enum connect_progress progress = s->source.collect(s->source.arg, &out, &e);
+	enum connect_progress progress = collect(s, &out, &e);
 	if (progress == CONNECT_MORE && s->deadline_passed) {
 		error_set(&e, ERROR_REQUEST_TIMEOUT, "the deadline of the call has passed");
 		progress = CONNECT_FAILED;
@@ -407,5 +424,8 @@ struct connect_stream *connect_stream_begin(
 
 void connect_stream_wake(struct connect_stream *s)
 {
-	pump(s);
+	if (s->collecting)
+		s->woken = true;
+	else
+		pump(s);
 }

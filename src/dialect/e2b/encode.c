@@ -45,7 +45,7 @@ static void put_fields(struct json_writer *w, const struct sandbox_view *view)
 	json_put_time(w, "endAt", view->lease_end_ms ? view->lease_end_ms : FAR_FUTURE_MS);
 	json_put_int(w, "cpuCount", (view->resources.cpu + 999) / 1000);
 	json_put_int(w, "memoryMB", view->resources.memory / MIB);
-	json_put_int(w, "diskSizeMB", 0);
+	json_put_int(w, "diskSizeMB", view->resources.disk / MIB);
 	json_put_string(w, "state", e2b_state_of(view) == E2B_PAUSED ? "paused" : "running");
 	json_put_string(w, "envdVersion", E2B_ENVD_VERSION);
 	json_key(w, "metadata");

@@ -8,8 +8,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define TOKEN_KIND     "e2b envd"
-#define SIGNATURE_SIZE 64
+#define TOKEN_KIND         "e2b envd"
+#define SIGNATURE_SIZE     64
+#define EXPIRES_DIGITS_MAX 15
 
 bool e2b_parse_id(const char *name, char id[ID_SIZE])
 {
@@ -171,9 +172,10 @@ bool e2b_place_find(const struct e2b *d, const struct http_request *req, struct 
 
 static bool is_expired(const char *expires)
 {
-	char *end;
-	long long at = strtoll(expires, &end, 10);
-	return *end || end == expires || at < clock_wall_ms() / 1000;
+	size_t len = strlen(expires);
+	if (len == 0 || len > EXPIRES_DIGITS_MAX || strspn(expires, "0123456789") != len)
+		return true;
+	return strtoll(expires, NULL, 10) < clock_wall_ms() / 1000;
 }
 
 int e2b_check_file_access(

@@ -7,6 +7,8 @@
 
 #include "dialect/e2b/encode.h"
 #include "dialect/e2b/envd.h"
+#include "dialect/e2b/files.h"
+#include "dialect/e2b/filesystem.h"
 #include "dialect/e2b/process.h"
 #include "http/auth.h"
 
@@ -20,6 +22,8 @@ static const struct e2b_table *const control_tables[] = {
 
 static const struct e2b_table *const envd_tables[] = {
 	&envd_table,
+	&files_download_table,
+	&files_upload_table,
 };
 
 static const struct e2b_table *const rpc_tables[] = {
@@ -27,6 +31,9 @@ static const struct e2b_table *const rpc_tables[] = {
 	&process_control_table,
 	&process_input_table,
 	&process_stream_input_table,
+	&filesystem_table,
+	&filesystem_list_table,
+	&filesystem_watch_table,
 };
 
 static int admit_key(struct http_request *req, struct error *e)
@@ -70,6 +77,11 @@ size_t e2b_mounts(struct e2b *d, struct http_mount out[E2B_MOUNTS_MAX])
 		add(&list, envd_tables[i], envd);
 	for (size_t i = 0; i < ARRAY_LEN(rpc_tables); i++)
 		add(&list, rpc_tables[i], rpc);
+	/* A signed URL names no sandbox, so that its path has to do. */
+	struct http_mount files = envd;
+	files.claims = NULL;
+	add(&list, &files_download_table, files);
+	add(&list, &files_upload_table, files);
 	struct http_mount ports = envd;
 	ports.admit = NULL;
 	ports.claims = envd_claims_other_ports;

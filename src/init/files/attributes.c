@@ -44,7 +44,7 @@ static int put_attribute(const char *path, const char *name)
 	return io_put(RECORD_ATTRIBUTE, &a, sizeof a, texts, 2);
 }
 
-static int put_attributes(const char *path)
+int put_attributes(const char *path)
 {
 	static char names[NAMES_MAX];
 	ssize_t len = listxattr(path, names, sizeof names);
@@ -57,6 +57,19 @@ static int put_attributes(const char *path)
 		if (r < 0)
 			return r;
 	}
+	return 0;
+}
+
+int remove_attributes(int fd, const char *beginning, size_t len)
+{
+	static char names[NAMES_MAX];
+	ssize_t size = flistxattr(fd, names, sizeof names);
+	if (size < 0)
+		return errno == ENOTSUP ? 0 : -errno;
+	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(names + at) + 1)
+		if (strncmp(names + at, beginning, len) == 0 && fremovexattr(fd, names + at) < 0 &&
+			errno != ENODATA)
+			return -errno;
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -40,14 +41,28 @@ int path_absolute(const char *path, struct buf *out)
 	return out->failed ? -ENOMEM : 0;
 }
 
-int put_entry(
-	const char *path, const struct stat *st, int dir_fd, const char *name, bool with_names)
+/* Where a link really leads, and what is there. */
+static mode_t resolve(const char *path, char target[PATH_MAX], ssize_t *target_len, mode_t mode)
+{
+	struct stat st;
+	char real[PATH_MAX];
+	if (stat(path, &st) < 0 || !realpath(path, real))
+		return mode;
+	*target_len = (ssize_t)strlen(real);
+	memcpy(target, real, (size_t)*target_len);
+	return st.st_mode;
+}
+
+int put_entry(const char *path, const struct stat *st, int dir_fd, const char *name, uint32_t flags)
 {
 	char target[PATH_MAX];
 	ssize_t target_len = 0;
-	if (S_ISLNK(st->st_mode) &&
-		(target_len = readlinkat(dir_fd, name, target, sizeof target)) < 0)
+	mode_t mode = st->st_mode;
+	bool with_names = flags & FILE_WITH_NAMES;
+	if (S_ISLNK(mode) && (target_len = readlinkat(dir_fd, name, target, sizeof target)) < 0)
 		target_len = 0; /* it is gone, or another thing by now */
+	if (S_ISLNK(mode) && flags & FILE_RESOLVED)
+		mode = resolve(path, target, &target_len, mode);
 	struct record_text texts[4] = {{path, strlen(path)}, {target, (size_t)target_len}};
 	if (with_names) {
 		texts[2].data = name_of_user(st->st_uid);
@@ -61,7 +76,7 @@ int put_entry(
 		.atime_ns = time_ns(&st->st_atim),
 		.ctime_ns = time_ns(&st->st_ctim),
 		.inode = st->st_ino,
-		.mode = st->st_mode,
+		.mode = mode,
 		.uid = st->st_uid,
 		.gid = st->st_gid,
 		.links = (uint32_t)st->st_nlink,
@@ -70,7 +85,11 @@ int put_entry(
 		.owner_len = (uint32_t)texts[2].len,
 		.group_len = (uint32_t)texts[3].len,
 	};
-	return io_put(RECORD_ENTRY, &e, sizeof e, texts, 4);
+	int r = io_put(RECORD_ENTRY, &e, sizeof e, texts, 4);
+	if (r < 0 || !(flags & FILE_WITH_ATTRIBUTES) || S_ISLNK(st->st_mode))
+		return r;
+	r = put_attributes(path);
+	return r == -ENOENT || r == -EACCES ? 0 : r; /* it is gone, or not for this user */
 }
 
 int put_entry_of(const struct file_request *r, const char *path, bool follow)
@@ -82,6 +101,5 @@ int put_entry_of(const struct file_request *r, const char *path, bool follow)
 	int e = path_absolute(path, &absolute);
 	if (e < 0)
 		return e;
-	return put_entry(
-		absolute.data, &st, AT_FDCWD, path, (r->fixed.flags & FILE_WITH_NAMES) != 0);
+	return put_entry(absolute.data, &st, AT_FDCWD, path, r->fixed.flags);
 }

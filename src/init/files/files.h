@@ -82,10 +82,17 @@ struct text_pair {
 int path_absolute(const char *path, struct buf *out);
 /* path is absolute; at dir_fd/name it is found, for the target of a link. */
 int put_entry(
-	const char *path, const struct stat *st, int dir_fd, const char *name, bool with_names);
+	const char *path, const struct stat *st, int dir_fd, const char *name, uint32_t flags);
 /* The entry of a path, as an answer to what was done to it. */
 int put_entry_of(const struct file_request *r, const char *path, bool follow);
 int64_t time_ns(const struct timespec *t);
+
+/* ---- attributes.c ---- */
+
+/* Those of the namespace "user". */
+int put_attributes(const char *path);
+/* All whose names begin with this. */
+int remove_attributes(int fd, const char *prefix, size_t len);
 
 /* ---- names.c: users and groups of the sandbox ---- */
 

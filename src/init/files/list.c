@@ -38,8 +38,7 @@ static int put_found(struct listing *l)
 	buf_append(&l->path, w->path.data, w->path.len + 1);
 	if (l->path.failed)
 		return -ENOMEM;
-	return put_entry(l->path.data, &st, walk_fd(w), w->name,
-		(l->request->fixed.flags & FILE_WITH_NAMES) != 0);
+	return put_entry(l->path.data, &st, walk_fd(w), w->name, l->request->fixed.flags);
 }
 
 static bool is_wanted(const struct listing *l)

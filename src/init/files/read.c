@@ -136,8 +136,7 @@ int file_read(const struct file_request *r, struct outcome *o)
 		return -EINVAL;
 	int e = path_absolute(r->text[FILE_PATH], &path);
 	if (e == 0)
-		e = put_entry(
-			path.data, &st, AT_FDCWD, "", (r->fixed.flags & FILE_WITH_NAMES) != 0);
+		e = put_entry(path.data, &st, AT_FDCWD, "", r->fixed.flags);
 	if (e < 0)
 		return e;
 	uint64_t there = offset < size ? size - offset : 0;

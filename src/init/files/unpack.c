@@ -402,7 +402,7 @@ static int tell(struct unpacking *u, const char *path)
 		buf_append_char(&full, '/');
 	buf_append(&full, path, strlen(path) + 1);
 	return full.failed ? -ENOMEM
-			   : put_entry(full.data, &st, u->parent, slash ? slash + 1 : path, false);
+			   : put_entry(full.data, &st, u->parent, slash ? slash + 1 : path, 0);
 }
 
 static int place_source(struct unpacking *u, char **path);

@@ -41,9 +41,11 @@ static int write_attribute(int fd, const struct record_header *h)
 		r = record_decode_attribute(payload, (size_t)h->size, &a, t);
 	if (r < 0)
 		return r;
-	if (t[0].len >= sizeof name || strncmp(t[0].data, "user.", 5) != 0 ||
-		a.value_len == RECORD_REMOVED)
+	if (t[0].len >= sizeof name || strncmp(t[0].data, "user.", 5) != 0)
 		return -EINVAL;
+	if (a.value_len == RECORD_REMOVED)
+		return t[0].data[t[0].len - 1] == '.' ? remove_attributes(fd, t[0].data, t[0].len)
+						      : -EINVAL;
 	memcpy(name, t[0].data, t[0].len);
 	name[t[0].len] = '\0';
 	return fsetxattr(fd, name, t[1].data, t[1].len, 0) < 0 ? -errno : 0;
@@ -77,7 +79,7 @@ static int report(const struct file_request *r, const char *path, int fd)
 	int e = path_absolute(path, &absolute);
 	if (e < 0)
 		return e;
-	return put_entry(absolute.data, &st, fd, "", (r->fixed.flags & FILE_WITH_NAMES) != 0);
+	return put_entry(absolute.data, &st, fd, "", r->fixed.flags);
 }
 
 static int write_one(const struct file_request *r, const struct record_file *how, const char *path,

@@ -1,0 +1,403 @@
+/*
+ * POST /files: one file as the body (application/octet-stream, compressed by gzip or not), or any
+ * number of them as a form. Bytes go on to the sandbox as it takes them; nothing is kept here but a
+ * window.
+ *
+ * Of a form the parts called "file" are files, each under the path in its filename; with ?path=
+ * there is one, and that is its path. The headers X-Metadata-<key> become the attributes
+ * user.e2b.<key> of every file of the request, instead of those it had.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <zlib.h>
+
+#include "dialect/e2b/files.h"
+#include "http/multipart.h"
+
+#define FILES_MAX        1000
+#define METADATA_PREFIX  "x-metadata-"
+#define METADATA_KEY_MAX 246
+#define METADATA_MAX     4096
+#define PIECE            (64u * 1024)
+
+struct upload {
+	struct http_request *req;
+	struct file_call *file; /* NULL once it is done */
+	char *path;             /* of the query; NULL: the form says */
+	char *user;
+	char *current; /* the file being written, for errors */
+	struct multipart *form;
+	z_stream *inflate;
+	bool inflated;       /* to its end */
+	struct buf metadata; /* key, NUL, value, NUL */
+	struct buf targets;  /* path, NUL: nothing is written twice */
+	bool in_file;        /* the part is one that is written */
+	bool paused;
+	struct buf body;
+	struct json_writer json;
+	struct entry_writer entry;
+};
+
+static void upload_free(struct upload *u)
+{
+	multipart_destroy(u->form);
+	if (u->inflate)
+		inflateEnd(u->inflate);
+	free(u->inflate);
+	buf_finish(&u->metadata);
+	buf_finish(&u->targets);
+	buf_finish(&u->body);
+	free(u->path);
+	free(u->user);
+	free(u->current);
+	free(u);
+}
+
+static void upload_aborted(void *arg)
+{
+	struct upload *u = arg;
+	if (u->file)
+		file_cancel(u->file);
+	upload_free(u);
+}
+
+/* Answers with what is wrong, whether or not the body has come to its end. */
+static void upload_fail(struct upload *u, const struct error *why)
+{
+	struct error e;
+	struct http_request *req = u->req;
+	files_explain(u->current ? u->current : "", u->user, why, &e);
+	if (why->code == ERROR_IS_A_DIRECTORY)
+		error_set(&e, ERROR_IS_A_DIRECTORY, "path is a directory: %.250s",
+			u->current ? u->current : "");
+	if (u->file)
+		file_cancel(u->file);
+	upload_free(u);
+	http_respond_error(req, &e);
+}
+
+static void out_of_memory_unless(const void *p)
+{
+	if (!p)
+		abort();
+}
+
+/* ---- metadata ---- */
+
+static bool is_printable(const char *text)
+{
+	for (; *text; text++)
+		if (*text < 0x20 || *text > 0x7e)
+			return false;
+	return true;
+}
+
+static int take_metadata(struct upload *u, struct error *e)
+{
+	const char *name, *value;
+	size_t prefix = strlen(METADATA_PREFIX), total = 0;
+	for (size_t i = 0; http_header_at(u->req, i, &name, &value); i++) {
+		if (strncasecmp(name, METADATA_PREFIX, prefix) != 0)
+			continue;
+		size_t key_len = strlen(name + prefix);
+		total += key_len + strlen(value);
+		if (key_len == 0 || key_len > METADATA_KEY_MAX || total > METADATA_MAX ||
+			!is_printable(value))
+			return error_set_field(e, ERROR_INVALID_FIELD, "metadata",
+				"metadata must be printable ASCII, keys up to %d and all of it up to %d bytes",
+				METADATA_KEY_MAX, METADATA_MAX);
+		for (size_t k = 0; k < key_len; k++) {
+			char c = name[prefix + k];
+			buf_append_char(&u->metadata, c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c);
+		}
+		buf_append_char(&u->metadata, '\0');
+		buf_append(&u->metadata, value, strlen(value) + 1);
+	}
+	return 0;
+}
+
+static void put_metadata(struct upload *u)
+{
+	file_put_attribute(u->file, ENTRY_ATTRIBUTES, NULL, 0);
+	for (size_t at = 0; at < u->metadata.len;) {
+		const char *key = u->metadata.data + at, *value = key + strlen(key) + 1;
+		autobuf name = {0};
+		buf_append_str(&name, ENTRY_ATTRIBUTES);
+		buf_append(&name, key, strlen(key) + 1);
+		if (!name.failed)
+			file_put_attribute(u->file, name.data, value, strlen(value));
+		at += strlen(key) + strlen(value) + 2;
+	}
+}
+
+/* ---- files ---- */
+
+static int check_target(struct upload *u, const char *path, struct error *e)
+{
+	unsigned count = 0;
+	for (size_t at = 0; at < u->targets.len; at += strlen(u->targets.data + at) + 1, count++)
+		if (strcmp(u->targets.data + at, path) == 0)
+			return error_set(e, ERROR_INVALID_REQUEST,
+				"you cannot upload multiple files to the same path '%.200s' in one upload request",
+				path);
+	if (count == FILES_MAX)
+		return error_set(e, ERROR_INVALID_REQUEST, "more than %d files", FILES_MAX);
+	buf_append(&u->targets, path, strlen(path) + 1);
+	return 0;
+}
+
+static int begin_file(struct upload *u, const char *given, struct error *e)
+{
+	const char *path = envd_path(given, e);
+	if (!path || check_target(u, given, e) < 0)
+		return -1;
+	free(u->current);
+	out_of_memory_unless(u->current = strdup(given));
+	file_put_target(u->file, &(struct file_target){.path = path, .flags = FILE_PARENTS});
+	put_metadata(u);
+	u->in_file = true;
+	return 0;
+}
+
+static void end_file(struct upload *u)
+{
+	file_put_done(u->file);
+	u->in_file = false;
+}
+
+/* The client waits until the sandbox has taken what it was given. */
+static bool pause_if_full(struct upload *u)
+{
+	if (file_room(u->file) > 0)
+		return false;
+	if (!u->paused)
+		http_body_pause(u->req);
+	return u->paused = true;
+}
+
+static void room_again(void *arg)
+{
+	struct upload *u = arg;
+	if (!u->paused)
+		return;
+	u->paused = false;
+	http_body_resume(u->req);
+}
+
+/* ---- a form ---- */
+
+static int part_begins(void *arg, const struct multipart_part *part, struct error *e)
+{
+	struct upload *u = arg;
+	if (strcmp(part->name, "file") != 0)
+		return MULTIPART_GO_ON;
+	if (!u->path && (!part->filename || !part->filename[0]))
+		return error_set(e, ERROR_INVALID_REQUEST, "a file of the form has no filename");
+	return begin_file(u, u->path ? u->path : part->filename, e) < 0 ? -1 : MULTIPART_GO_ON;
+}
+
+static int part_data(void *arg, const char *data, size_t len, struct error *e)
+{
+	struct upload *u = arg;
+	(void)e;
+	if (!u->in_file)
+		return MULTIPART_GO_ON;
+	file_put_data(u->file, data, len);
+	return pause_if_full(u) ? MULTIPART_PAUSE : MULTIPART_GO_ON;
+}
+
+static int part_ends(void *arg, struct error *e)
+{
+	struct upload *u = arg;
+	(void)e;
+	if (u->in_file)
+		end_file(u);
+	return MULTIPART_GO_ON;
+}
+
+static const struct multipart_events part_events = {part_begins, part_data, part_ends};
+
+/* ---- a body that is the file ---- */
+
+/* How much was taken of what has come; the rest comes again. */
+static ptrdiff_t take_compressed(struct upload *u, const char *data, size_t len, struct error *e)
+{
+	char piece[PIECE];
+	z_stream *z = u->inflate;
+	z->next_in = (Bytef *)(uintptr_t)data;
+	z->avail_in = (uInt)len;
+	do {
+		z->next_out = (Bytef *)piece;
+		z->avail_out = sizeof piece;
+		int r = u->inflated ? Z_DATA_ERROR : inflate(z, Z_NO_FLUSH);
+		if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR)
+			return error_set(e, ERROR_INVALID_REQUEST, "the body is not valid gzip");
+		u->inflated = r == Z_STREAM_END;
+		if (z->avail_out < sizeof piece)
+			file_put_data(u->file, piece, sizeof piece - z->avail_out);
+	} while ((z->avail_out == 0 && !u->inflated) || (z->avail_in > 0 && !pause_if_full(u)));
+	pause_if_full(u);
+	return (ptrdiff_t)(len - z->avail_in);
+}
+
+static ptrdiff_t take_plain(struct upload *u, const char *data, size_t len)
+{
+	file_put_data(u->file, data, len);
+	pause_if_full(u);
+	return (ptrdiff_t)len;
+}
+
+/* ---- the body ---- */
+
+static void body_data(void *arg, const char *data, size_t len)
+{
+	struct upload *u = arg;
+	struct error e = {0};
+	ptrdiff_t taken = u->form      ? multipart_push(u->form, data, len, &e)
+			  : u->inflate ? take_compressed(u, data, len, &e)
+				       : take_plain(u, data, len);
+	if (taken < 0)
+		upload_fail(u, &e);
+	else if ((size_t)taken < len)
+		http_body_unread(u->req, len - (size_t)taken);
+}
+
+static int end_body(struct upload *u, struct error *e)
+{
+	if (u->form)
+		return multipart_end(u->form, e);
+	if (u->inflate && !u->inflated)
+		return error_set(e, ERROR_INVALID_REQUEST, "the body's gzip breaks off");
+	end_file(u);
+	return 0;
+}
+
+static void body_end(void *arg)
+{
+	struct upload *u = arg;
+	struct error e = {0};
+	if (end_body(u, &e) < 0)
+		upload_fail(u, &e);
+	else
+		file_put_end(u->file);
+}
+
+/* ---- what the core tells ---- */
+
+static void file_written(void *arg, const struct file_entry *entry)
+{
+	struct upload *u = arg;
+	entry_begin_written(&u->entry, entry);
+}
+
+static void file_attribute(void *arg, const struct file_attribute *attribute)
+{
+	entry_attribute(&((struct upload *)arg)->entry, attribute);
+}
+
+static void write_ended(void *arg, const struct file_result *result, const struct error *e)
+{
+	struct upload *u = arg;
+	struct http_request *req = u->req;
+	(void)result;
+	u->file = NULL;
+	if (e) {
+		upload_fail(u, e);
+		return;
+	}
+	entry_end(&u->entry);
+	json_end_array(&u->json);
+	struct buf body = u->body;
+	u->body = (struct buf){0};
+	upload_free(u);
+	e2b_respond_json(req, 200, &body);
+}
+
+static const struct file_events upload_events = {.entry = file_written,
+	.attribute = file_attribute,
+	.room = room_again,
+	.done = write_ended};
+
+/* ---- the request ---- */
+
+static bool has_type(const struct http_request *req, const char *wanted)
+{
+	const char *type = http_header(req, "content-type");
+	size_t len = strlen(wanted);
+	return type && strncasecmp(type, wanted, len) == 0 &&
+	       (type[len] == '\0' || type[len] == ';' || type[len] == ' ');
+}
+
+static int open_inflate(struct upload *u, const char *encoding, struct error *e)
+{
+	if (!encoding || strcasecmp(encoding, "identity") == 0)
+		return 0;
+	if (strcasecmp(encoding, "gzip") != 0)
+		return error_set(e, ERROR_UNSUPPORTED_MEDIA_TYPE,
+			"a body may be compressed by gzip, not by '%.32s'", encoding);
+	out_of_memory_unless(u->inflate = calloc(1, sizeof *u->inflate));
+	out_of_memory_unless(inflateInit2(u->inflate, 16 + MAX_WBITS) == Z_OK ? u->inflate : NULL);
+	return 0;
+}
+
+/* What the body is; before anything is asked of the sandbox. */
+static int open_body(struct upload *u, struct error *e)
+{
+	const char *encoding = http_header(u->req, "content-encoding");
+	if (has_type(u->req, "multipart/form-data")) {
+		if (encoding)
+			return error_set(
+				e, ERROR_UNSUPPORTED_MEDIA_TYPE, "a form cannot be compressed");
+		return multipart_create(&u->form, http_header(u->req, "content-type"), FILES_MAX,
+			&part_events, u, e);
+	}
+	if (!has_type(u->req, "application/octet-stream"))
+		return error_set(e, ERROR_INVALID_REQUEST,
+			"files come as multipart/form-data or application/octet-stream");
+	if (!u->path)
+		return error_set_field(e, ERROR_MISSING_FIELD, "path", "\"path\" is required");
+	return open_inflate(u, encoding, e);
+}
+
+static int upload_begin(struct upload *u, struct error *e)
+{
+	struct file_request request = {
+		.fixed = {.op = FILE_WRITE, .flags = FILE_WITH_ATTRIBUTES, .limit = UINT64_MAX}};
+	const char *user;
+	request.text[FILE_PATH] = "";
+	if (files_user(u->req, &user, e) < 0 || take_metadata(u, e) < 0 || open_body(u, e) < 0)
+		return -1;
+	if (user)
+		out_of_memory_unless(u->user = strdup(user));
+	if (file_begin(envd_sandbox(u->req), user, &request, &upload_events, u, &u->file, e) < 0)
+		return -1;
+	return u->form ? 0 : begin_file(u, u->path, e);
+}
+
+static void handle_upload(struct http_request *req)
+{
+	struct error e = {0};
+	const char *path = http_query(req, "path");
+	struct upload *u = calloc(1, sizeof *u);
+	const struct http_body_sink sink = {body_data, body_end, upload_aborted, u};
+	out_of_memory_unless(u);
+	u->req = req;
+	if (path && path[0])
+		out_of_memory_unless(u->path = strdup(path));
+	u->json.out = &u->body;
+	u->entry.json = &u->json;
+	json_begin_array(&u->json);
+	if (upload_begin(u, &e) < 0) {
+		upload_fail(u, &e);
+		return;
+	}
+	http_on_abort(req, upload_aborted, u);
+	http_body_stream(req, &sink);
+}
+
+static const struct http_route routes[] = {
+	{HTTP_POST, "/files", handle_upload, UINT64_MAX, true},
+};
+
+const struct e2b_table files_upload_table = E2B_TABLE(routes);

@@ -1,0 +1,17 @@
+/* filesystem.Filesystem: what its files share. */
+#pragma once
+
+#include "dialect/e2b/connect.h"
+#include "dialect/e2b/entry.h"
+#include "dialect/e2b/envd.h"
+
+#define FILESYSTEM_PATH_MAX 4095
+
+/* A request about one path, by envd's rules; NULL and *e when it is none. */
+int filesystem_request(struct http_request *req, const char *path, enum file_op op, unsigned flags,
+	struct file_request *ret, const char **user, struct error *e);
+/* The core's error in envd's words. */
+void filesystem_explain(const char *path, const struct error *why, struct error *e);
+
+extern const struct e2b_table filesystem_table, filesystem_list_table, filesystem_watch_table,
+	filesystem_watcher_table;
