@@ -482,8 +482,7 @@ static const struct json_field change_fields[] = {
 	{"autoResume", JSON_ANY, AT(change_body, auto_resume), 0, 0, 0},
 };
 
-/* null takes a variable out; everything else must be its new value. */
-static int decode_env_change(
+int decode_env_change(
 	const cJSON *map, struct scratch *memory, struct sandbox_change *ret, struct error *e)
 {
 	size_t n = 0;

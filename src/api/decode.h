@@ -39,5 +39,8 @@ int decode_run(const cJSON *body, struct scratch *memory, struct sandbox_spec *c
 	struct exec_options *exec, struct error *e);
 /* A user's name and a working directory; NULL is fine. */
 int decode_place(const char *user, const char *cwd, struct error *e);
+/* A map from names to new values, or null for those to be taken out; NULL changes nothing. */
+int decode_env_change(
+	const cJSON *map, struct scratch *memory, struct sandbox_change *ret, struct error *e);
 /* "utf8" or "base64"; NULL is utf8. */
 int decode_encoding(const char *text, const char *field, bool *base64, struct error *e);

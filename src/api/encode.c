@@ -58,9 +58,8 @@ static void put_timeout(struct json_writer *w, const struct sandbox_view *view)
 	json_end_object(w);
 }
 
-static void put_env(struct json_writer *w, const struct sandbox_view *view)
+void encode_env(struct json_writer *w, const struct sandbox_view *view)
 {
-	json_key(w, "env");
 	json_begin_object(w);
 	for (size_t at = 0; at < view->env_len; at += strlen(view->env + at) + 1) {
 		const char *entry = view->env + at;
@@ -102,7 +101,8 @@ void encode_sandbox(struct json_writer *w, const struct sandbox_view *view)
 	json_put_string(w, "onIdle", sandbox_expiry_name(view->on_idle));
 	json_put_string(w, "onLease", sandbox_expiry_name(view->on_lease));
 	json_put_bool(w, "autoResume", view->auto_resume);
-	put_env(w, view);
+	json_key(w, "env");
+	encode_env(w, view);
 	json_key(w, "metadata");
 	json_raw(w, view->metadata);
 	json_put_string(w, "project", view->project);

@@ -6,6 +6,8 @@
 #include "http/json.h"
 
 void encode_sandbox(struct json_writer *w, const struct sandbox_view *view);
+/* Its variables, as an object. */
+void encode_env(struct json_writer *w, const struct sandbox_view *view);
 /* The fields of a result, without braces; output follows by encode_output. */
 void encode_execution(struct json_writer *w, const struct execution_view *view);
 /* A process's fields, without braces. */

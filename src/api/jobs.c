@@ -86,29 +86,10 @@ static const struct json_field stop_fields[] = {
 	{"force", JSON_BOOL, offsetof(struct stop_body, force), 0, 0, 0},
 };
 
-/* The body may be left out. */
-static int decode_stop(struct http_request *req, struct stop_body *ret)
-{
-	struct error e;
-	size_t len;
-	*ret = (struct stop_body){.grace_ms = GRACE_DEFAULT_MS};
-	http_body(req, &len);
-	if (len == 0)
-		return 0;
-	cJSON *body = api_body(req);
-	if (!body)
-		return -1;
-	int r = json_decode(body, stop_fields, ARRAY_LEN(stop_fields), "", ret, &e);
-	cJSON_Delete(body);
-	if (r < 0)
-		http_respond_error(req, &e);
-	return r;
-}
-
 static void stop(struct http_request *req, struct execution *x)
 {
-	struct stop_body body;
-	if (decode_stop(req, &body) < 0)
+	struct stop_body body = {.grace_ms = GRACE_DEFAULT_MS};
+	if (api_optional_body(req, stop_fields, ARRAY_LEN(stop_fields), &body) < 0)
 		return;
 	if (body.force)
 		execution_cancel(x);

@@ -359,6 +359,31 @@ describe('processes', { timeout: 120000 }, () => {
     });
   });
 
+  describe('the environment of a sandbox', () => {
+    it('is set and unset, kept, and seen by what starts afterwards', async () => {
+      const printed = async () => (await server.exec(box.id, 'echo "$A-$B-${C-unset}"')).stdout;
+      const old = await start({ command: 'read x; echo "$A"', openStdin: true });
+      assert.deepEqual((await call('PATCH', '/env', { A: '1', B: 'two words', C: '' })).json, { A: '1', B: 'two words', C: '' });
+      assert.equal(await printed(), '1-two words-\n');
+      assert.deepEqual((await call('PATCH', '/env', { A: '3', C: null, NOT_THERE: null })).json, { B: 'two words', A: '3' });
+      await server.stop();
+      await server.launch();
+      assert.deepEqual((await call('GET', '/env')).json, { B: 'two words', A: '3' });
+      assert.equal(await printed(), '3-two words-unset\n');
+      assert.equal((await server.exec(box.id, { command: 'echo $A', env: { A: 'mine' } })).stdout, 'mine\n');
+      await write(old.id, 'x\n');
+      await ended(old.id);
+      assert.equal(await bytes(old.id), '\n', 'what ran already has its own, also across a restart with its open stdin');
+    });
+
+    it('refuses what is no environment, and changes nothing', async () => {
+      const was = (await call('GET', '/env')).json;
+      for (const body of [{ A: 1 }, { 'A=B': 'x' }, { '': 'x' }, { A: ['x'] }, { GOOD: 'x', '1BAD': 'x' }]) assert.equal((await call('PATCH', '/env', body)).status, 400, JSON.stringify(body));
+      assert.equal((await call('PATCH', '/env', { BIG: 'x'.repeat(300000) })).status, 400);
+      assert.deepEqual((await call('GET', '/env')).json, was);
+    });
+  });
+
   it('can be read when their sandbox is gone', async () => {
     const other = await server.create();
     const r = await server.request('POST', `/v1/sandboxes/${other.id}/processes`, { command: 'echo kept; sleep 100', name: 'gone' });
