@@ -3,6 +3,7 @@
  *
  *     ?stream=stdout|stderr   only this one
  *     ?offset=N               from this byte; -N: the last N bytes
+ *     ?stderrOffset=N         the same for stderr alone, when both are read
  *     ?follow=false           only what is there now
  *
  * Events as of an exec, by Accept; or with "Accept: application/octet-stream" the bytes of one
@@ -45,32 +46,50 @@ static int parse_stream(const char *text, struct output_query *ret, struct error
 	return 0;
 }
 
-static int parse_offset(
-	const char *text, const struct execution *x, struct output_query *ret, struct error *e)
+static int parse_offset(const char *text, const char *field, const struct execution_view *view,
+	unsigned stream, uint64_t *ret, struct error *e)
 {
-	struct execution_view view;
 	char *end;
-	if (!text)
-		return 0;
 	bool from_end = text[0] == '-';
 	unsigned long long number = strtoull(text + from_end, &end, 10);
+	uint64_t length = view->length[stream];
 	if (text[from_end] < '0' || text[from_end] > '9' || *end || number > INT64_MAX)
 		return error_set_field(
-			e, ERROR_INVALID_FIELD, "offset", "\"offset\" must be a number of bytes");
-	execution_view(x, &view);
+			e, ERROR_INVALID_FIELD, field, "\"%s\" must be a number of bytes", field);
+	*ret = number;
+	if (from_end)
+		*ret = number < length ? length - number : 0;
+	return 0;
+}
+
+/* One that runs may still write so much: what a client has seen may come to us a moment later. */
+static int check_offset(const struct execution *x, const struct execution_view *view,
+	const struct output_query *q, struct error *e)
+{
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
-		uint64_t length = view.length[i];
-		ret->position[i] = number;
-		if (from_end)
-			ret->position[i] = number < length ? length - number : 0;
-		/* Of one that runs, what a client has seen may come here a moment later. */
-		else if (execution_has_ended(x) && !ret->ignores[i] && number > length &&
-			 (ret->one || number > view.length[!i]))
-			return error_set_field(e, ERROR_INVALID_FIELD, "offset",
-				"\"offset\" is behind the end of the output, which has %llu bytes",
-				(unsigned long long)length);
+		bool named = q->one ? !q->ignores[i] : q->own_stderr;
+		if (execution_has_ended(x) && named && q->position[i] > view->length[i])
+			return error_set_field(e, ERROR_INVALID_FIELD,
+				i && q->own_stderr ? "stderrOffset" : "offset",
+				"the output ends at byte %llu",
+				(unsigned long long)view->length[i]);
 	}
 	return 0;
+}
+
+static int parse_offsets(const struct http_request *req, const struct execution *x,
+	struct output_query *ret, struct error *e)
+{
+	struct execution_view view;
+	const char *both = http_query(req, "offset"), *err = http_query(req, "stderrOffset");
+	execution_view(x, &view);
+	ret->own_stderr = err != NULL;
+	for (unsigned i = 0; both && i < EXECUTION_STREAMS; i++)
+		if (parse_offset(both, "offset", &view, i, &ret->position[i], e) < 0)
+			return -1;
+	if (err && parse_offset(err, "stderrOffset", &view, 1, &ret->position[1], e) < 0)
+		return -1;
+	return check_offset(x, &view, ret, e);
 }
 
 static int parse_follow(const char *text, bool *ret, struct error *e)
@@ -90,7 +109,7 @@ int output_parse_query(const struct http_request *req, const struct execution *x
 		parse_follow(http_query(req, "follow"), &ret->follow, e) < 0 ||
 		decode_encoding(http_query(req, "encoding"), "encoding", &ret->base64, e) < 0)
 		return -1;
-	return parse_offset(http_query(req, "offset"), x, ret, e);
+	return parse_offsets(req, x, ret, e);
 }
 
 /* ---- what is given ---- */

@@ -6,11 +6,12 @@
 /* GET …/output of an execution that was found. */
 void output_attach(struct http_request *req, struct execution *x);
 
-/* What ?offset=, ?stream=, ?encoding= and ?follow= ask for. */
+/* What ?offset=, ?stderrOffset=, ?stream=, ?encoding= and ?follow= ask for. */
 struct output_query {
 	uint64_t position[EXECUTION_STREAMS];
 	bool ignores[EXECUTION_STREAMS];
-	bool one; /* a stream was named */
+	bool one;        /* a stream was named */
+	bool own_stderr; /* an offset was given for each */
 	bool follow, base64;
 };
 int output_parse_query(const struct http_request *req, const struct execution *x,

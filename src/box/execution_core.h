@@ -30,7 +30,7 @@ void output_finish(struct output *o);
 void output_copy(const struct output *o, struct output_copy *ret);
 /* The path of a spool file. */
 void output_path(const struct box *b, const char *execution, unsigned stream, char out[256]);
-/* Continue with what an earlier front left on disk. */
+/* Continue with what an earlier front left on disk; o is as output_init left it. */
 void output_restore(struct output *o, const char *path);
 /* Takes bytes [offset, offset+len); bytes that were seen are skipped. -EPROTO: there is a hole. */
 int output_append(struct output *o, const char *path, uint64_t limit, bool keep_tail,

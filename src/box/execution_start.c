@@ -40,7 +40,8 @@ static uint32_t start_flags(const struct execution *x, const struct execution_sp
 {
 	return (spec->input || spec->open_stdin ? FRAME_START_STDIN : 0u) |
 	       (spec->open_stdin ? FRAME_START_OPEN_STDIN : 0u) |
-	       (x->terminal ? FRAME_START_TERMINAL : 0u);
+	       (x->terminal ? FRAME_START_TERMINAL : 0u) |
+	       (x->kind != EXECUTION_COMMAND ? FRAME_START_PROMPT : 0u);
 }
 
 static int encode_start(struct execution *x, const struct execution_spec *spec, struct error *e)

@@ -38,7 +38,6 @@ void output_path(const struct box *b, const char *execution, unsigned stream, ch
 void output_restore(struct output *o, const char *path)
 {
 	struct stat st;
-	output_init(o);
 	o->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (o->fd >= 0 && fstat(o->fd, &st) == 0)
 		o->stored = o->end = (uint64_t)st.st_size;

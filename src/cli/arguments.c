@@ -168,5 +168,6 @@ void cli_arguments_finish(struct arguments *args)
 	free(args->env.items);
 	free(args->metadata.items);
 	free(args->files.items);
+	free(args->unset.items);
 	buf_finish(&args->input);
 }

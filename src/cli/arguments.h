@@ -14,6 +14,18 @@ struct arguments {
 	bool all;        /* rm */
 	bool ids_only;   /* ls */
 	bool with_input; /* run, exec */
+	bool terminal;   /* exec */
+	bool detach;     /* exec */
+	bool follow;     /* logs */
+	bool tree;       /* kill */
+	bool force;      /* jobs */
+	bool keep;       /* shell */
+	const char *process_name;
+	const char *signal;
+	const char *grace;
+	const char *wait;
+	int64_t offset, tail; /* logs, attach */
+	struct option_list unset;
 	const char *url;
 	const char *api_key;
 	struct option_list env;

@@ -28,6 +28,13 @@ struct command {
 extern const struct command cmd_run;
 extern const struct command cmd_create;
 extern const struct command cmd_exec;
+extern const struct command cmd_shell;
+extern const struct command cmd_ps;
+extern const struct command cmd_logs;
+extern const struct command cmd_attach;
+extern const struct command cmd_kill;
+extern const struct command cmd_jobs;
+extern const struct command cmd_vars;
 extern const struct command cmd_ls;
 extern const struct command cmd_info;
 extern const struct command cmd_rm;

@@ -21,7 +21,7 @@
 
 #define INPUT_MAX ((size_t)8 << 20)
 
-static int pass_output(void *arg, enum bunker_stream stream, const void *data, size_t size)
+int cli_execution_pass_output(void *arg, enum bunker_stream stream, const void *data, size_t size)
 {
 	struct execution *x = arg;
 	int fd = stream == BUNKER_STDOUT ? STDOUT_FILENO : STDERR_FILENO;
@@ -45,7 +45,7 @@ static int read_input(struct arguments *args)
 	return 0;
 }
 
-int cli_execution_prepare(struct arguments *args, int first, struct execution *x)
+int cli_execution_take_command(struct arguments *args, int first)
 {
 	bool has_operands = args->operand_count > first;
 	if (has_operands == (args->exec.shell != NULL)) {
@@ -56,10 +56,18 @@ int cli_execution_prepare(struct arguments *args, int first, struct execution *x
 	}
 	if (has_operands)
 		args->exec.argv = (const char *const *)args->operands + first;
+	return 0;
+}
+
+int cli_execution_prepare(struct arguments *args, int first, struct execution *x)
+{
+	int status = cli_execution_take_command(args, first);
+	if (status)
+		return status;
 	if (cli_arguments_load_files(args) < 0 || (args->with_input && read_input(args) < 0))
 		return STATUS_NOT_EXECUTED;
 	if (!args->json) {
-		args->exec.output = pass_output;
+		args->exec.output = cli_execution_pass_output;
 		args->exec.output_arg = x;
 	}
 	return 0;
@@ -95,6 +103,12 @@ static int exit_status(const struct bunker_result *result)
 		return result->exit_code;
 	cli_report("the command did not end by itself: it is %s", result->status);
 	return STATUS_NOT_EXECUTED;
+}
+
+int cli_execution_status(const struct bunker_result *result)
+{
+	explain(result);
+	return exit_status(result);
 }
 
 int cli_execution_finish(const struct arguments *args, const struct execution *x, int r,

@@ -63,6 +63,16 @@ void bunker_close(struct bunker *b)
 	free(b);
 }
 
+const struct transport_url *client_call_url(const struct bunker *b)
+{
+	return &b->url;
+}
+
+const char *client_call_key(const struct bunker *b)
+{
+	return b->api_key;
+}
+
 void client_call_append_escaped(struct buf *target, const char *text)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -134,7 +144,7 @@ static int exchange(struct bunker *b, struct transport_request *request, struct 
 }
 
 /* An answer that is not JSON (a proxy's page) still has its status. */
-static int fail_refused(struct bunker_error *e, int status, const struct buf *text)
+int client_call_fail_refused(struct bunker_error *e, int status, const struct buf *text)
 {
 	autojson *tree = NULL;
 	if (text->len > 0)
@@ -163,22 +173,22 @@ int client_call_json(struct bunker *b, const char *method, struct buf *target,
 	int status = 0;
 	int r = exchange(b, &request, target, body, &receiver, &status);
 	if (r == 0 && (status < 200 || status > 299))
-		r = fail_refused(e, status, &receiver.text);
+		r = client_call_fail_refused(e, status, &receiver.text);
 	if (r == 0)
 		r = parse_answer(&receiver.text, ret, e);
 	buf_finish(&receiver.text);
 	return r;
 }
 
-int client_call_lines(struct bunker *b, struct buf *target, const struct buf *body,
-	struct lines *lines, struct bunker_error *e)
+int client_call_lines(struct bunker *b, const char *method, struct buf *target,
+	const struct buf *body, struct lines *lines, struct bunker_error *e)
 {
-	struct transport_request request = {.method = "POST", .accept = "application/x-ndjson"};
+	struct transport_request request = {.method = method, .accept = "application/x-ndjson"};
 	struct receiver receiver = {.lines = lines, .e = e};
 	int status = 0;
 	int r = exchange(b, &request, target, body, &receiver, &status);
 	if (r == 0 && status != 200)
-		r = fail_refused(e, status, &receiver.text);
+		r = client_call_fail_refused(e, status, &receiver.text);
 	buf_finish(&receiver.text);
 	return r;
 }

@@ -11,12 +11,20 @@
 #include "bunker.h"
 #include "client/lines.h"
 
+struct transport_url;
+
 /* target: the path with its query. body: NULL for none. A 204 answers with an empty object. */
 int client_call_json(struct bunker *b, const char *method, struct buf *target,
 	const struct buf *body, cJSON **ret, struct bunker_error *e);
-/* A POST that is answered by lines, each fed to `lines` as it arrives. */
-int client_call_lines(struct bunker *b, struct buf *target, const struct buf *body,
-	struct lines *lines, struct bunker_error *e);
+/* One that is answered by lines, each fed to `lines` as it arrives. */
+int client_call_lines(struct bunker *b, const char *method, struct buf *target,
+	const struct buf *body, struct lines *lines, struct bunker_error *e);
+
+/* What an upgrade needs to know. */
+const struct transport_url *client_call_url(const struct bunker *b);
+const char *client_call_key(const struct bunker *b);
+/* An answer that is not a success. */
+int client_call_fail_refused(struct bunker_error *e, int status, const struct buf *text);
 
 /* Text as one segment of a path, or as a name or value of a query. */
 void client_call_append_escaped(struct buf *target, const char *text);

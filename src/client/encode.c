@@ -134,7 +134,6 @@ static void put_execution(struct json_writer *w, const struct bunker_exec_option
 		json_base64(w, o->input, o->input_size);
 		json_put_string(w, "stdinEncoding", "base64");
 	}
-	json_put_string(w, "encoding", "base64");
 }
 
 void client_encode_create(struct json_writer *w, const struct bunker_create_options *o)
@@ -152,10 +151,37 @@ void client_encode_exec(struct json_writer *w, const struct bunker_exec_options 
 {
 	json_begin_object(w);
 	put_execution(w, o);
+	json_put_string(w, "encoding", "base64");
 	put_optional_string(w, "user", o->user);
 	put_optional_string(w, "timeout", o->timeout);
 	put_pairs(w, "env", o->env, o->env_count);
 	put_files(w, o->files, o->file_count);
+	json_end_object(w);
+}
+
+static void put_terminal(struct json_writer *w, const struct bunker_process_options *p)
+{
+	if (!p->terminal)
+		return;
+	json_key(w, "pty");
+	json_begin_object(w);
+	put_optional_int(w, "rows", p->rows);
+	put_optional_int(w, "columns", p->columns);
+	json_end_object(w);
+}
+
+void client_encode_process(struct json_writer *w, const struct bunker_process_options *p)
+{
+	const struct bunker_exec_options *o = &p->command;
+	json_begin_object(w);
+	put_execution(w, o);
+	put_optional_string(w, "user", o->user);
+	put_optional_string(w, "timeout", o->timeout);
+	put_optional_string(w, "name", p->name);
+	put_pairs(w, "env", o->env, o->env_count);
+	if (p->open_stdin)
+		json_put_bool(w, "openStdin", true);
+	put_terminal(w, p);
 	json_end_object(w);
 }
 
@@ -165,6 +191,7 @@ void client_encode_run(struct json_writer *w, const struct bunker_create_options
 	json_begin_object(w);
 	put_sandbox(w, s);
 	put_execution(w, o);
+	json_put_string(w, "encoding", "base64");
 	put_optional_string(w, "user", o->user ? o->user : s->user);
 	put_timeout(w, s->idle_timeout, o->timeout ? o->timeout : s->execution_timeout);
 	json_key(w, "env");

@@ -10,3 +10,4 @@ void client_encode_exec(struct json_writer *w, const struct bunker_exec_options 
  * word. */
 void client_encode_run(struct json_writer *w, const struct bunker_create_options *sandbox,
 	const struct bunker_exec_options *options);
+void client_encode_process(struct json_writer *w, const struct bunker_process_options *options);

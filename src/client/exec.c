@@ -16,6 +16,7 @@
 #include "client/call.h"
 #include "client/encode.h"
 #include "client/failure.h"
+#include "client/result.h"
 
 struct execution {
 	const struct bunker_exec_options *options;
@@ -41,16 +42,6 @@ static const struct {
 	{"error", take_error},
 };
 
-static const struct answer_field result_fields[] = {
-	{"executionId", ANSWER_STRING, offsetof(struct bunker_result, execution_id)},
-	{"sandboxId", ANSWER_STRING, offsetof(struct bunker_result, sandbox_id)},
-	{"status", ANSWER_STRING, offsetof(struct bunker_result, status)},
-	{"timedOut", ANSWER_BOOL, offsetof(struct bunker_result, timed_out)},
-	{"oomKilled", ANSWER_BOOL, offsetof(struct bunker_result, oom_killed)},
-	{"outputTruncated", ANSWER_BOOL, offsetof(struct bunker_result, output_truncated)},
-	{"durationMs", ANSWER_NUMBER, offsetof(struct bunker_result, duration_ms)},
-};
-
 static int take_line(void *arg, const char *line, size_t len, struct bunker_error *e)
 {
 	autojson *event = NULL;
@@ -62,19 +53,6 @@ static int take_line(void *arg, const char *line, size_t len, struct bunker_erro
 	for (size_t i = 0; type && i < ARRAY_LEN(events); i++)
 		if (strcmp(type, events[i].type) == 0)
 			return events[i].take(arg, &event, e);
-	return 0;
-}
-
-static int decode_base64(struct buf *out, const char *text, struct bunker_error *e)
-{
-	size_t len = strlen(text);
-	out->len = 0;
-	if (!buf_reserve(out, len / 4 * 3 + 3))
-		return client_fail(e, BUNKER_OUT_OF_MEMORY, "out of memory");
-	if (sodium_base642bin((unsigned char *)out->data, out->cap, text, len, NULL, &out->len,
-		    NULL, sodium_base64_VARIANT_ORIGINAL) < 0)
-		return client_fail(
-			e, BUNKER_INVALID_RESPONSE, "the server sent output that is not base64");
 	return 0;
 }
 
@@ -93,7 +71,7 @@ static int take_output(
 	struct execution *x, enum bunker_stream stream, const cJSON *event, struct bunker_error *e)
 {
 	const char *data = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(event, "data"));
-	int r = decode_base64(&x->decoded, data ? data : "", e);
+	int r = client_decode_base64(&x->decoded, data ? data : "", e);
 	if (r < 0 || x->decoded.len == 0)
 		return r;
 	if (!x->options->output)
@@ -126,43 +104,13 @@ static int take_error(struct execution *x, cJSON **event, struct bunker_error *e
 	return client_call_fail(e, 0, cJSON_GetObjectItemCaseSensitive(*event, "error"));
 }
 
-/* "SIGKILL", "KILL" or 9. */
-static int decode_signal(const cJSON *value)
-{
-	if (cJSON_IsNumber(value))
-		return value->valueint;
-	if (!cJSON_IsString(value))
-		return 0;
-	const char *name = value->valuestring;
-	if (strncmp(name, "SIG", 3) == 0)
-		name += 3;
-	for (int number = 1; number < NSIG; number++) {
-		const char *known = sigabbrev_np(number);
-		if (known && strcmp(known, name) == 0)
-			return number;
-	}
-	return 0;
-}
-
-/* The event becomes the result's JSON: what only the stream needed goes. */
-static void decode_result(cJSON *event, struct bunker_result *result)
-{
-	cJSON_DeleteItemFromObjectCaseSensitive(event, "type");
-	cJSON_DeleteItemFromObjectCaseSensitive(event, "encoding");
-	client_answer_decode(event, result_fields, ARRAY_LEN(result_fields), result);
-	const cJSON *exit_code = cJSON_GetObjectItemCaseSensitive(event, "exitCode");
-	result->exit_code = cJSON_IsNumber(exit_code) ? exit_code->valueint : -1;
-	result->signal = decode_signal(cJSON_GetObjectItemCaseSensitive(event, "signal"));
-	result->json = client_answer_to_json(event);
-}
-
 static int finish_result(struct execution *x, struct bunker_result *ret, struct bunker_error *e)
 {
 	if (!x->exit)
 		return client_fail(e, BUNKER_CONNECTION_LOST,
 			"the server ended the stream before the command had ended");
 	struct bunker_result result = {0};
-	decode_result(take_ptr(x->exit), &result);
+	client_decode_result(take_ptr(x->exit), &result);
 	result.output_truncated |= !x->collected_all;
 	result.out_size = x->collected[BUNKER_STDOUT].len;
 	result.err_size = x->collected[BUNKER_STDERR].len;
@@ -182,7 +130,7 @@ static int execute(struct bunker *b, struct buf *target, const struct buf *body,
 {
 	struct execution x = {.options = options, .collected_all = true};
 	struct lines lines = {.take = take_line, .arg = &x};
-	int r = client_call_lines(b, target, body, &lines, e);
+	int r = client_call_lines(b, "POST", target, body, &lines, e);
 	if (r == 0)
 		r = finish_result(&x, ret, e);
 	client_lines_finish(&lines);
@@ -227,31 +175,34 @@ int bunker_run(struct bunker *b, const struct bunker_create_options *sandbox,
 	return execute(b, &target, &body, options, ret, e);
 }
 
-void bunker_result_finish(struct bunker_result *result)
+static void append_offset(struct buf *target, int64_t offset)
 {
-	free(result->out);
-	free(result->err);
-	cJSON_Delete(client_answer_from_json(result->json));
-	*result = (struct bunker_result){0};
+	buf_printf(target, "?encoding=base64&offset=%lld", (long long)offset);
 }
 
-char *bunker_result_json(const struct bunker_result *result)
+int bunker_process_output(struct bunker *b, const char *sandbox_id, const char *process,
+	const struct bunker_output_options *options, struct bunker_error *e)
 {
-	autobuf text = {0};
-	struct json_writer w = {.out = &text};
-	json_begin_object(&w);
-	const cJSON *member = client_answer_from_json(result->json)->child;
-	for (; member; member = member->next) {
-		autofree char *value = cJSON_PrintUnformatted(member);
-		if (!value)
-			return NULL;
-		json_key(&w, member->string);
-		json_raw(&w, value);
+	const struct bunker_exec_options callback = {
+		.output = options->output, .output_arg = options->output_arg};
+	struct execution x = {.options = &callback, .collected_all = true};
+	struct lines lines = {.take = take_line, .arg = &x};
+	autobuf target = {0};
+	buf_append_str(&target, sandbox_id ? "/v1/sandboxes/" : "/v1/executions/");
+	client_call_append_escaped(&target, sandbox_id ? sandbox_id : process);
+	if (sandbox_id) {
+		buf_append_str(&target, "/processes/");
+		client_call_append_escaped(&target, process);
 	}
-	json_key(&w, "stdout");
-	json_string_n(&w, result->out, result->out_size);
-	json_key(&w, "stderr");
-	json_string_n(&w, result->err, result->err_size);
-	json_end_object(&w);
-	return buf_take_str(&text);
+	buf_append_str(&target, "/output");
+	append_offset(&target, options->offset);
+	buf_append_str(&target, options->follow ? "&follow=true" : "&follow=false");
+	int r = client_call_lines(b, "GET", &target, NULL, &lines, e);
+	if (r == 0 && options->follow && !x.exit)
+		r = client_fail(e, BUNKER_CONNECTION_LOST,
+			"the server ended the stream before the process had ended");
+	client_lines_finish(&lines);
+	buf_finish(&x.decoded);
+	cJSON_Delete(x.exit);
+	return r;
 }

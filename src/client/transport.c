@@ -128,7 +128,7 @@ static int fail_connect(const struct transport_url *url, int err, struct bunker_
 	return client_fail(e, code, "cannot connect to %s: %s", url->authority, strerror(-err));
 }
 
-static int connect_server(const struct transport_url *url, struct bunker_error *e)
+int client_transport_connect(const struct transport_url *url, struct bunker_error *e)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
 	struct addrinfo *addresses;
@@ -170,7 +170,7 @@ static void write_head(
 	buf_append_str(head, "Connection: close\r\n\r\n");
 }
 
-static int send_all(int fd, const char *data, size_t len, int flags)
+int client_transport_send(int fd, const char *data, size_t len, int flags)
 {
 	while (len > 0) {
 		ssize_t n = send(fd, data, len, flags | MSG_NOSIGNAL);
@@ -191,9 +191,9 @@ static int send_request(int fd, const struct transport_url *url,
 	write_head(&head, url, request);
 	if (head.failed)
 		return client_fail(e, BUNKER_OUT_OF_MEMORY, "out of memory");
-	int r = send_all(fd, head.data, head.len, request->body ? MSG_MORE : 0);
+	int r = client_transport_send(fd, head.data, head.len, request->body ? MSG_MORE : 0);
 	if (r == 0)
-		r = send_all(fd, request->body, request->body_len, 0);
+		r = client_transport_send(fd, request->body, request->body_len, 0);
 	/* A server that refuses a body closes before it has read all of it: what it said is
 	 * waiting. */
 	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
@@ -208,7 +208,7 @@ static int fail_receive(const struct transport_url *url, int err, struct bunker_
 		strerror(err == EAGAIN ? ETIMEDOUT : err));
 }
 
-static int receive_response(
+int client_transport_receive(
 	int fd, const struct transport_url *url, struct response *response, struct bunker_error *e)
 {
 	char data[64 << 10];
@@ -230,7 +230,7 @@ int client_transport_exchange(const struct transport_url *url,
 	const struct transport_request *request, response_body_fn *body, void *body_arg,
 	int *ret_status, struct bunker_error *e)
 {
-	autoclose int fd = connect_server(url, e);
+	autoclose int fd = client_transport_connect(url, e);
 	if (fd < 0)
 		return -1;
 	set_socket_options(fd, request->silence_s);
@@ -239,7 +239,7 @@ int client_transport_exchange(const struct transport_url *url,
 		return r;
 	struct response response;
 	client_response_init(&response, body, body_arg);
-	r = receive_response(fd, url, &response, e);
+	r = client_transport_receive(fd, url, &response, e);
 	*ret_status = response.status;
 	client_response_finish(&response);
 	return r;

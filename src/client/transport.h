@@ -32,3 +32,16 @@ int client_transport_parse_url(const char *text, struct transport_url *ret, stru
 int client_transport_exchange(const struct transport_url *url,
 	const struct transport_request *request, response_body_fn *body, void *body_arg,
 	int *ret_status, struct bunker_error *e);
+
+/* The parts of an exchange: a connected socket, all of some bytes, all of an answer. */
+int client_transport_connect(const struct transport_url *url, struct bunker_error *e);
+int client_transport_send(int fd, const char *data, size_t len, int flags);
+int client_transport_receive(
+	int fd, const struct transport_url *url, struct response *response, struct bunker_error *e);
+
+/*
+ * Asks for a WebSocket. On success *fd is connected, and what came behind the answer's head is in
+ * *rest. An answer that refuses leaves its status and body there.
+ */
+int client_transport_upgrade(const struct transport_url *url, const char *target,
+	const char *api_key, int *fd, struct buf *rest, int *status, struct bunker_error *e);

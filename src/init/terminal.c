@@ -48,6 +48,12 @@ int terminal_open(unsigned rows, unsigned columns, uid_t owner, int *master, int
 	/* So that it can be opened again by its name. */
 	if (fchown(theirs, owner, TTY_GID) < 0)
 		return -errno;
+	/* Its editing of a line knows that characters may be of several bytes. */
+	struct termios t;
+	if (tcgetattr(theirs, &t) == 0) {
+		t.c_iflag |= IUTF8;
+		tcsetattr(theirs, TCSANOW, &t);
+	}
 	terminal_resize(ours, rows, columns);
 	*master = take_fd(&ours);
 	*slave = take_fd(&theirs);

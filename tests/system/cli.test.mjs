@@ -8,7 +8,7 @@ import { after, afterEach, before, describe, it } from 'node:test';
 import { BUNKER, Server, dataDirectory, until } from '../lib/server.mjs';
 import { clear, finish, list, metric, sha256 } from './support.mjs';
 
-const COMMANDS = ['run', 'create', 'exec', 'ls', 'info', 'rm', 'templates', 'serve', 'doctor', 'version', 'help'];
+const COMMANDS = ['run', 'create', 'exec', 'shell', 'ps', 'logs', 'attach', 'kill', 'jobs', 'vars', 'ls', 'info', 'rm', 'templates', 'serve', 'doctor', 'version', 'help'];
 
 describe('bunker', () => {
   let server;

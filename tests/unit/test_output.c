@@ -132,6 +132,7 @@ static void goes_on_with_what_an_earlier_server_left(void)
 	output_init(&o);
 	append(&o, 1 << 20, false, 0, 70000);
 	output_finish(&o);
+	output_init(&o);
 	output_restore(&o, path);
 	CHECK_INT((long long)o.end, 70000);
 	append(&o, 1 << 20, false, 60000, 20000);
@@ -148,7 +149,29 @@ static void remove_directory(void)
 	rmdir(directory);
 }
 
+static void holds_the_last_bytes_of_a_terminal_for_who_comes_late(void)
+{
+	struct output o;
+	fresh_path();
+	output_init(&o);
+	o.recent = 1000;
+	append(&o, 5000, true, 0, 5000);
+	CHECK_INT((long long)output_release(&o, UINT64_MAX), 0);
+	append(&o, 5000, true, 5000, 3000);
+	CHECK_INT((long long)output_release(&o, UINT64_MAX), 7000);
+	check_read(&o, 7000, 8000);
+	/* What is between is gone, and says so by a jump. */
+	struct buf out = {0};
+	uint64_t position = 6000;
+	CHECK_INT(output_read(&o, &position, 10, &out), 0);
+	CHECK_INT((long long)position, 7010);
+	CHECK_INT(out.data[0], pattern_at(7000));
+	buf_finish(&out);
+	output_finish(&o);
+}
+
 static const struct check_test tests[] = {
+	TEST(holds_the_last_bytes_of_a_terminal_for_who_comes_late),
 	TEST(keeps_short_output_in_memory_and_unacknowledged),
 	TEST(has_long_output_on_disk_before_it_is_acknowledged),
 	TEST(takes_bytes_that_come_twice_once),
