@@ -58,7 +58,21 @@ static int lock_range(unsigned range)
 	return take_fd(&fd);
 }
 
-/* A stopped server's sandboxes still use its range: their cgroups say so. */
+/* Of a cgroup v2 directory: whether anything lives in it or below. */
+static bool is_populated(const char *root, const char *name)
+{
+	char path[WARDEN_PATH_MAX * 2];
+	autobuf text = {0};
+	snprintf(path, sizeof path, "%s/%s/cgroup.events", root, name);
+	int r = fd_read_file_at(AT_FDCWD, path, &text, 4096);
+	buf_append_char(&text, '\0');
+	return r < 0 ? r != -ENOENT : text.failed || strstr(text.data, "populated 1") != NULL;
+}
+
+/*
+ * A stopped server's sandboxes still use its range: their cgroups say so. Empty ones are of a
+ * server that was killed and whose data is gone; nobody would ever remove them.
+ */
 static bool range_has_sandboxes(unsigned range)
 {
 	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
@@ -69,7 +83,8 @@ static bool range_has_sandboxes(unsigned range)
 		DIR *dir = opendir(roots[i]);
 		struct dirent *entry;
 		while (dir && (entry = readdir(dir)) != NULL)
-			found |= strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+			found |= strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
+				 is_populated(roots[i], entry->d_name);
 		if (dir)
 			closedir(dir);
 	}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFileSync, readlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readlinkSync, rmdirSync } from 'node:fs';
 import net from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { Server, safeReaddir, sleep, until } from '../lib/server.mjs';
@@ -156,6 +156,18 @@ describe('server', () => {
       assert.equal((await other.exec(box.id, 'echo hi')).stdout, 'hi\n');
     } finally {
       await finish(other);
+    }
+  });
+
+  it('starts although killed servers have left their empty cgroups in every range', async () => {
+    const root = existsSync('/sys/fs/cgroup/unified') ? '/sys/fs/cgroup/unified' : '/sys/fs/cgroup';
+    const left = Array.from({ length: 13 }, (_, range) => `${root}/bunker-${range}-leftover`);
+    left.forEach((path) => mkdirSync(path));
+    try {
+      const other = await startBeside(server);
+      await other.destroy();
+    } finally {
+      left.forEach((path) => rmdirSync(path));
     }
   });
 
