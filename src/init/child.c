@@ -170,8 +170,7 @@ static const char *child_path_variable(const char *const *envp)
 	return CHILD_DEFAULT_PATH;
 }
 
-/* execvp with the PATH that the process will have, not ours. Returns only on failure. */
-static void child_exec(const struct child *c)
+void child_exec(const struct child *c)
 {
 	char *const *argv = (char *const *)c->request->argv;
 	char *const *envp = (char *const *)c->envp;

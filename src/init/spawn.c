@@ -236,10 +236,45 @@ static int spawn_failed(struct spawn_result *ret, enum frame_stage stage, int er
 	return -1;
 }
 
+/*
+ * A minder goes on running our code, so it is a plain fork; where it fails, it says so in memory
+ * that both have.
+ */
+static pid_t fork_minder(struct child *c, int cgroup_fd)
+{
+	int link[2];
+	struct child *shared = mmap(
+		NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		return -ENOMEM;
+	if (pipe2(link, O_CLOEXEC) < 0) {
+		munmap(shared, sizeof *shared);
+		return -errno;
+	}
+	*shared = *c;
+	pid_t pid = spawn_fork(cgroup_fd);
+	if (pid == 0) {
+		child_become(shared);
+		spawn_close(link, 2);
+		minder_main(c);
+	}
+	close(link[1]);
+	if (pid > 0 && !wait_for_exec(link[0], pid)) {
+		shared->stage = FRAME_STAGE_RESOURCES;
+		shared->error = ETIMEDOUT;
+	}
+	c->stage = shared->stage;
+	c->error = shared->error;
+	close(link[0]);
+	munmap(shared, sizeof *shared);
+	return pid;
+}
+
 /* Descriptors and cgroup are there: clone, and learn whether the exec worked. */
 static int spawn_child(struct child *c, int cgroup_fd, struct spawn_result *ret)
 {
-	pid_t pid = clone_child(c, cgroup_fd);
+	bool is_kernel = c->request->fixed.flags & FRAME_START_KERNEL;
+	pid_t pid = is_kernel ? fork_minder(c, cgroup_fd) : clone_child(c, cgroup_fd);
 	if (pid < 0)
 		return spawn_failed(ret, FRAME_STAGE_RESOURCES, pid);
 	if (c->stage != FRAME_STAGE_NONE)

@@ -18,10 +18,20 @@ struct child {
 
 /* The rights and surroundings of the process; ends it when that fails. */
 void child_become(struct child *c);
+/* execvp with the PATH that the process will have, not ours. Returns only on failure. */
+void child_exec(const struct child *c);
 /* All of a command's way to its exec, for clone: takes a struct child. */
 int child_main(void *arg);
 /* What /proc/self/cwd leads to is below our root, whatever links led there. */
 bool child_is_inside(void);
+
+/* ---- minder.c ---- */
+
+/* The life of a kernel's minder, which has become who it is to be: starts the kernel, passes on
+ * what it writes, ends with it. */
+__attribute__((noreturn)) void minder_main(const struct child *c);
+
+/* ---- spawn.c ---- */
 
 /* A copy of init, born in the cgroup: 0 in the child. */
 pid_t spawn_fork(int cgroup_fd);

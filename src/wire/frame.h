@@ -106,8 +106,26 @@ enum frame_start_flags {
 		2,                /* whoever writes it comes and goes: a new front leaves it open */
 	FRAME_START_TERMINAL = 4, /* all three are a terminal of rows and columns */
 	FRAME_START_PROMPT = 8,   /* somebody waits for the STARTED alone */
-	FRAME_START_FLAGS = 15
+	FRAME_START_KERNEL = 16,  /* stdin brings commands, stdout is a stream of packets */
+	FRAME_START_FLAGS = 31
 };
+
+/*
+ * What comes out of a kernel: its output and its messages, in the order in which they were written,
+ * each as packets on the one stream stdout. A packet is `u32 channel << 24 | length`,
+ * little-endian, then the bytes. None is larger than what a ring holds, so that a stream which is
+ * acknowledged at the ends of packets begins again with a whole one.
+ */
+enum frame_channel {
+	FRAME_CHANNEL_STDOUT,
+	FRAME_CHANNEL_STDERR,
+	FRAME_CHANNEL_MESSAGES,
+	FRAME_CHANNELS,
+	FRAME_CHANNEL_HEARD = FRAME_CHANNELS /* of an empty packet: a signal was passed on */
+};
+
+#define FRAME_PACKET_HEADER 4u
+#define FRAME_PACKET_MAX    (32u * 1024)
 
 /*
  * Payload of START: this, then NUL-terminated strings: user, cwd, name, argc arguments, envc
