@@ -101,6 +101,14 @@ void json_bool(struct json_writer *w, bool value);
 void json_null(struct json_writer *w);
 /* A value that is JSON text already, such as metadata kept as it came. */
 void json_raw(struct json_writer *w, const char *json);
+void json_raw_n(struct json_writer *w, const char *json, size_t len);
+/*
+ * Whether a text that somebody else made may be written by json_raw_n: one JSON value, in UTF-8,
+ * not deeper than JSON_MAX_DEPTH and without line breaks. No tree is built, so it may be large.
+ */
+bool json_is_line(const char *text, size_t len);
+/* Appends JSON with nothing beyond ASCII in it: other characters as \uXXXX. */
+void json_append_ascii(struct buf *out, const char *json, size_t len);
 
 /* key and value at once */
 void json_put_string(struct json_writer *w, const char *key, const char *value);

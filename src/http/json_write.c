@@ -103,6 +103,12 @@ void json_raw(struct json_writer *w, const char *json)
 	buf_append_str(w->out, json);
 }
 
+void json_raw_n(struct json_writer *w, const char *json, size_t len)
+{
+	begin_value(w);
+	buf_append(w->out, json, len);
+}
+
 void json_put_string(struct json_writer *w, const char *key, const char *value)
 {
 	json_key(w, key);

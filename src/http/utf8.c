@@ -1,5 +1,7 @@
 #include "http/utf8.h"
 
+#include <string.h>
+
 size_t utf8_char_len(const char *s, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)s;
@@ -29,4 +31,16 @@ size_t utf8_incomplete_tail(const char *data, size_t len)
 		return need > back ? back : 0;
 	}
 	return 0;
+}
+
+void utf8_join(struct utf8_rest *rest, const char *data, size_t len, struct buf *out)
+{
+	size_t begin = out->len;
+	buf_append(out, rest->bytes, rest->len);
+	buf_append(out, data, len);
+	if (out->failed)
+		return;
+	rest->len = utf8_incomplete_tail(out->data + begin, out->len - begin);
+	out->len -= rest->len;
+	memcpy(rest->bytes, out->data + out->len, rest->len);
 }

@@ -3,8 +3,18 @@
 
 #include <stddef.h>
 
+#include "base/buf.h"
+
 /* The length of the character that s starts with, or 0 when that is not UTF-8. len is not 0. */
 size_t utf8_char_len(const char *s, size_t len);
 /* How many bytes at the end begin a sequence that goes on behind them: where text must not be cut.
  */
 size_t utf8_incomplete_tail(const char *data, size_t len);
+
+/* Text that comes in pieces: of a character that is not complete, what there is so far. */
+struct utf8_rest {
+	char bytes[3];
+	size_t len;
+};
+/* Appends what was left over and the piece, but for a character that goes on in the next one. */
+void utf8_join(struct utf8_rest *rest, const char *data, size_t len, struct buf *out);
