@@ -6,6 +6,7 @@
 
 #include "base/id.h"
 #include "box/box.h"
+#include "box/code.h"
 #include "box/event.h"
 #include "box/execution_core.h"
 #include "box/files.h"
@@ -142,6 +143,7 @@ struct sandbox {
 	struct claim *claims;         /* operations that wait for their turn */
 	unsigned claim_count;
 	struct sandbox_waiter *waiters; /* for the end */
+	struct code_context *contexts;  /* of code, by their creation */
 	struct move *move;              /* a pause that waits for init's deadlines to stand */
 	struct sandbox *prev, *next;
 	UT_hash_handle by_id;
@@ -256,6 +258,15 @@ void pool_refill(struct box *b);
 void pool_discard(struct sandbox *s);
 void pool_drain(struct box *b);
 
+/* ---- code_context.c, code_kernel.c: contexts of code ---- */
+
+/* From the store, at start. */
+int code_load(struct box *b);
+/* Their kernels are not touched. */
+void code_forget_all(struct sandbox *s);
+/* One that init still has from an earlier front. */
+void code_kernel_adopt(struct execution *x);
+
 /* ---- reconcile.c ---- */
 
 int reconcile_load(struct box *b);
@@ -287,8 +298,10 @@ struct box {
 	uv_timer_t watchdog;
 	uv_timer_t retention_timer;
 	uv_timer_t later_timer;
+	uv_timer_t code_timer;
 	struct later *later;
 	struct box_counters counters;
+	size_t code_bytes; /* of code contexts' results, in memory */
 	void (*ready)(void *arg); /* until the first reconciliation is done */
 	void *ready_arg;
 	unsigned reconciling;

@@ -51,20 +51,34 @@ const struct error *execution_refusal(const struct execution *x)
 
 /* ---- memory ---- */
 
-struct execution *execution_new(struct sandbox *s)
+struct execution *execution_new(struct sandbox *s, bool kernel)
 {
 	struct execution *x = calloc(1, sizeof *x);
 	if (!x || !(x->tenant = strdup(s->tenant)))
 		abort();
 	x->box = s->box;
 	x->sandbox = s;
+	x->kernel = x->unlisted = kernel;
 	memcpy(x->sandbox_id, s->id, ID_SIZE);
 	x->started_ms = clock_wall_ms();
-	for (int i = 0; i < EXECUTION_STREAMS; i++)
+	for (int i = 0; i < EXECUTION_STREAMS; i++) {
 		output_init(&x->outputs[i]);
+		x->outputs[i].full = kernel;
+	}
 	DL_APPEND(s->live, x);
-	sandbox_execution_began(s);
+	execution_count(x, 1);
 	return x;
+}
+
+/* Of a kernel its runs are counted, not its life. */
+void execution_count(struct execution *x, int change)
+{
+	if (x->kernel)
+		return;
+	if (change > 0)
+		sandbox_execution_began(x->sandbox);
+	else
+		sandbox_execution_ended(x->sandbox);
 }
 
 void execution_index(struct execution *x)

@@ -64,6 +64,7 @@ struct execution {
 	struct frame_exit exit;
 	bool oom_killed;
 	bool own_cwd; /* it asked for its working directory itself */
+	bool kernel;  /* of a code context: unlisted, and nothing of its output is kept */
 	bool indexed; /* known by its id */
 	bool no_program;
 	bool in_init;  /* init remembers it, and must be told to forget */
@@ -81,7 +82,9 @@ struct execution {
 	UT_hash_handle by_id;
 };
 
-struct execution *execution_new(struct sandbox *s);
+struct execution *execution_new(struct sandbox *s, bool kernel);
+/* In its sandbox, as one that runs: +1 when it begins, -1 when it ends. */
+void execution_count(struct execution *x, int change);
 /* Makes it known by its id. */
 void execution_index(struct execution *x);
 void execution_free_if_unused(struct execution *x);
@@ -92,6 +95,12 @@ struct execution *execution_find_tag(const struct sandbox *s, uint64_t tag);
 void execution_send(struct execution *x, enum frame_type type, unsigned stream, uint64_t offset,
 	const void *data, size_t len);
 void execution_flush(struct execution *x);
+
+/* ---- execution_start.c ---- */
+
+/* One that lives on when nobody watches it, also without us. */
+int execution_start_kernel(struct sandbox *s, const struct execution_spec *spec,
+	struct execution **ret, struct error *e);
 
 /* ---- execution_input.c ---- */
 

@@ -95,7 +95,7 @@ void execution_end(struct execution *x, enum execution_status status)
 	x->status = status;
 	buf_finish(&x->input);
 	if (x->sandbox)
-		sandbox_execution_ended(x->sandbox);
+		execution_count(x, -1);
 	if (x->unlisted)
 		forget_unlisted(x);
 	else
@@ -138,6 +138,7 @@ static void finish_exit(struct execution *x)
 
 struct oom_question {
 	struct box *box;
+	uint64_t tag;
 	char execution[ID_SIZE];
 	char sandbox[ID_SIZE];
 };
@@ -147,8 +148,9 @@ static void oom_answered(void *arg, const struct warden_reply *reply)
 	struct oom_question *q = arg;
 	struct execution *x = NULL;
 	struct sandbox *s = NULL;
-	HASH_FIND(by_id, q->box->executions, q->execution, ID_LEN, x);
 	HASH_FIND(by_id, q->box->sandboxes, q->sandbox, ID_LEN, s);
+	if (s)
+		x = execution_find_tag(s, q->tag);
 	if (s && reply->error == 0 && reply->usage.oom_kills > s->oom_seen) {
 		s->oom_seen = reply->usage.oom_kills;
 		if (x)
@@ -178,6 +180,7 @@ void execution_handle_exit(struct execution *x, const struct frame_exit *exit)
 	if (!q)
 		abort();
 	q->box = x->box;
+	q->tag = x->tag;
 	memcpy(q->execution, x->id, ID_SIZE);
 	memcpy(q->sandbox, x->sandbox_id, ID_SIZE);
 	warden_link_call(&x->box->warden, WARDEN_USAGE, x->sandbox_id, NULL, oom_answered, q);
@@ -194,7 +197,7 @@ void execution_end_all(struct sandbox *s, enum execution_status status)
 			x->exit.code = 128 + SIGKILL;
 			x->exit.signal = SIGKILL;
 			x->exit.duration_us = (uint64_t)(clock_wall_ms() - x->started_ms) * 1000;
-			sandbox_execution_ended(s);
+			execution_count(x, -1);
 		}
 		x->sandbox = NULL;
 		if (!ended)

@@ -161,6 +161,7 @@ static void adopt_outputs(struct execution *x, const struct frame_record *r)
 		char path[256];
 		output_path(x->box, x->id, i, path);
 		output_restore(&x->outputs[i], path);
+		x->outputs[i].full = x->kernel;
 		x->acked[i] = r->acked[i];
 		/* Init starts again at what it was told last. */
 		if (x->outputs[i].end < r->acked[i])
@@ -176,7 +177,7 @@ void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *recor
 	id[ID_LEN] = '\0';
 	if (!id_is_valid(id) || execution_find_tag(s, tag) || execution_find(s->box, s->tenant, id))
 		return;
-	struct execution *x = execution_new(s);
+	struct execution *x = execution_new(s, r->start_flags & FRAME_START_KERNEL);
 	memcpy(x->id, id, ID_SIZE);
 	x->tag = tag;
 	x->pid = r->pid;
@@ -193,6 +194,10 @@ void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *recor
 	adopt_outputs(x, r);
 	adopt_input(x, r);
 	execution_flush(x);
+	if (x->kernel) {
+		code_kernel_adopt(x);
+		return;
+	}
 	execution_index(x);
 	s->executions++; /* the store counts it when it ends */
 }

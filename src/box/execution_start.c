@@ -40,7 +40,7 @@ static uint32_t start_flags(const struct execution *x, const struct execution_sp
 {
 	return (spec->input || spec->open_stdin ? FRAME_START_STDIN : 0u) |
 	       (spec->open_stdin ? FRAME_START_OPEN_STDIN : 0u) |
-	       (x->terminal ? FRAME_START_TERMINAL : 0u) |
+	       (x->terminal ? FRAME_START_TERMINAL : 0u) | (x->kernel ? FRAME_START_KERNEL : 0u) |
 	       (x->kind != EXECUTION_COMMAND ? FRAME_START_PROMPT : 0u);
 }
 
@@ -88,7 +88,7 @@ static int check_startable(struct sandbox *s, struct error *e)
 static void execution_discard(struct execution *x)
 {
 	DL_DELETE(x->sandbox->live, x);
-	sandbox_execution_ended(x->sandbox);
+	execution_count(x, -1);
 	x->status = EXECUTION_FAILED;
 	x->committed = true;
 	execution_free_if_unused(x);
@@ -103,21 +103,19 @@ static void take_spec(struct execution *x, const struct execution_spec *spec)
 	if (!x->user || !x->cwd || !x->name)
 		abort();
 	x->own_cwd = spec->cwd != NULL;
-	x->unlisted = spec->unlisted;
+	x->unlisted |= spec->unlisted;
 	x->kind = spec->kind;
 	execution_set_terminal(x, spec->terminal);
-	x->timeout_ms = spec->timeout_ms ? spec->timeout_ms : s->execution_ms;
+	x->timeout_ms = spec->timeout_ms ? spec->timeout_ms : x->kernel ? 0 : s->execution_ms;
 	x->input_open = spec->open_stdin || spec->terminal;
 	x->input_closed = !spec->input && !x->input_open;
 	remember_command(x, spec->argv);
 }
 
-int execution_start(struct sandbox *s, const struct execution_spec *spec, struct execution **ret,
-	struct error *e)
+static int start(struct sandbox *s, const struct execution_spec *spec, bool kernel,
+	struct execution **ret, struct error *e)
 {
-	if (check_startable(s, e) < 0)
-		return -1;
-	struct execution *x = execution_new(s);
+	struct execution *x = execution_new(s, kernel);
 	id_generate(x->id);
 	if (getrandom(&x->tag, sizeof x->tag, 0) != (ssize_t)sizeof x->tag)
 		abort();
@@ -139,4 +137,16 @@ int execution_start(struct sandbox *s, const struct execution_spec *spec, struct
 	execution_flush(x);
 	*ret = x;
 	return 0;
+}
+
+int execution_start(struct sandbox *s, const struct execution_spec *spec, struct execution **ret,
+	struct error *e)
+{
+	return check_startable(s, e) < 0 ? -1 : start(s, spec, false, ret, e);
+}
+
+int execution_start_kernel(struct sandbox *s, const struct execution_spec *spec,
+	struct execution **ret, struct error *e)
+{
+	return sandbox_wake(s, e) < 0 ? -1 : start(s, spec, true, ret, e);
 }

@@ -45,7 +45,7 @@ static void count_reader(const struct execution *x, const struct execution_watch
 {
 	struct sandbox *s = NULL;
 	HASH_FIND(by_id, x->box->sandboxes, x->sandbox_id, ID_LEN, s);
-	if (!s || !w->paced)
+	if (!s || !w->paced || x->kernel)
 		return;
 	s->readers += (unsigned)change;
 	s->last_active_ms = clock_wall_ms();

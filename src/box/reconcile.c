@@ -42,7 +42,8 @@ static void add_row(void *arg, const struct sandbox_row *row)
 int reconcile_load(struct box *b)
 {
 	b->listing = b->listing_disks = true;
-	return store_each_sandbox(b->store, add_row, b);
+	int r = store_each_sandbox(b->store, add_row, b);
+	return r < 0 ? r : code_load(b);
 }
 
 static void reconciled(struct sandbox *s)

@@ -33,6 +33,7 @@ struct sandbox *sandbox_new(struct box *b, const char *id)
 void sandbox_free(struct sandbox *s)
 {
 	init_link_close(s->link);
+	code_forget_all(s);
 	if (s->listed) {
 		HASH_DELETE(by_id, s->box->sandboxes, s);
 		DL_DELETE(s->box->order, s);

@@ -16,6 +16,8 @@ static const struct {
 	{"base",
 		"The host's /usr below a private, writable layer; user 'user'; nothing else of the host",
 		true},
+	{"code-interpreter-v1",
+		"The same as base, under the name that E2B's code interpreter asks for", false},
 };
 
 /* ---- names ---- */

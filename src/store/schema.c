@@ -104,6 +104,16 @@ static const char *const migrations[] = {
 	"CREATE TRIGGER sandbox_forgotten AFTER DELETE ON sandboxes BEGIN"
 	" DELETE FROM events WHERE sandbox = OLD.id;"
 	" END;",
+
+	/* Code contexts, which end with their sandbox. */
+	"CREATE TABLE contexts ("
+	" id TEXT PRIMARY KEY, sandbox TEXT NOT NULL, language TEXT NOT NULL, cwd TEXT NOT NULL,"
+	" is_default INTEGER NOT NULL, created_ms INTEGER NOT NULL"
+	") STRICT;"
+	"CREATE INDEX context_sandboxes ON contexts (sandbox);"
+	"CREATE TRIGGER sandbox_ended AFTER UPDATE OF ended_ms ON sandboxes WHEN NEW.ended_ms > 0 BEGIN"
+	" DELETE FROM contexts WHERE sandbox = NEW.id;"
+	" END;",
 };
 
 static int read_version(sqlite3 *db, int *ret)

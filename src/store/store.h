@@ -138,6 +138,23 @@ void store_list_executions(struct store *s, const struct execution_query *query,
 void store_expire_executions(
 	struct store *s, int64_t before_ms, void (*each)(void *arg, const char *id), void *arg);
 
+/* A context of code. */
+struct context_row {
+	const char *id;
+	const char *sandbox;
+	const char *language;
+	const char *cwd; /* "": the sandbox's */
+	int64_t is_default;
+	int64_t created_ms;
+};
+
+void store_put_context(
+	struct store *s, const struct context_row *row, store_done_fn *done, void *arg);
+void store_delete_context(struct store *s, const char *id, store_done_fn *done, void *arg);
+/* In the order of their creation. At start, before the loop runs. */
+int store_each_context(
+	struct store *s, void (*each)(void *arg, const struct context_row *row), void *arg);
+
 #define STORE_HASH_SIZE 32
 int store_each_key(struct store *s,
 	void (*each)(void *arg, const char *tenant, const uint8_t hash[STORE_HASH_SIZE]),

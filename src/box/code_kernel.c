@@ -1,0 +1,546 @@
+/*
+ * A context's kernel: an execution whose stdout is a stream of packets (wire/frame.h), written by
+ * its minder in init, with the output of user code and the messages of the interpreter in them.
+ * Everything in there is hostile.
+ *
+ * What was read is acknowledged at the ends of packets only, so that after a restart of ours the
+ * stream goes on with a whole one: that is what the two watchers are for. Then it is not known what
+ * the kernel is doing, so it is interrupted and asked to answer, and what comes before its answer
+ * is dropped: whoever had asked for that went with the front that died.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "box/code_core.h"
+
+#define READ_SIZE   (64u * 1024)
+#define START_MS    60000
+#define NOT_STARTED 127 /* as its minder says it */
+
+static int64_t now_ms(void)
+{
+	return clock_monotonic_us() / 1000;
+}
+
+/* ---- telling ---- */
+
+void code_kernel_tell(struct code_context *c)
+{
+	while (c->commands_sent < c->commands.len) {
+		size_t n = execution_input_write(c->execution, c->commands.data + c->commands_sent,
+			c->commands.len - c->commands_sent);
+		if (n == 0)
+			return;
+		c->commands_sent += n;
+	}
+	buf_finish(&c->commands);
+	c->commands_sent = 0;
+}
+
+static void room_came(void *arg)
+{
+	code_kernel_tell(arg);
+}
+
+void code_kernel_interrupt(struct code_context *c)
+{
+	if (c->state != CODE_KERNEL_BUSY || c->interrupting)
+		return;
+	c->interrupting = true;
+	c->kill_at_ms = now_ms() + CODE_INTERRUPT_MS;
+	execution_signal(c->execution, SIGINT, false);
+	code_watch_time(c->sandbox->box);
+}
+
+void code_kernel_kill(struct code_context *c)
+{
+	if (!c->execution || c->state == CODE_KERNEL_ENDING)
+		return;
+	c->state = CODE_KERNEL_ENDING;
+	c->kill_at_ms = 0;
+	execution_cancel(c->execution);
+}
+
+static void kill_because(struct code_context *c, const char *reason)
+{
+	snprintf(c->last_words, sizeof c->last_words, "%s", reason);
+	code_kernel_kill(c);
+}
+
+/* ---- reading ---- */
+
+/* From here on init would begin again. */
+static void note_boundary(struct code_context *c)
+{
+	c->holder.position[0] = c->reader.position[0] - (c->in.len - c->at);
+}
+
+static bool fetch(struct code_context *c)
+{
+	if (!c->execution)
+		return false;
+	buf_consume(&c->in, c->at);
+	c->at = 0;
+	size_t before = c->in.len;
+	if (!execution_has_ended(c->execution))
+		execution_acknowledge(c->execution, 0);
+	return execution_read(c->execution, &c->reader, 0, READ_SIZE, &c->in) && !c->in.failed &&
+	       c->in.len > before;
+}
+
+/* A shell that is told something and interrupted at once may forget what it was told. */
+static void signal_was_heard(struct code_context *c)
+{
+	c->interrupting = false;
+	if (c->state == CODE_KERNEL_IDLE)
+		c->kill_at_ms = 0;
+	if (c->asked) {
+		buf_append_str(&c->commands, "__bunker_sync\n");
+		code_kernel_tell(c);
+	}
+	code_run_begin(c);
+}
+
+static bool begin_packet(struct code_context *c)
+{
+	uint32_t header;
+	if (c->in.len - c->at < FRAME_PACKET_HEADER)
+		return false;
+	memcpy(&header, c->in.data + c->at, sizeof header);
+	c->channel = header >> 24;
+	c->packet_left = header & 0xffffff;
+	c->at += FRAME_PACKET_HEADER;
+	if (c->channel == FRAME_CHANNEL_HEARD && c->packet_left == 0) {
+		note_boundary(c);
+		signal_was_heard(c);
+	} else if (c->channel >= FRAME_CHANNELS || c->packet_left == 0 ||
+		   c->packet_left > FRAME_PACKET_MAX) {
+		c->packet_left = 0;
+		c->at = c->in.len;
+		kill_because(c, "what came from it made no sense");
+	}
+	return true;
+}
+
+static void consume(struct code_context *c, size_t len)
+{
+	c->at += len;
+	c->packet_left -= len;
+	if (c->packet_left == 0)
+		note_boundary(c);
+}
+
+/* ---- messages ---- */
+
+static int64_t number_in(const struct code_field *f)
+{
+	int64_t n = 0;
+	for (size_t i = 0; i < f->len && i < 15 && f->data[i] >= '0' && f->data[i] <= '9'; i++)
+		n = n * 10 + (f->data[i] - '0');
+	return n;
+}
+
+static void copy_text(char *out, size_t size, const struct code_field *f)
+{
+	size_t len = f->len < size - 1 ? f->len : size - 1;
+	memcpy(out, f->data, len);
+	out[len] = '\0';
+}
+
+void code_kernel_answer(struct code_context *c, const struct error *e)
+{
+	struct code_waiter *w = take_ptr(c->waiters), *next;
+	for (; w; w = next) {
+		next = w->next;
+		w->done(w->arg, e);
+		free(w);
+	}
+}
+
+static void is_free(struct code_context *c)
+{
+	c->state = CODE_KERNEL_IDLE;
+	c->abandoned = false;
+	if (!c->interrupting)
+		c->kill_at_ms = 0;
+	code_run_begin(c);
+	code_kernel_answer(c, NULL);
+}
+
+static void became_ready(struct code_context *c, const struct code_message *m)
+{
+	char cwd[CODE_CWD_MAX + 1];
+	if (m->field_count > 0)
+		copy_text(c->version, sizeof c->version, &m->fields[0]);
+	if (m->field_count > 1 && m->fields[1].len <= CODE_CWD_MAX) {
+		copy_text(cwd, sizeof cwd, &m->fields[1]);
+		free(c->seen_cwd);
+		c->seen_cwd = sandbox_copy_string(cwd);
+	}
+	is_free(c);
+}
+
+static const struct {
+	const char *name;
+	enum code_event_type type;
+	size_t fields; /* at least; 0: pairs */
+} message_types[] = {
+	{"result", CODE_EVENT_RESULT, 0},
+	{"display", CODE_EVENT_DISPLAY, 0},
+	{"error", CODE_EVENT_ERROR, 3},
+};
+
+static bool is_event(const struct code_message *m, struct code_event *ret)
+{
+	for (size_t i = 0; i < sizeof message_types / sizeof message_types[0]; i++) {
+		if (strcmp(message_types[i].name, m->type) != 0)
+			continue;
+		size_t wanted = message_types[i].fields;
+		if (wanted ? m->field_count < wanted : m->field_count % 2 != 0)
+			return false;
+		ret->type = message_types[i].type;
+		ret->field_count = m->field_count;
+		memcpy(ret->fields, m->fields, m->field_count * sizeof m->fields[0]);
+		return true;
+	}
+	return false;
+}
+
+/* True when it is something for the run. */
+static bool handle_message(struct code_context *c, struct code_event *ret)
+{
+	const struct code_message *m = &c->message;
+	if (c->state == CODE_KERNEL_STARTING && strcmp(m->type, "ready") == 0) {
+		became_ready(c, m);
+		return false;
+	}
+	if (c->state != CODE_KERNEL_BUSY)
+		return false;
+	if (strcmp(m->type, "synced") == 0 && c->asked) {
+		c->asked = false;
+		c->count = m->field_count > 0 ? number_in(&m->fields[0]) : 0;
+		is_free(c);
+		return false;
+	}
+	if (strcmp(m->type, "done") != 0 || c->asked)
+		return is_event(m, ret);
+	bool wanted = !c->abandoned;
+	if (wanted)
+		code_run_finish(c);
+	is_free(c);
+	ret->type = CODE_EVENT_END;
+	return wanted;
+}
+
+static bool put_text(struct code_event *ret, const char *text)
+{
+	ret->type = CODE_EVENT_STDERR;
+	ret->field_count = 1;
+	ret->fields[0] = (struct code_field){text, strlen(text)};
+	return true;
+}
+
+/* ---- the next event ---- */
+
+static bool take_message_bytes(struct code_context *c, struct code_event *ret)
+{
+	bool left_out = false;
+	size_t rest = c->in.len - c->at;
+	size_t len = rest < c->packet_left ? rest : c->packet_left;
+	consume(c, code_message_feed(&c->message, c->key, c->in.data + c->at, len, &left_out));
+	if (left_out)
+		return put_text(ret, "a result was left out: it is too large\n");
+	return c->message.state == CODE_MESSAGE_WHOLE && handle_message(c, ret);
+}
+
+/* Output is told by whole packets: a line that was written at once is one event. */
+static bool take_output(struct code_context *c, struct code_event *ret)
+{
+	ret->type = c->channel == FRAME_CHANNEL_STDOUT ? CODE_EVENT_STDOUT : CODE_EVENT_STDERR;
+	ret->field_count = 1;
+	ret->fields[0] = (struct code_field){c->in.data + c->at, c->packet_left};
+	consume(c, c->packet_left);
+	return true;
+}
+
+bool code_kernel_next(struct code_context *c, struct code_event *ret)
+{
+	*ret = (struct code_event){0};
+	for (;;) {
+		size_t rest = c->in.len - c->at;
+		bool is_output = c->channel <= FRAME_CHANNEL_STDERR;
+		if (c->packet_left == 0) {
+			if (!begin_packet(c) && !fetch(c))
+				return false;
+		} else if (rest == 0 || (is_output && rest < c->packet_left)) {
+			if (!fetch(c))
+				return false;
+		} else if (is_output ? take_output(c, ret) : take_message_bytes(c, ret)) {
+			return true;
+		}
+	}
+}
+
+static bool is_read_by_run(const struct code_context *c)
+{
+	return c->state == CODE_KERNEL_BUSY && !c->abandoned;
+}
+
+void code_kernel_drain(struct code_context *c)
+{
+	struct code_event ignored;
+	while (c->execution && !is_read_by_run(c) && code_kernel_next(c, &ignored))
+		;
+}
+
+/* ---- its end ---- */
+
+static void forget_stream(struct code_context *c)
+{
+	buf_finish(&c->in);
+	buf_finish(&c->commands);
+	code_message_reset(&c->message);
+	c->at = c->packet_left = c->commands_sent = 0;
+}
+
+void code_kernel_detach(struct code_context *c)
+{
+	struct execution *x = take_ptr(c->execution);
+	if (x) {
+		execution_unwatch(x, &c->reader);
+		execution_unwatch(x, &c->holder);
+	}
+	c->state = CODE_KERNEL_NONE;
+	c->interrupting = c->asked = false;
+	c->kill_at_ms = 0;
+}
+
+static void describe_end(struct code_context *c)
+{
+	const struct execution *x = c->execution;
+	const char *name = code_language_name(c->language);
+	if (x->oom_killed)
+		snprintf(c->last_words, sizeof c->last_words,
+			"it was killed: the sandbox ran out of memory");
+	else if (c->last_words[0] == '\0' && x->exit.code > 128)
+		snprintf(c->last_words, sizeof c->last_words, "it was ended by signal %d",
+			x->exit.code - 128);
+	else if (c->last_words[0] == '\0' && x->exit.code == NOT_STARTED)
+		snprintf(c->last_words, sizeof c->last_words,
+			"there is no program '%s' in the sandbox, or it cannot run",
+			code_language_command(c->language)[0]);
+	else if (c->last_words[0] == '\0')
+		snprintf(c->last_words, sizeof c->last_words, "%s exited with status %d", name,
+			x->exit.code);
+}
+
+static void failed_to_start(struct code_context *c, const struct error *refusal)
+{
+	struct error e;
+	if (refusal)
+		e = *refusal;
+	else
+		error_set_field(&e, ERROR_INVALID_FIELD, "language",
+			"the %s kernel could not be started: %s", code_language_name(c->language),
+			c->last_words);
+	if (c->runs)
+		code_run_fail(c->runs, "UnexpectedEndOfExecution", "%s", e.message);
+	code_kernel_answer(c, &e); /* the context may be gone now */
+}
+
+/* What it has said is still told; what it was doing is not. */
+static void kernel_ended(struct code_context *c)
+{
+	const struct error *refused = execution_refusal(c->execution);
+	struct error refusal = refused ? *refused : (struct error){0};
+	enum code_kernel_state state = c->state;
+	bool lost = c->sandbox->doomed || !sandbox_is_awake(c->sandbox);
+	bool run_reads = state == CODE_KERNEL_BUSY || state == CODE_KERNEL_ENDING;
+	while (fetch(c))
+		;
+	describe_end(c);
+	code_kernel_detach(c);
+	run_reads = run_reads && !c->abandoned && c->runs && c->runs->began;
+	c->abandoned = false;
+	if (!run_reads)
+		forget_stream(c);
+	if (lost) {
+		code_run_lose_all(c);
+		error_set(&refusal, ERROR_NOT_RUNNING, "the sandbox does not run any more");
+		code_kernel_answer(c, &refusal);
+	} else if (state == CODE_KERNEL_STARTING) {
+		failed_to_start(c, refusal.code ? &refusal : NULL);
+	} else if (run_reads) {
+		c->runs->changed(c->runs->arg);
+	} else {
+		c->died = state == CODE_KERNEL_IDLE;
+		memcpy(c->obituary, c->last_words, sizeof c->obituary);
+		code_run_begin(c);
+	}
+}
+
+static void kernel_changed(void *arg)
+{
+	struct code_context *c = arg;
+	if (execution_has_ended(c->execution))
+		kernel_ended(c);
+	else if (c->execution->input_deaf && c->state != CODE_KERNEL_ENDING)
+		kill_because(c, "it closed the descriptor that brings its code");
+	else if (is_read_by_run(c))
+		c->runs->changed(c->runs->arg);
+	else
+		code_kernel_drain(c);
+}
+
+static void nothing_changed(void *arg)
+{
+	(void)arg;
+}
+
+/* ---- its begin ---- */
+
+static void make_key(char out[CODE_KEY_LEN + 1])
+{
+	unsigned char bytes[CODE_KEY_LEN / 2];
+	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+		abort();
+	for (size_t i = 0; i < sizeof bytes; i++)
+		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static void attach(struct code_context *c, struct execution *x, uint64_t position)
+{
+	forget_stream(c);
+	c->execution = x;
+	c->last_words[0] = '\0';
+	c->holder = (struct execution_watcher){
+		.changed = nothing_changed, .arg = c, .paced = true, .ignores = {false, true}};
+	c->reader =
+		(struct execution_watcher){.changed = kernel_changed, .room = room_came, .arg = c};
+	c->holder.position[0] = c->reader.position[0] = position;
+	/* The reader behind the holder: it may end both. */
+	execution_watch(x, &c->holder);
+	execution_watch(x, &c->reader);
+}
+
+/* What a new front must know of it; only init keeps it. */
+static void describe(const struct code_context *c, char out[128])
+{
+	snprintf(out, 128, "%s %s", c->id, c->key);
+}
+
+int code_kernel_start(struct code_context *c, struct error *e)
+{
+	char name[128];
+	struct execution *x;
+	make_key(c->key);
+	describe(c, name);
+	const struct execution_spec spec = {
+		.argv = code_language_command(c->language),
+		.cwd = c->cwd[0] ? c->cwd : NULL,
+		.name = name,
+		.open_stdin = true,
+	};
+	if (execution_start_kernel(c->sandbox, &spec, &x, e) < 0)
+		return -1;
+	attach(c, x, 0);
+	c->state = CODE_KERNEL_STARTING;
+	c->count = 0;
+	c->restarting = false;
+	c->kill_at_ms = now_ms() + START_MS;
+	code_watch_time(c->sandbox->box);
+	code_language_load(c->language, c->key, &c->commands);
+	code_kernel_tell(c);
+	return 0;
+}
+
+/* ---- after a restart of ours ---- */
+
+static struct code_context *find_described(
+	const struct sandbox *s, const char *text, char key[CODE_KEY_LEN + 1])
+{
+	char id[ID_SIZE];
+	if (sscanf(text, "%20s %32s", id, key) != 2 ||
+		strspn(key, "0123456789abcdef") != CODE_KEY_LEN)
+		return NULL;
+	return code_context_find(s, id);
+}
+
+void code_kernel_adopt(struct execution *x)
+{
+	char key[CODE_KEY_LEN + 1];
+	struct code_context *c = find_described(x->sandbox, x->name, key);
+	if (!c || c->execution) {
+		/* Its context was deleted, or never told to anybody. */
+		execution_cancel(x);
+		return;
+	}
+	memcpy(c->key, key, sizeof c->key);
+	attach(c, x, x->acked[0]);
+	c->state = CODE_KERNEL_BUSY;
+	c->abandoned = c->asked = true;
+	code_kernel_interrupt(c);
+}
+
+/* ---- time ---- */
+
+static void check_context(struct code_context *c, int64_t now)
+{
+	struct code_run *r = c->runs;
+	bool stands = !sandbox_is_awake(c->sandbox);
+	if (c->kill_at_ms && c->kill_at_ms <= now) {
+		if (stands)
+			c->kill_at_ms = now + CODE_INTERRUPT_MS;
+		else
+			kill_because(c, c->state == CODE_KERNEL_STARTING
+						? "it did not begin in time"
+						: "it did not react to an interrupt");
+	}
+	if (r && r->began && r->deadline_ms && r->deadline_ms <= now) {
+		code_run_fail(r, "TimeoutError", "the code ran longer than %lld ms",
+			(long long)r->timeout_ms);
+		code_kernel_interrupt(c);
+		code_kernel_drain(c);
+	}
+}
+
+static void time_came(uv_timer_t *timer)
+{
+	struct box *b = timer->data;
+	struct sandbox *s, *next_sandbox;
+	int64_t now = now_ms();
+	DL_FOREACH_SAFE (b->order, s, next_sandbox) {
+		struct code_context *c, *next;
+		DL_FOREACH_SAFE (s->contexts, c, next)
+			check_context(c, now);
+	}
+	code_watch_time(b);
+}
+
+void code_watch_time(struct box *b)
+{
+	int64_t earliest = 0, now = now_ms();
+	const struct sandbox *s;
+	const struct code_context *c;
+	if (b->closing)
+		return;
+	DL_FOREACH (b->order, s) {
+		DL_FOREACH (s->contexts, c) {
+			int64_t deadline = c->runs && c->runs->began ? c->runs->deadline_ms : 0;
+			if (c->kill_at_ms && (!earliest || c->kill_at_ms < earliest))
+				earliest = c->kill_at_ms;
+			if (deadline && (!earliest || deadline < earliest))
+				earliest = deadline;
+		}
+	}
+	if (earliest == 0)
+		uv_timer_stop(&b->code_timer);
+	else
+		uv_timer_start(&b->code_timer, time_came,
+			earliest > now ? (uint64_t)(earliest - now) : 0, 0);
+}
