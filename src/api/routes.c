@@ -20,6 +20,8 @@ static const struct {
 	{&processes_input_table, false},
 	{&jobs_table, false},
 	{&code_table, false},
+	{&contexts_table, false},
+	{&context_run_table, false},
 	{&environment_table, false},
 	{&template_table, false},
 	{&metrics_table, false},

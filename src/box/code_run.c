@@ -30,6 +30,8 @@ static void leave(struct code_run *r)
 	sandbox_execution_ended(c->sandbox);
 }
 
+static void begin(struct code_run *r);
+
 void code_run_begin(struct code_context *c)
 {
 	struct code_run *r = c->runs;
@@ -46,8 +48,15 @@ void code_run_begin(struct code_context *c)
 		code_kernel_answer(c, &e);
 		return;
 	}
-	if (c->state != CODE_KERNEL_IDLE || c->interrupting || c->restarting)
-		return;
+	if (c->state == CODE_KERNEL_IDLE && !c->interrupting && !c->restarting) {
+		begin(r);
+		r->changed(r->arg);
+	}
+}
+
+static void begin(struct code_run *r)
+{
+	struct code_context *c = r->context;
 	r->began = true;
 	c->count++;
 	r->deadline_ms = r->timeout_ms ? clock_monotonic_us() / 1000 + r->timeout_ms : 0;
@@ -142,7 +151,8 @@ int code_run_start(struct code_context *c, const struct code_run_spec *spec, str
 		free(r);
 		return -1;
 	}
-	code_run_begin(c);
+	if (c->runs == r && c->state == CODE_KERNEL_IDLE && !c->interrupting)
+		begin(r);
 	*ret = r;
 	return 0;
 }

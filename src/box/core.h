@@ -301,7 +301,7 @@ struct box {
 	uv_timer_t code_timer;
 	struct later *later;
 	struct box_counters counters;
-	size_t code_bytes; /* of code contexts' results, in memory */
+	size_t code_bytes;        /* of code contexts' results, in memory */
 	void (*ready)(void *arg); /* until the first reconciliation is done */
 	void *ready_arg;
 	unsigned reconciling;

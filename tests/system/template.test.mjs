@@ -20,7 +20,7 @@ describe('template base', () => {
 
   it('is the one that the server lists, and the default', async () => {
     const { json } = await server.request('GET', '/v1/templates');
-    assert.deepEqual(json.templates.map((t) => [t.name, t.default]), [['base', true]]);
+    assert.deepEqual(json.templates.map((t) => [t.name, t.default]), [['base', true], ['code-interpreter-v1', false]]);
     assert.ok(json.templates[0].description.length > 0);
   });
 
