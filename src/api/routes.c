@@ -13,6 +13,7 @@ static const struct {
 	{&sandbox_table, false},
 	{&lifecycle_table, false},
 	{&event_table, false},
+	{&usage_table, false},
 	{&exec_table, false},
 	{&execution_table, false},
 	{&processes_table, false},

@@ -1,5 +1,5 @@
 /*
- * Whether a sandbox may be made as it was asked for: template, limits, name, quota. Above a maximum
+ * Whether a sandbox may be made as it was asked for: template, limits, name. Above a maximum
  * is an error, not a silent cut.
  */
 #include <stdio.h>
@@ -15,24 +15,6 @@ struct sandbox *admission_named(struct box *b, const char *tenant, const char *n
 		if (strcmp(s->tenant, tenant) == 0 && strcmp(s->name, name) == 0)
 			return s;
 	return NULL;
-}
-
-/* The sandbox of a run that has been answered is only waiting for its end. */
-static bool is_ending(const struct sandbox *s)
-{
-	return s->doomed || (s->ephemeral && s->executions > 0 && s->running == 0);
-}
-
-static int check_quota(struct box *b, const char *tenant, struct error *e)
-{
-	unsigned count = 0;
-	struct sandbox *s;
-	DL_FOREACH (b->order, s)
-		count += strcmp(s->tenant, tenant) == 0 && !is_ending(s);
-	if (count >= b->config.sandboxes_per_tenant)
-		return error_set(e, ERROR_QUOTA_EXCEEDED, "the limit of %u sandboxes is reached",
-			b->config.sandboxes_per_tenant);
-	return 0;
 }
 
 static void format_count(int64_t count, char out[UNITS_TEXT_SIZE])
@@ -93,5 +75,5 @@ int admission_check(
 	if (spec->name && spec->name[0] && admission_named(b, spec->tenant, spec->name))
 		return error_set_field(e, ERROR_NAME_TAKEN, "name",
 			"a sandbox with the name '%.64s' exists already", spec->name);
-	return check_quota(b, spec->tenant, e);
+	return 0;
 }

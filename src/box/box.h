@@ -18,6 +18,7 @@
 
 struct box;
 struct store;
+struct tenant_quota;
 
 struct resources {
 	int64_t memory;     /* bytes */
@@ -29,10 +30,12 @@ struct resources {
 
 struct box_config {
 	struct resources defaults, maxima;
-	int64_t output_limit; /* bytes kept of a stream */
-	int64_t retention_ms; /* how long ended executions can be asked for */
-	unsigned pool_size;   /* sandboxes kept booted for the next create */
-	unsigned sandboxes_per_tenant;
+	int64_t output_limit;          /* bytes kept of a stream */
+	int64_t retention_ms;          /* how long ended executions can be asked for */
+	unsigned pool_size;            /* sandboxes kept booted for the next create */
+	unsigned sandboxes_per_tenant; /* where its quota does not say otherwise */
+	const struct tenant_quota *quotas;
+	size_t quota_count;
 	unsigned executions_per_sandbox; /* at once */
 	bool builds_use_host_network;
 	const char *run_dir;      /* where the inits' sockets are */

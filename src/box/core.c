@@ -114,9 +114,10 @@ static void start_timers(struct box *b)
 	uv_timer_init(b->loop, &b->refill_timer);
 	uv_timer_init(b->loop, &b->watchdog);
 	uv_timer_init(b->loop, &b->later_timer);
+	uv_timer_init(b->loop, &b->sampler);
 	b->clock.data = b->retention_timer.data = b->refill_timer.data = b->watchdog.data = b;
 	uv_timer_init(b->loop, &b->code_timer);
-	b->later_timer.data = b->code_timer.data = b;
+	b->later_timer.data = b->code_timer.data = b->sampler.data = b;
 	uv_timer_start(&b->watchdog, watchdog_fired, WATCHDOG_MS, WATCHDOG_MS);
 	uv_timer_start(&b->retention_timer, retention_timer_fired, 1000, RETENTION_CHECK_MS);
 }
@@ -221,10 +222,12 @@ void box_check_closed(struct box *b)
 	if (!b->closing || b->handles_open > 0 || has_unfinished_work(b))
 		return;
 	free_sandboxes(b);
+	tenants_free(b);
 	catalogue_close(b);
-	b->handles_open = 8;
+	b->handles_open = 9;
 	uv_close((uv_handle_t *)&b->code_timer, handle_closed);
 	uv_close((uv_handle_t *)&b->later_timer, handle_closed);
+	uv_close((uv_handle_t *)&b->sampler, handle_closed);
 	uv_close((uv_handle_t *)&b->watchdog, handle_closed);
 	uv_close((uv_handle_t *)&b->clock, handle_closed);
 	uv_close((uv_handle_t *)&b->refill_timer, handle_closed);

@@ -12,6 +12,8 @@
 #include "box/files.h"
 #include "box/sandbox.h"
 #include "box/template.h"
+#include "box/tenant.h"
+#include "box/usage.h"
 #include "store/store.h"
 #include "wire/frame.h"
 #include "wire/keeper.h"
@@ -85,6 +87,25 @@ void init_link_close(struct init_link *l);
 
 /* ---- sandbox.c: the object, its place in the tables, its row, its connection ---- */
 
+/* What is charged to its tenant. */
+enum charge {
+	CHARGE_NONE,
+	CHARGE_DISK, /* and that it is there */
+	CHARGE_ALL
+};
+
+struct usage_state {
+	int64_t cpu_before_us;      /* of the boots that have ended */
+	int64_t cpu_us;             /* of this one, as it was seen last */
+	int64_t memory, pids, disk; /* as they were seen last */
+	double memory_byte_seconds;
+	int64_t sampled_us, due_us; /* monotonic; 0: nothing runs */
+	unsigned samples;
+	bool sampling; /* in the list */
+	struct usage_sample *history;
+	size_t history_len, history_cap, history_next;
+};
+
 struct sandbox_waiter;
 struct claim;
 struct file_link;
@@ -145,6 +166,9 @@ struct sandbox {
 	struct sandbox_waiter *waiters; /* for the end */
 	struct code_context *contexts;  /* of code, by their creation */
 	struct move *move;              /* a pause that waits for init's deadlines to stand */
+	enum charge charge;
+	struct usage_state usage;
+	struct sandbox *sampling_prev, *sampling_next;
 	struct sandbox *prev, *next;
 	UT_hash_handle by_id;
 };
@@ -250,6 +274,23 @@ void files_refuse_waiting(struct sandbox *s, const struct error *e);
 /* The sandbox ends, or we do: its calls end with e. */
 void files_end_all(struct sandbox *s, const struct error *e);
 
+/* ---- tenant.c ---- */
+
+/* Charges it with this instead of what it is charged with; refused above the quota. */
+int tenant_charge(struct sandbox *s, enum charge charge, struct error *e);
+/* For what is there already, and for less than before. */
+void tenant_force_charge(struct sandbox *s, enum charge charge);
+void tenants_free(struct box *b);
+
+/* ---- usage.c ---- */
+
+/* From now on it is sampled, until usage_end. */
+void usage_begin(struct sandbox *s);
+void usage_end(struct sandbox *s);
+void usage_boot_began(struct usage_state *u);
+/* With what the kernel said last, if it did. */
+void usage_boot_ended(struct usage_state *u, int64_t cpu_us);
+
 /* ---- pool.c: booted sandboxes that nobody has yet ---- */
 
 struct sandbox *pool_take(struct box *b);
@@ -276,6 +317,7 @@ void reconcile_start(struct box *b);
 
 struct catalogue;
 struct later;
+struct tenant;
 
 struct box {
 	uv_loop_t *loop;
@@ -294,6 +336,9 @@ struct box {
 	uv_timer_t clock; /* of all sandboxes */
 	int64_t clock_ms; /* for when it is set; 0: it is not */
 	struct event_watcher *event_watchers;
+	struct tenant *tenants;
+	struct sandbox *samplings; /* who is sampled next */
+	uv_timer_t sampler;
 	uv_timer_t refill_timer;
 	uv_timer_t watchdog;
 	uv_timer_t retention_timer;

@@ -65,6 +65,7 @@ static void creation_stored(void *arg, int error)
 	s->startup_us =
 		clock_monotonic_us() - c->began_us; /* with the commit, as the client waits */
 	sandbox_set_awake(s);
+	usage_begin(s);
 	s->box->counters.created_total++;
 	c->created(c->arg, s, NULL);
 	creation_free(c);
@@ -268,6 +269,11 @@ int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_creat
 	if (admission_check(b, spec, &r, e) < 0 ||
 		template_resolve(b, spec->tenant, spec->template_name, &t, &build, e) < 0)
 		return -1;
+	struct sandbox *s = sandbox_from_spec(b, spec, &r);
+	if (tenant_charge(s, CHARGE_ALL, e) < 0) {
+		sandbox_free(s);
+		return -1;
+	}
 	struct creation *c = calloc(1, sizeof *c);
 	if (!c)
 		abort();
@@ -276,7 +282,7 @@ int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_creat
 	c->arg = arg;
 	copy_files(c, spec);
 	c->build = build;
-	c->sandbox = sandbox_from_spec(b, spec, &r);
+	c->sandbox = s;
 	outfit_sandbox(c->sandbox, spec, t, build);
 	bool installs = install_check(b, spec, e) > 0;
 	struct sandbox *ready = build || installs ? NULL : take_from_pool(b, &r);

@@ -25,13 +25,26 @@ static void tell_waiters(struct sandbox_waiter *w)
 	}
 }
 
+/* What is still to be done when its waiters have been told. */
+struct remains {
+	struct box *box;
+	struct usage_state usage;
+	bool known;
+};
+
 /* Nobody waits for this: what is left when we die is destroyed by the next start. */
 static void traces_removed(void *arg, const struct warden_reply *reply)
 {
+	struct remains *r = arg;
 	if (reply->error)
 		log_error("cannot remove what a sandbox left", "sandbox", reply->id, "error",
 			strerror(reply->error));
-	box_check_closed(arg);
+	usage_boot_ended(&r->usage, reply->usage.cpu_us);
+	if (r->known)
+		store_put_usage(r->box->store, reply->id, r->usage.cpu_before_us,
+			(int64_t)r->usage.memory_byte_seconds);
+	box_check_closed(r->box);
+	free(r);
 }
 
 static void end_if_dead(struct sandbox *s)
@@ -40,9 +53,13 @@ static void end_if_dead(struct sandbox *s)
 	struct sandbox_waiter *waiters = s->waiters;
 	if (!s->row_ended || !s->killed)
 		return;
+	struct remains *r = calloc(1, sizeof *r);
+	if (!r)
+		abort();
+	*r = (struct remains){b, s->usage, s->known};
 	sandbox_set_status(s, s->ended_by == CAUSE_REQUEST ? SANDBOX_DELETED : SANDBOX_TERMINATED);
 	b->counters.destroyed_total++;
-	warden_link_call(&b->warden, WARDEN_DESTROY, s->id, NULL, traces_removed, b);
+	warden_link_call(&b->warden, WARDEN_DESTROY, s->id, NULL, traces_removed, r);
 	sandbox_free(s);
 	tell_waiters(waiters);
 	pool_refill(b);
@@ -104,6 +121,7 @@ void sandbox_terminate(struct sandbox *s, enum event_cause cause)
 		return;
 	s->doomed = true;
 	s->ended_by = cause;
+	tenant_force_charge(s, CHARGE_NONE);
 	sandbox_refuse_claims(s);
 	/* Otherwise whoever has it ends it by letting go. */
 	if (!s->claimed && !s->granting)

@@ -145,6 +145,7 @@ static void halt_answered(void *arg, const struct warden_reply *reply)
 		/* Dead: the second is quick, and nobody waits for it in the warden. */
 		warden_link_call(&s->box->warden, WARDEN_HALT, s->id, NULL, halt_answered, t);
 	} else {
+		usage_boot_ended(&s->usage, reply->usage.cpu_us);
 		step_end(t, NULL);
 	}
 }
@@ -191,6 +192,7 @@ static void boot_connected(void *arg, struct sandbox *s, int error)
 	struct step *t = arg;
 	if (error == 0) {
 		uuid_format(t->boot_id, s->boot_id);
+		usage_boot_began(&s->usage);
 		step_end(t, NULL);
 		return;
 	}

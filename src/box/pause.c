@@ -170,6 +170,7 @@ static void suspend_halted(void *arg, const struct error *e)
 	struct error reason;
 	(void)e;
 	sandbox_set_status(m->sandbox, SANDBOX_SUSPENDED);
+	tenant_force_charge(m->sandbox, CHARGE_DISK);
 	sandbox_clock_changed(m->sandbox);
 	if (m->store_failed)
 		error_set(&reason, ERROR_INTERNAL, "the pause could not be stored");
@@ -235,6 +236,8 @@ static void resume_failed(struct move *m, const struct error *e)
 {
 	struct sandbox *s = m->sandbox;
 	s->waking = false;
+	if (s->status == SANDBOX_SUSPENDED)
+		tenant_force_charge(s, CHARGE_DISK);
 	execution_refuse_queued(s, e);
 	files_refuse_waiting(s, e);
 	if (!s->frozen) {
@@ -306,12 +309,21 @@ static void resume_booted(void *arg, const struct error *e)
 	resumed(m);
 }
 
+static void resume_boot(struct move *m)
+{
+	struct error e;
+	if (tenant_charge(m->sandbox, CHARGE_ALL, &e) < 0)
+		resume_failed(m, &e);
+	else
+		sandbox_boot(m->sandbox, true, resume_booted, m);
+}
+
 static void resume_halted(void *arg, const struct error *e)
 {
 	struct move *m = arg;
 	(void)e;
 	sandbox_set_status(m->sandbox, SANDBOX_SUSPENDED);
-	sandbox_boot(m->sandbox, true, resume_booted, m);
+	resume_boot(m);
 }
 
 static void resume_claimed(void *arg, struct sandbox *s, const struct error *e)
@@ -337,7 +349,7 @@ static void resume_claimed(void *arg, struct sandbox *s, const struct error *e)
 		sandbox_disconnect(s);
 		sandbox_halt(s, resume_halted, m);
 	} else if (s->status == SANDBOX_SUSPENDED) {
-		sandbox_boot(s, true, resume_booted, m);
+		resume_boot(m);
 	} else {
 		refuse_failed(s, &reason);
 		resume_failed(m, &reason);

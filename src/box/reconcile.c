@@ -37,6 +37,8 @@ static void add_row(void *arg, const struct sandbox_row *row)
 	struct sandbox *s = sandbox_from_row(arg, row);
 	s->claimed = true; /* until it is reconciled */
 	sandbox_add(s);
+	bool idle = s->status == SANDBOX_SUSPENDED || s->status == SANDBOX_FAILED;
+	tenant_force_charge(s, idle ? CHARGE_DISK : CHARGE_ALL);
 }
 
 int reconcile_load(struct box *b)
@@ -50,6 +52,7 @@ static void reconciled(struct sandbox *s)
 {
 	struct box *b = s->box;
 	b->reconciling--;
+	usage_begin(s);
 	if (s->ephemeral && !s->live)
 		sandbox_terminate(s, CAUSE_COMPLETED);
 	sandbox_release(s);
@@ -150,6 +153,7 @@ static void reconcile(struct sandbox *s)
 		log_info(
 			"a paused sandbox has lost its memory; its disk is kept", "sandbox", s->id);
 		sandbox_set_status(s, SANDBOX_SUSPENDED);
+		tenant_force_charge(s, CHARGE_DISK);
 		event_record(s, EVENT_SUSPENDED, CAUSE_CRASH, NULL);
 		sandbox_store(s, SANDBOX_SUSPENDED, change_stored, s);
 	} else if (lives) {

@@ -34,6 +34,9 @@ void sandbox_free(struct sandbox *s)
 {
 	init_link_close(s->link);
 	code_forget_all(s);
+	usage_end(s);
+	if (s->charge != CHARGE_NONE)
+		tenant_force_charge(s, CHARGE_NONE);
 	if (s->listed) {
 		HASH_DELETE(by_id, s->box->sandboxes, s);
 		DL_DELETE(s->box->order, s);
@@ -104,6 +107,8 @@ struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_row *row)
 	sandbox_expiry_of(row->on_lease, &s->on_lease);
 	s->events = (uint64_t)row->events;
 	s->known = true;
+	s->usage.cpu_before_us = row->cpu_us;
+	s->usage.memory_byte_seconds = (double)row->memory_byte_seconds;
 	s->paused_ms = row->paused_ms;
 	s->status = s->intent = sandbox_status_of(row->status);
 	s->pausing = s->status == SANDBOX_PAUSED || s->status == SANDBOX_SUSPENDED;
@@ -157,6 +162,8 @@ void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn 
 		.lease_ms = s->lease_ms,
 		.lease_end_ms = s->lease_end_ms,
 		.paused_timeout_ms = s->paused_timeout_ms,
+		.cpu_us = s->usage.cpu_before_us,
+		.memory_byte_seconds = (int64_t)s->usage.memory_byte_seconds,
 	};
 	s->intent = status;
 	store_put_sandbox(s->box->store, &row, done, arg);
@@ -291,6 +298,8 @@ void sandbox_view_row(const struct sandbox_row *row, struct sandbox_view *out)
 		.paused_timeout_ms = row->paused_timeout_ms,
 		.ended_ms = row->ended_ms,
 		.ended_by = row->ended_by,
+		.cpu_us = row->cpu_us,
+		.memory_byte_seconds = row->memory_byte_seconds,
 		.startup_us = row->startup_us,
 		.executions = (uint64_t)row->executions,
 		.auto_resume = row->auto_resume,
@@ -387,6 +396,7 @@ void sandbox_fail(struct sandbox *s, const char *reason)
 	snprintf(s->failure, sizeof s->failure, "%s", reason);
 	bool known = s->status != SANDBOX_CREATING;
 	sandbox_set_status(s, SANDBOX_FAILED);
+	tenant_force_charge(s, CHARGE_DISK);
 	execution_end_all(s, EXECUTION_FAILED);
 	struct error e;
 	error_set(&e, ERROR_NOT_RUNNING, "the sandbox has failed: %s", reason);
@@ -410,6 +420,9 @@ void sandbox_execution_ended(struct sandbox *s)
 {
 	s->running--;
 	s->last_active_ms = clock_wall_ms();
+	/* The sandbox of a run is only waiting for its end now. */
+	if (s->ephemeral && s->executions > 0 && s->running == 0)
+		tenant_force_charge(s, CHARGE_NONE);
 	if (s->running == 0 && s->status == SANDBOX_RUNNING) {
 		sandbox_set_status(s, SANDBOX_IDLE);
 		sandbox_clock_changed(s);

@@ -12,11 +12,13 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/units.h"
+#include "server/quota.h"
 
 enum option_kind {
 	OPTION_TEXT,
 	OPTION_FLAG,
 	OPTION_KEYS,
+	OPTION_QUOTAS,
 	OPTION_SIZE,
 	OPTION_CPU,
 	OPTION_DURATION,
@@ -75,6 +77,8 @@ static const struct config_option options[] = {
 		INT64_C(1) << 50, "to which the pool file may grow when it fills"},
 	{"max-sandboxes", OPTION_NUMBER, AT(max_sandboxes), "N", "1000", 1, 4000,
 		"sandboxes of one tenant"},
+	{"quota", OPTION_QUOTAS, 0, "[TENANT=]LIMITS", NULL, 0, 0,
+		"what a tenant (or everyone) may have at once, as sandboxes:N,cpu:CPU,memory:SIZE,disk:SIZE; may be repeated"},
 	{"max-executions", OPTION_NUMBER, AT(max_executions), "N", "256", 1, 1000,
 		"commands at once in one sandbox"},
 	{"max-connections", OPTION_NUMBER, AT(max_connections), "N", "4096", 1, 100000,
@@ -156,6 +160,11 @@ static int set_option(struct config *c, const struct config_option *o, const cha
 				e, ERROR_INVALID_REQUEST, "more than %d keys", CONFIG_KEYS_MAX);
 		c->keys[c->key_count++] = text;
 		break;
+	case OPTION_QUOTAS:
+		if (c->quota_count == CONFIG_QUOTAS_MAX)
+			return error_set(
+				e, ERROR_INVALID_REQUEST, "more than %d quotas", CONFIG_QUOTAS_MAX);
+		return quota_parse(text, &c->quotas[c->quota_count++], e);
 	default:
 		r = set_amount(o, text, at);
 	}

@@ -11,9 +11,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "box/box.h"
+#include "box/tenant.h"
 
-#define CONFIG_FILE     "/etc/bunker/bunker.conf"
-#define CONFIG_KEYS_MAX 64
+#define CONFIG_FILE       "/etc/bunker/bunker.conf"
+#define CONFIG_KEYS_MAX   64
+#define CONFIG_QUOTAS_MAX 64
 
 struct config {
 	const char *listen;
@@ -24,6 +26,8 @@ struct config {
 	char *file_text;                   /* kept, because the options point into it */
 	const char *keys[CONFIG_KEYS_MAX]; /* "KEY" or "TENANT=KEY" */
 	size_t key_count;
+	struct tenant_quota quotas[CONFIG_QUOTAS_MAX];
+	size_t quota_count;
 	const char *disk_pool; /* auto, loop or directory */
 	int64_t disk_pool_size, max_disk_pool_size;
 	bool no_auth, drain, help;

@@ -192,6 +192,8 @@ static int open_core(struct front *fr, struct error *e)
 		.retention_ms = c->retention_ms,
 		.pool_size = (unsigned)c->pool,
 		.sandboxes_per_tenant = (unsigned)c->max_sandboxes,
+		.quotas = c->quotas,
+		.quota_count = c->quota_count,
 		.executions_per_sandbox = (unsigned)c->max_executions,
 		.run_dir = fr->run_dir,
 		.spool_dir = fr->spool_dir,

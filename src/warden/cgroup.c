@@ -390,14 +390,19 @@ int cgroup_scan_slots(struct warden *w)
 
 /* ---- usage ---- */
 
+int64_t cgroup_read_cpu(struct warden *w, const char *id)
+{
+	autoclose int fd = cgroup_dir(w, id);
+	return fd < 0 ? 0 : fd_read_number_at(fd, "cpu.stat", "usage_usec");
+}
+
 int cgroup_read_usage(struct warden *w, const char *id, struct warden_usage *usage)
 {
 	bool v1;
-	autoclose int v2_fd = cgroup_dir(w, id);
 	autoclose int memory_fd = controller_dir(w, CONTROLLER_MEMORY, id, &v1);
-	if (v2_fd < 0 || memory_fd < 0)
+	if (memory_fd < 0)
 		return -ENOENT;
-	usage->cpu_us = fd_read_number_at(v2_fd, "cpu.stat", "usage_usec");
+	usage->cpu_us = cgroup_read_cpu(w, id);
 	if (v1) {
 		usage->memory = fd_read_number_at(memory_fd, "memory.usage_in_bytes", "");
 		usage->oom_kills = fd_read_number_at(memory_fd, "memory.oom_control", "oom_kill");

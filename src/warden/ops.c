@@ -118,6 +118,7 @@ static void op_kill(struct warden *w, const struct warden_request *q, struct war
 
 static void op_end(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
+	a->usage.cpu_us = cgroup_read_cpu(w, q->id);
 	a->error = -boot_end(w, q->id, q->op == WARDEN_HALT);
 	a->step = a->error ? WARDEN_STEP_KILL : WARDEN_STEP_NONE;
 }

@@ -106,6 +106,8 @@ int cgroup_create(
 	struct warden *w, const char *id, uid_t owner, const struct warden_limits *limits);
 int cgroup_set_limits(struct warden *w, const char *id, const struct warden_limits *limits);
 int cgroup_read_usage(struct warden *w, const char *id, struct warden_usage *usage);
+/* Microseconds; 0 when it is not there any more. */
+int64_t cgroup_read_cpu(struct warden *w, const char *id);
 /* The v2 directory of one sandbox. */
 int cgroup_dir(struct warden *w, const char *id);
 /* The same for init: the root of a mount of its own, from which no `..` leads anywhere. */
