@@ -24,6 +24,7 @@
 
 #define CLEANUPS_MAX    256
 #define KILL_TIMEOUT_MS 5000
+#define SOCKET_BACKLOG  512 /* the front, and as many file calls as it begins at once */
 #define CLEAR_TRIES     20
 
 /* ---- uid blocks ---- */
@@ -79,7 +80,8 @@ static int open_listener(struct warden *w, const char *id)
 	mode_t mask = umask(0177);
 	int r = bind(fd, (struct sockaddr *)&address, sizeof address);
 	umask(mask);
-	if (r < 0 || chown(address.sun_path, w->front_uid, w->front_uid) < 0 || listen(fd, 4) < 0)
+	if (r < 0 || chown(address.sun_path, w->front_uid, w->front_uid) < 0 ||
+		listen(fd, SOCKET_BACKLOG) < 0)
 		return -errno;
 	return take_fd(&fd);
 }
