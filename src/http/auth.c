@@ -60,17 +60,30 @@ void auth_set_secret(struct auth *a, const uint8_t secret[AUTH_SECRET_SIZE])
 	memcpy(a->secret, secret, AUTH_SECRET_SIZE);
 }
 
-void auth_make_token(
-	const struct auth *a, const char *kind, const char *id, char out[AUTH_TOKEN_SIZE])
+/* In hexadecimal. The kind's NUL keeps it apart from the text. */
+static void make_mac(const struct auth *a, const char *kind, const char *text, size_t len,
+	char out[AUTH_SIGNATURE_SIZE])
 {
-	uint8_t mac[(AUTH_TOKEN_SIZE - 1 - ID_LEN) / 2];
+	uint8_t mac[(AUTH_SIGNATURE_SIZE - 1) / 2];
 	crypto_generichash_state state;
 	crypto_generichash_init(&state, a->secret, sizeof a->secret, sizeof mac);
 	crypto_generichash_update(&state, (const uint8_t *)kind, strlen(kind) + 1);
-	crypto_generichash_update(&state, (const uint8_t *)id, ID_LEN);
+	crypto_generichash_update(&state, (const uint8_t *)text, len);
 	crypto_generichash_final(&state, mac, sizeof mac);
+	sodium_bin2hex(out, AUTH_SIGNATURE_SIZE, mac, sizeof mac);
+}
+
+void auth_sign(
+	const struct auth *a, const char *kind, const char *text, char out[AUTH_SIGNATURE_SIZE])
+{
+	make_mac(a, kind, text, strlen(text), out);
+}
+
+void auth_make_token(
+	const struct auth *a, const char *kind, const char *id, char out[AUTH_TOKEN_SIZE])
+{
 	memcpy(out, id, ID_LEN);
-	sodium_bin2hex(out + ID_LEN, AUTH_TOKEN_SIZE - ID_LEN, mac, sizeof mac);
+	make_mac(a, kind, id, ID_LEN, out + ID_LEN);
 }
 
 bool auth_open_token(const struct auth *a, const char *kind, const char *token, char id[ID_SIZE])

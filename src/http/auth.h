@@ -14,10 +14,11 @@
 #include "base/error.h"
 #include "base/id.h"
 
-#define AUTH_HASH_SIZE   32
-#define AUTH_KEY_SIZE    64
-#define AUTH_SECRET_SIZE 32
-#define AUTH_TOKEN_SIZE  (ID_LEN + 48 + 1)
+#define AUTH_HASH_SIZE      32
+#define AUTH_KEY_SIZE       64
+#define AUTH_SECRET_SIZE    32
+#define AUTH_SIGNATURE_SIZE (48 + 1)
+#define AUTH_TOKEN_SIZE     (ID_LEN + 48 + 1)
 
 struct auth;
 struct http_request;
@@ -34,6 +35,9 @@ void auth_set_secret(struct auth *a, const uint8_t secret[AUTH_SECRET_SIZE]);
 /* The same for the same thing, always. A token of one kind is none of another. */
 void auth_make_token(
 	const struct auth *a, const char *kind, const char *id, char out[AUTH_TOKEN_SIZE]);
+/* The MAC alone, of any text: for URLs that are signed. */
+void auth_sign(
+	const struct auth *a, const char *kind, const char *text, char out[AUTH_SIGNATURE_SIZE]);
 /* What it opens, or false. */
 bool auth_open_token(const struct auth *a, const char *kind, const char *token, char id[ID_SIZE]);
 

@@ -10,6 +10,7 @@
 #include "dialect/e2b/files.h"
 #include "dialect/e2b/filesystem.h"
 #include "dialect/e2b/process.h"
+#include "dialect/e2b/templates.h"
 #include "http/auth.h"
 
 static const struct e2b_table *const control_tables[] = {
@@ -17,6 +18,10 @@ static const struct e2b_table *const control_tables[] = {
 	&e2b_list_table,
 	&e2b_lifecycle_table,
 	&e2b_network_table,
+	&e2b_template_table,
+	&e2b_tag_table,
+	&e2b_build_table,
+	&e2b_build_files_table,
 	&e2b_unsupported_table,
 };
 
@@ -73,6 +78,9 @@ size_t e2b_mounts(struct e2b *d, struct http_mount out[E2B_MOUNTS_MAX])
 		add(&list, control_tables[i], control);
 		add(&list, control_tables[i], prefixed);
 	}
+	struct http_mount uploads = control;
+	uploads.admit = e2b_admit_upload;
+	add(&list, &e2b_upload_table, uploads);
 	for (size_t i = 0; i < ARRAY_LEN(envd_tables); i++)
 		add(&list, envd_tables[i], envd);
 	for (size_t i = 0; i < ARRAY_LEN(rpc_tables); i++)

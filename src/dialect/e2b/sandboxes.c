@@ -12,6 +12,7 @@
 #include "dialect/e2b/encode.h"
 #include "dialect/e2b/place.h"
 #include "dialect/e2b/routes.h"
+#include "dialect/e2b/templates.h"
 
 struct create_body {
 	const char *template_id;
@@ -86,7 +87,7 @@ static int settle_create(const struct create_body *b, struct scratch *memory,
 		json_environment(b->env, "envVars", memory, &spec->env, e) < 0 ||
 		e2b_metadata(b->metadata, memory, &spec->metadata, e) < 0)
 		return -1;
-	spec->template_name = b->template_id;
+	spec->template_name = e2b_reference_in(b->template_id, memory);
 	return 0;
 }
 

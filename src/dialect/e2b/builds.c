@@ -1,0 +1,467 @@
+/*
+ * Builds: asked for, started with their steps, watched until they end. Files for COPY come in
+ * between (build_files.c).
+ *
+ * There is no registry behind this server: `fromImage` names a template, which may have been
+ * imported from an image under its very name. E2B's own base image is the template `base`.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dialect/e2b/templates.h"
+
+#define STEPS_MAX      1000
+#define TAGS_MAX       100
+#define LOG_PAGE       100
+#define COMMAND_MAX    (64 * 1024)
+#define E2B_BASE_IMAGE "e2bdev/base"
+
+/* ---- asking for a build ---- */
+
+struct build_body {
+	const char *name, *alias;
+	const cJSON *tags;
+	int64_t cpu_count, memory_mb;
+};
+
+static const struct json_field build_fields[] = {
+	{"name", JSON_STRING, offsetof(struct build_body, name), JSON_NOT_EMPTY, 0,
+		TEMPLATE_REF_MAX},
+	{"alias", JSON_STRING, offsetof(struct build_body, alias), JSON_NOT_EMPTY, 0,
+		TEMPLATE_REF_MAX},
+	{"tags", JSON_ARRAY, offsetof(struct build_body, tags), 0, 0, TAGS_MAX},
+	{"cpuCount", JSON_INTEGER, offsetof(struct build_body, cpu_count), 0, 0, 1024},
+	{"memoryMB", JSON_INTEGER, offsetof(struct build_body, memory_mb), 0, 0, 1 << 26},
+};
+
+struct build_call {
+	struct http_request *req; /* NULL once the client has gone */
+	char tags[TAGS_MAX][TEMPLATE_TAG_MAX + 1];
+	size_t tag_count;
+};
+
+static void build_aborted(void *arg)
+{
+	((struct build_call *)arg)->req = NULL;
+}
+
+static void build_made(void *arg, struct build *build, const struct error *e)
+{
+	struct build_call *call = arg;
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	struct build_view view;
+	if (call->req && e) {
+		http_respond_error(call->req, e);
+	} else if (call->req) {
+		build_view(build, &view);
+		json_begin_object(&w);
+		json_put_string(&w, "templateID", view.template_id);
+		json_put_string(&w, "buildID", view.id);
+		json_put_bool(&w, "public", false);
+		for (int i = 0; i < 2; i++) {
+			json_key(&w, i ? "names" : "aliases");
+			json_begin_array(&w);
+			json_string(&w, view.name);
+			json_end_array(&w);
+		}
+		json_key(&w, "tags");
+		json_begin_array(&w);
+		for (size_t i = 0; i < call->tag_count; i++)
+			json_string(&w, e2b_tag_out(call->tags[i]));
+		json_end_array(&w);
+		json_end_object(&w);
+		e2b_respond_json(call->req, 202, &body);
+	}
+	free(call);
+}
+
+static int add_tag(struct build_call *call, const char *tag, struct error *e)
+{
+	if (template_check_tag(tag, "tags", e) < 0)
+		return -1;
+	if (call->tag_count < TAGS_MAX)
+		snprintf(
+			call->tags[call->tag_count++], sizeof call->tags[0], "%s", e2b_tag_in(tag));
+	return 0;
+}
+
+/* The tags that the build gets: those of the list, that of the name, or the one there always is. */
+static int settle_tags(const struct build_body *body, const char *of_name, struct build_call *call,
+	struct error *e)
+{
+	const cJSON *tag;
+	cJSON_ArrayForEach(tag, body->tags)
+	{
+		if (!cJSON_IsString(tag))
+			return error_set_field(
+				e, ERROR_INVALID_FIELD, "tags", "\"tags\" must hold strings only");
+		if (add_tag(call, tag->valuestring, e) < 0)
+			return -1;
+	}
+	if (of_name[0] && add_tag(call, of_name, e) < 0)
+		return -1;
+	return call->tag_count ? 0 : add_tag(call, E2B_DEFAULT_TAG, e);
+}
+
+static int create_build(struct http_request *req, const cJSON *message, struct error *e)
+{
+	struct build_body body = {0};
+	char name[TEMPLATE_NAME_MAX + 1], tag[TEMPLATE_TAG_MAX + 1];
+	const char *tags[TAGS_MAX + 1] = {NULL};
+	if (json_decode_known(message, build_fields, ARRAY_LEN(build_fields), "", &body, e) < 0)
+		return -1;
+	const char *reference = body.name ? body.name : body.alias;
+	if (!reference)
+		return error_set_field(e, ERROR_MISSING_FIELD, "name", "\"name\" is required");
+	if (template_split(reference, name, tag, e) < 0)
+		return -1;
+	struct build_call *call = calloc(1, sizeof *call);
+	if (!call)
+		abort();
+	call->req = req;
+	int r = settle_tags(&body, tag, call, e);
+	for (size_t i = 0; i < call->tag_count; i++)
+		tags[i] = call->tags[i];
+	if (r == 0)
+		r = build_create(e2b_of(req)->box,
+			&(struct build_new){.tenant = e2b_tenant(req),
+				.name = name,
+				.tags = tags,
+				.memory = body.memory_mb << 20,
+				.cpu = body.cpu_count * 1000},
+			build_made, call, e);
+	if (r < 0)
+		free(call);
+	else
+		http_on_abort(req, build_aborted, call);
+	return r;
+}
+
+static void handle_create(struct http_request *req)
+{
+	struct error e = {0};
+	cJSON *body = e2b_body(req);
+	if (!body)
+		return;
+	if (create_build(req, body, &e) < 0)
+		http_respond_error(req, &e);
+	cJSON_Delete(body);
+}
+
+/* ---- starting it ---- */
+
+struct start_body {
+	const char *start, *ready, *image, *template_name;
+	const cJSON *steps, *registry;
+	bool force;
+};
+
+static const struct json_field start_fields[] = {
+	{"startCmd", JSON_STRING, offsetof(struct start_body, start), 0, 0, COMMAND_MAX},
+	{"readyCmd", JSON_STRING, offsetof(struct start_body, ready), 0, 0, COMMAND_MAX},
+	{"fromImage", JSON_STRING, offsetof(struct start_body, image), 0, 0, 512},
+	{"fromTemplate", JSON_STRING, offsetof(struct start_body, template_name), 0, 0,
+		TEMPLATE_REF_MAX},
+	{"fromImageRegistry", JSON_OBJECT, offsetof(struct start_body, registry), 0, 0, 0},
+	{"steps", JSON_ARRAY, offsetof(struct start_body, steps), 0, 0, STEPS_MAX},
+	{"force", JSON_BOOL, offsetof(struct start_body, force), 0, 0, 0},
+};
+
+struct step_body {
+	const char *type, *files_hash;
+	const cJSON *args;
+	bool force;
+};
+
+static const struct json_field step_fields[] = {
+	{"type", JSON_STRING, offsetof(struct step_body, type), JSON_REQUIRED, 0, 16},
+	{"args", JSON_ARRAY, offsetof(struct step_body, args), 0, 0, 1000},
+	{"filesHash", JSON_STRING, offsetof(struct step_body, files_hash), 0, 0, CONTEXT_HASH_LEN},
+	{"force", JSON_BOOL, offsetof(struct step_body, force), 0, 0, 0},
+};
+
+/* A step's argument, or "". */
+static const char *argument(const struct step_body *s, int index)
+{
+	const cJSON *item = cJSON_GetArrayItem(s->args, index);
+	return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+static const char *const *shell_line(const char *line, struct scratch *memory)
+{
+	const char **argv = scratch_alloc(memory, 5 * sizeof *argv);
+	argv[0] = "/bin/bash";
+	argv[1] = "-l";
+	argv[2] = "-c";
+	argv[3] = line;
+	return argv;
+}
+
+static int settle_run(
+	const struct step_body *s, struct scratch *memory, struct build_step *ret, struct error *e)
+{
+	if (!argument(s, 0)[0])
+		return error_set_field(
+			e, ERROR_INVALID_FIELD, "args", "a RUN needs a command to run");
+	ret->kind = BUILD_RUN;
+	ret->argv = shell_line(argument(s, 0), memory);
+	ret->user = argument(s, 1)[0] ? argument(s, 1) : NULL;
+	return 0;
+}
+
+static int settle_env(
+	const struct step_body *s, struct scratch *memory, struct build_step *ret, struct error *e)
+{
+	int count = cJSON_GetArraySize(s->args);
+	const char **env = scratch_alloc(memory, ((size_t)count / 2 + 1) * sizeof *env);
+	for (int i = 0; i + 1 < count; i += 2) {
+		size_t size = strlen(argument(s, i)) + strlen(argument(s, i + 1)) + 2;
+		char *entry = scratch_alloc(memory, size);
+		if (!argument(s, i)[0] || strchr(argument(s, i), '='))
+			return error_set_field(e, ERROR_INVALID_FIELD, "args",
+				"'%.64s' is not a valid name of an environment variable",
+				argument(s, i));
+		snprintf(entry, size, "%s=%s", argument(s, i), argument(s, i + 1));
+		env[i / 2] = entry;
+	}
+	ret->kind = BUILD_ENV;
+	ret->env = env;
+	return 0;
+}
+
+/* Patterns were expanded by the client: what is left of one is the directory that it looks in. */
+static const char *without_pattern(const char *source, struct scratch *memory)
+{
+	size_t plain = strcspn(source, "*?[");
+	if (!source[plain])
+		return source;
+	while (plain > 0 && source[plain - 1] != '/')
+		plain--;
+	char *directory = scratch_alloc(memory, plain + 1);
+	memcpy(directory, source, plain);
+	return directory;
+}
+
+static int settle_copy(
+	const struct step_body *s, struct scratch *memory, struct build_step *ret, struct error *e)
+{
+	char *end;
+	const char *mode = argument(s, 3);
+	ret->kind = BUILD_COPY;
+	ret->context = s->files_hash;
+	ret->source = without_pattern(argument(s, 0), memory);
+	ret->path = argument(s, 1);
+	ret->user = argument(s, 2)[0] ? argument(s, 2) : NULL;
+	ret->mode = mode[0] ? (int)strtol(mode, &end, 8) : -1;
+	if (mode[0] && (*end || ret->mode < 0 || ret->mode > 07777))
+		return error_set_field(
+			e, ERROR_INVALID_FIELD, "args", "'%.16s' is not a mode such as 0755", mode);
+	if (!s->files_hash || !ret->path[0])
+		return error_set_field(e, ERROR_INVALID_FIELD, "args",
+			"a COPY needs files that were uploaded, and where they go");
+	return 0;
+}
+
+static int settle_step(
+	const struct step_body *s, struct scratch *memory, struct build_step *ret, struct error *e)
+{
+	*ret = (struct build_step){.mode = -1, .force = s->force};
+	if (strcmp(s->type, "RUN") == 0)
+		return settle_run(s, memory, ret, e);
+	if (strcmp(s->type, "COPY") == 0)
+		return settle_copy(s, memory, ret, e);
+	if (strcmp(s->type, "ENV") == 0)
+		return settle_env(s, memory, ret, e);
+	if (strcmp(s->type, "WORKDIR") == 0) {
+		ret->kind = BUILD_WORKDIR;
+		ret->path = argument(s, 0);
+		return 0;
+	}
+	if (strcmp(s->type, "USER") == 0) {
+		ret->kind = BUILD_USER;
+		ret->user = argument(s, 0);
+		return 0;
+	}
+	return error_set_field(e, ERROR_INVALID_FIELD, "type", "there is no step '%.16s'", s->type);
+}
+
+static int settle_steps(const struct start_body *body, struct scratch *memory,
+	struct build_spec *spec, struct error *e)
+{
+	const cJSON *item;
+	struct build_step *steps = scratch_alloc(
+		memory, ((size_t)cJSON_GetArraySize(body->steps) + 1) * sizeof *steps);
+	spec->steps = steps;
+	cJSON_ArrayForEach(item, body->steps)
+	{
+		struct step_body step = {0};
+		char prefix[32];
+		snprintf(prefix, sizeof prefix, "steps[%zu].", spec->step_count);
+		if (json_decode_known(item, step_fields, ARRAY_LEN(step_fields), prefix, &step, e) <
+				0 ||
+			settle_step(&step, memory, &steps[spec->step_count], e) < 0)
+			return -1;
+		spec->step_count++;
+	}
+	return 0;
+}
+
+static const char *image_of(const char *image)
+{
+	size_t len = strlen(E2B_BASE_IMAGE);
+	bool is_base = strncmp(image, E2B_BASE_IMAGE, len) == 0 &&
+		       (image[len] == '\0' || image[len] == ':');
+	return is_base ? "base" : image;
+}
+
+static int settle_start(const struct start_body *body, struct scratch *memory,
+	struct build_spec *spec, struct error *e)
+{
+	if (body->registry)
+		return error_set_field(e, ERROR_NOT_IMPLEMENTED, "fromImageRegistry",
+			"\"fromImageRegistry\": this server does not fetch images; import them with `bunker templates import`");
+	if (body->image && body->template_name)
+		return error_set(e, ERROR_INVALID_REQUEST,
+			"\"fromImage\" and \"fromTemplate\" cannot both be given");
+	spec->from = body->template_name ? e2b_reference_in(body->template_name, memory)
+		     : body->image       ? image_of(body->image)
+					 : "base";
+	spec->start = body->start && body->start[0] ? shell_line(body->start, memory) : NULL;
+	spec->ready = body->ready && body->ready[0] ? body->ready : NULL;
+	spec->no_cache = body->force;
+	return settle_steps(body, memory, spec, e);
+}
+
+struct build *e2b_build(struct http_request *req)
+{
+	struct error e;
+	struct build_view view;
+	const char *template_id = http_param(req, "id"), *id = http_param(req, "build");
+	struct build *build = build_find(e2b_of(req)->box, e2b_tenant(req), id);
+	if (build) {
+		build_view(build, &view);
+		if (strcmp(view.template_id, template_id) == 0 ||
+			strcmp(view.name, template_id) == 0)
+			return build;
+	}
+	error_set(&e, ERROR_NOT_FOUND, "build '%.64s' of template '%.128s' not found", id,
+		template_id);
+	http_respond_error(req, &e);
+	return NULL;
+}
+
+static void handle_start(struct http_request *req)
+{
+	struct error e = {0};
+	autoscratch memory = {0};
+	struct start_body fields = {0};
+	struct build_spec spec = {0};
+	struct build *build = e2b_build(req);
+	cJSON *body = build ? e2b_body(req) : NULL;
+	if (!body)
+		return;
+	if (json_decode_known(body, start_fields, ARRAY_LEN(start_fields), "", &fields, &e) < 0 ||
+		settle_start(&fields, &memory, &spec, &e) < 0 || build_start(build, &spec, &e) < 0)
+		http_respond_error(req, &e);
+	else
+		e2b_respond_nothing(req, 202);
+	cJSON_Delete(body);
+}
+
+/* ---- how it goes ---- */
+
+static void put_entry(void *arg, const struct build_log_entry *entry)
+{
+	struct json_writer *w = arg;
+	char step[16];
+	build_step_name(entry->step, step);
+	json_begin_object(w);
+	json_put_time(w, "timestamp", entry->time_ms);
+	json_put_string(w, "level", entry->level);
+	json_put_string(w, "message", entry->message);
+	json_put_string(w, "step", step);
+	json_end_object(w);
+}
+
+static void put_line(void *arg, const struct build_log_entry *entry)
+{
+	json_string(arg, entry->message);
+}
+
+static void put_reason(struct json_writer *w, const struct build_view *view)
+{
+	char step[16];
+	build_step_name(view->failed_step, step);
+	json_key(w, "reason");
+	json_begin_object(w);
+	json_put_string(w, "message", view->reason[0] ? view->reason : "the build was cancelled");
+	json_put_string(w, "step", step);
+	json_end_object(w);
+}
+
+static void put_logs(struct json_writer *w, struct build *build, uint64_t from, size_t max)
+{
+	json_key(w, "logs");
+	json_begin_array(w);
+	build_log_read(build, from, max, put_line, w);
+	json_end_array(w);
+	json_key(w, "logEntries");
+	json_begin_array(w);
+	build_log_read(build, from, max, put_entry, w);
+	json_end_array(w);
+}
+
+static uint64_t offset_of(const struct http_request *req, const char *name)
+{
+	const char *text = http_query(req, name);
+	size_t len = text ? strlen(text) : 0;
+	return len > 0 && len < 19 && strspn(text, "0123456789") == len ? strtoull(text, NULL, 10)
+									: 0;
+}
+
+static void handle_status(struct http_request *req)
+{
+	static const char *const names[BUILD_STATUS_COUNT] = {
+		"waiting", "building", "ready", "error", "error"};
+	struct build *build = e2b_build(req);
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	struct build_view view;
+	if (!build)
+		return;
+	build_view(build, &view);
+	json_begin_object(&w);
+	json_put_string(&w, "templateID", view.template_id);
+	json_put_string(&w, "buildID", view.id);
+	json_put_string(&w, "status", names[view.status]);
+	put_logs(&w, build, offset_of(req, "logsOffset"), LOG_PAGE);
+	if (view.status == BUILD_FAILED || view.status == BUILD_CANCELLED)
+		put_reason(&w, &view);
+	json_end_object(&w);
+	e2b_respond_json(req, 200, &body);
+}
+
+static void handle_logs(struct http_request *req)
+{
+	struct build *build = e2b_build(req);
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	if (!build)
+		return;
+	json_begin_object(&w);
+	put_logs(&w, build, offset_of(req, "logsOffset"), LOG_PAGE);
+	json_end_object(&w);
+	e2b_respond_json(req, 200, &body);
+}
+
+static const struct http_route routes[] = {
+	{HTTP_POST, "/v3/templates", handle_create, E2B_BODY_LIMIT},
+	{HTTP_POST, "/v2/templates/{id}/builds/{build}", handle_start, E2B_BODY_LIMIT},
+	{HTTP_GET, "/templates/{id}/builds/{build}/status", handle_status, 0},
+	{HTTP_GET, "/templates/{id}/builds/{build}/logs", handle_logs, 0},
+};
+
+const struct e2b_table e2b_build_table = E2B_TABLE(routes);
