@@ -163,7 +163,7 @@ static bool has_parent_step(const char *path)
 	return false;
 }
 
-static int check_path(const char *path, const char *field, bool absolute, struct error *e)
+int decode_path(const char *path, const char *field, bool absolute, struct error *e)
 {
 	if (has_parent_step(path))
 		return error_set_field(
@@ -198,10 +198,10 @@ int decode_place(const char *user, const char *cwd, struct error *e)
 {
 	if (check_user(user, e) < 0)
 		return -1;
-	return cwd ? check_path(cwd, "cwd", true, e) : 0;
+	return cwd ? decode_path(cwd, "cwd", true, e) : 0;
 }
 
-static int decode_mode(
+int decode_mode(
 	const char *text, const char *field, bool *has_mode, unsigned *mode, struct error *e)
 {
 	*has_mode = text != NULL;
@@ -231,7 +231,7 @@ static int decode_file(const cJSON *item, size_t index, struct scratch *memory,
 	if (json_decode(item, file_fields, ARRAY_LEN(file_fields), prefix, &body, e) < 0)
 		return -1;
 	snprintf(field, sizeof field, "%spath", prefix);
-	if (check_path(body.path, field, false, e) < 0)
+	if (decode_path(body.path, field, false, e) < 0)
 		return -1;
 	snprintf(field, sizeof field, "%sencoding", prefix);
 	if (decode_encoding(body.encoding, field, &base64, e) < 0)
@@ -335,7 +335,7 @@ static int settle_create(const struct create_body *body, const struct timeouts *
 	if (check_name(body->name, e) < 0 || check_user(body->user, e) < 0 ||
 		decode_expiry(body->on_idle, "onIdle", &ret->on_idle, e) < 0 ||
 		decode_expiry(body->on_lease, "onLease", &ret->on_lease, e) < 0 ||
-		(body->workdir && check_path(body->workdir, "workdir", true, e) < 0) ||
+		(body->workdir && decode_path(body->workdir, "workdir", true, e) < 0) ||
 		(body->resources &&
 			json_decode(body->resources, resource_fields, ARRAY_LEN(resource_fields),
 				"resources.", &ret->resources, e) < 0) ||

@@ -37,6 +37,11 @@ int decode_code(
 	const cJSON *body, struct scratch *memory, struct code_options *ret, struct error *e);
 int decode_run(const cJSON *body, struct scratch *memory, struct sandbox_spec *create,
 	struct exec_options *exec, struct error *e);
+/* No ".." in it, and, if asked for, absolute. */
+int decode_path(const char *path, const char *field, bool absolute, struct error *e);
+/* "0644"; NULL: none was given. */
+int decode_mode(
+	const char *text, const char *field, bool *has_mode, unsigned *mode, struct error *e);
 /* A user's name and a working directory; NULL is fine. */
 int decode_place(const char *user, const char *cwd, struct error *e);
 /* A map from names to new values, or null for those to be taken out; NULL changes nothing. */

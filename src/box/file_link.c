@@ -16,6 +16,7 @@
 #define PATIENCE_MS 60000
 #define READ_SIZE   (16u * 1024)
 #define CHUNK_SIZE  (256u * 1024)
+#define LAST_READS  64 /* more than a socket's buffer has */
 
 static void on_timer(uv_timer_t *timer);
 
@@ -296,13 +297,26 @@ void file_link_send(struct file_link *l, const void *bytes, size_t len)
 		update_poll(l);
 }
 
+/*
+ * A worker that ends while input is on the way leaves an error on the socket, behind what it said
+ * last. The loop has stopped polling then.
+ */
+static void read_last_words(struct file_link *l)
+{
+	l->reading = l->writable_wanted = false;
+	for (int i = 0; i < LAST_READS; i++) {
+		if (l->closed || (l->call && file_call_is_paused(l->call)))
+			return;
+		file_link_read(l);
+	}
+	link_lost(l);
+}
+
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
 	struct file_link *l = poll->data;
 	if (status < 0) {
-		/* The loop tells of an error before what came earlier, and has stopped asking. */
-		l->reading = l->writable_wanted = false;
-		file_link_read(l);
+		read_last_words(l);
 		return;
 	}
 	if (events & UV_WRITABLE) {

@@ -333,6 +333,8 @@ void file_pause(struct file_call *c)
 
 void file_resume(struct file_call *c)
 {
+	if (!c->paused)
+		return;
 	c->paused = false;
 	file_link_read(c->link);
 }
@@ -454,6 +456,9 @@ static int connect_link(struct file_call *c, struct error *e)
 int file_begin(struct sandbox *s, const char *user, const struct file_request *request,
 	const struct file_events *events, void *arg, struct file_call **ret, struct error *e)
 {
+	if (user && strlen(user) >= FRAME_MAX_USER)
+		return error_set_field(
+			e, ERROR_INVALID_FIELD, "user", "there is no such user in the sandbox");
 	if (s->inner >= CALLS_MAX)
 		return error_set(e, ERROR_QUOTA_EXCEEDED,
 			"%u operations on files are under way in the sandbox, the most that is allowed",

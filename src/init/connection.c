@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "init/worker.h"
 
-#define GUESTS_MAX  64
+#define GUESTS_MAX  512
 #define SEND_TARGET (128u * 1024)
 #define RECEIVE_MIN (16u * 1024)
 #define RECEIVE_MAX (256u * 1024)
@@ -29,7 +29,7 @@ struct guest {
 	struct source source;
 	struct guest *next;
 	size_t len;
-	char first[FRAME_HEADER_SIZE + sizeof(struct frame_worker) + FRAME_MAX_TEXT];
+	char first[FRAME_HEADER_SIZE + sizeof(struct frame_worker) + FRAME_MAX_USER];
 };
 
 static struct source listener;

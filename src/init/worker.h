@@ -7,7 +7,7 @@
 
 #include "init/init.h"
 
-/* Takes the connection, and says on it whether there is a worker at the other end now. */
+/* Takes the connection. STARTED is said on it, by the worker or, when there is none, by us. */
 void worker_start(int fd, const struct frame_worker *how, const char *user);
 /* A child of ours has ended or was stopped; true when it was a worker. */
 bool worker_reaped(pid_t pid, int status);

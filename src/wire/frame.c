@@ -62,7 +62,7 @@ void frame_append_worker(struct buf *out, const struct frame_worker *worker, con
 int frame_decode_worker(
 	const char *payload, size_t size, struct frame_worker *ret, const char **user)
 {
-	if (size <= sizeof *ret || size > sizeof *ret + FRAME_MAX_TEXT)
+	if (size <= sizeof *ret || size > sizeof *ret + FRAME_MAX_USER)
 		return -EPROTO;
 	memcpy(ret, payload, sizeof *ret);
 	*user = payload + sizeof *ret;

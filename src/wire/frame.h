@@ -49,6 +49,7 @@
 #define FRAME_EXECUTION_LEN 24
 #define FRAME_MAX_COMMAND   4096u /* of a process's arguments, what init remembers */
 #define FRAME_MAX_TEXT      4096u /* of a user, a directory or a name, each with its NUL */
+#define FRAME_MAX_USER      256u  /* of a WORKER's, with its NUL */
 #define FRAME_MAX_SIDE      1000u /* rows or columns of a terminal */
 
 enum frame_type {

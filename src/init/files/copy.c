@@ -96,6 +96,17 @@ static int copy_regular(int from_dir, const char *name, int to_dir, const char *
 	return copy_state(to, &st);
 }
 
+/* Of what has no content to be opened for. */
+static int copy_state_at(int to_dir, const char *new_name, const struct stat *st)
+{
+	struct timespec times[2] = {st->st_atim, st->st_mtim};
+	utimensat(to_dir, new_name, times, AT_SYMLINK_NOFOLLOW);
+	if (geteuid() == 0 &&
+		fchownat(to_dir, new_name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	return 0;
+}
+
 static int copy_symlink(
 	int from_dir, const char *name, int to_dir, const char *new_name, const struct stat *st)
 {
@@ -106,12 +117,14 @@ static int copy_symlink(
 	target[len] = '\0';
 	if (symlinkat(target, to_dir, new_name) < 0)
 		return -errno;
-	struct timespec times[2] = {st->st_atim, st->st_mtim};
-	utimensat(to_dir, new_name, times, AT_SYMLINK_NOFOLLOW);
-	if (geteuid() == 0 &&
-		fchownat(to_dir, new_name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+	return copy_state_at(to_dir, new_name, st);
+}
+
+static int copy_fifo(int to_dir, const char *new_name, const struct stat *st)
+{
+	if (mkfifoat(to_dir, new_name, st->st_mode & 0777) < 0)
 		return -errno;
-	return 0;
+	return copy_state_at(to_dir, new_name, st);
 }
 
 /* Whatever is no directory. Sockets are not copied: nobody listens on a copy. */
@@ -123,7 +136,7 @@ static int copy_leaf(
 	if (S_ISLNK(st->st_mode))
 		return copy_symlink(from_dir, name, to_dir, new_name, st);
 	if (S_ISFIFO(st->st_mode))
-		return mkfifoat(to_dir, new_name, st->st_mode & 0777) < 0 ? -errno : 0;
+		return copy_fifo(to_dir, new_name, st);
 	return S_ISSOCK(st->st_mode) ? 0 : -EPERM;
 }
 

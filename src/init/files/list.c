@@ -84,15 +84,21 @@ static int list(const struct file_request *r, const struct glob *glob, struct ou
 	if (fd < 0)
 		return -errno;
 	size_t max_depth = r->fixed.depth ? r->fixed.depth - 1 : SIZE_MAX;
-	int e = walk_open(&l.walk, fd, r->text[FILE_EXTRA], max_depth);
-	if (e == 0)
-		e = path_absolute(r->text[FILE_PATH], &l.path);
-	if (e == 0) {
-		l.prefix = l.path.len - 1;
-		if (l.path.data[l.prefix - 1] != '/')
-			l.path.data[l.prefix++] = '/';
-		e = list_all(&l);
+	const char *after = r->text[FILE_EXTRA];
+	int e = path_absolute(r->text[FILE_PATH], &l.path);
+	if (e < 0) {
+		close(fd);
+		return e;
 	}
+	l.prefix = l.path.len - 1;
+	if (l.path.data[l.prefix - 1] != '/')
+		l.path.data[l.prefix++] = '/';
+	/* As we have told it, or relative to the directory. */
+	if (strncmp(after, l.path.data, l.prefix) == 0)
+		after += l.prefix;
+	e = walk_open(&l.walk, fd, after, max_depth);
+	if (e == 0)
+		e = list_all(&l);
 	walk_finish(&l.walk);
 	buf_finish(&l.path);
 	return e;

@@ -1,0 +1,82 @@
+/*
+ * What the routes for files share: how a path, a user and options come in, how an entry goes out.
+ *
+ * A name in a file system is any bytes. In a URL they are percent-encoded; in JSON a name that is
+ * not UTF-8 has its twin ("pathBase64" beside "path"), in both directions.
+ */
+#pragma once
+
+#include "api/decode.h"
+#include "api/routes.h"
+#include "box/files.h"
+
+#define FILES_LIMIT_DEFAULT 1000
+#define FILES_LIMIT_MAX     10000
+#define FILES_ANSWER_MAX    (32u << 20) /* of JSON; what would be more is marked as truncated */
+#define FILES_UPLOAD_MAX    (UINT64_C(1) << 40)
+
+/* Who does it, and where relative paths begin. */
+struct files_place {
+	const char *user, *cwd;
+};
+
+/* From the query: user and cwd. */
+int files_query_place(struct http_request *req, struct files_place *ret, struct error *e);
+/* The rest of the URL's path as an absolute path, or the query's "path". */
+int files_query_path(struct http_request *req, const char **ret, struct error *e);
+int files_query_number(
+	struct http_request *req, const char *name, int64_t max, int64_t *ret, struct error *e);
+/* A query parameter that is none of these is refused; NULL ends the list. */
+int files_check_query(struct http_request *req, const char *const *known, struct error *e);
+int files_query_flag(struct http_request *req, const char *name, unsigned flag, unsigned *flags,
+	struct error *e);
+
+/* Of a body's two fields the one that is there; neither is an error unless `or_else` is given. */
+int files_body_name(const char *text, const char *base64, const char *field, const char *or_else,
+	struct scratch *memory, const char **ret, struct error *e);
+/* The same, for a path: without ".." in it. */
+int files_body_path(const char *text, const char *base64, const char *field, const char *or_else,
+	struct scratch *memory, const char **ret, struct error *e);
+
+bool files_is_utf8(const char *text, size_t len);
+/* "path", and "pathBase64" where the first is not the whole truth. */
+void files_put_name(struct json_writer *w, const char *key, const char *name);
+/* The fields of an entry, with braces. */
+void files_put_entry(struct json_writer *w, const struct file_entry *entry);
+const char *files_type_name(unsigned mode);
+/* "file" and so on, as the S_IFMT bits; NULL is 0. */
+int files_parse_type(const char *text, unsigned *ret, struct error *e);
+
+/* ---- files_answer.c: operations that end with one JSON answer ---- */
+
+enum files_answer {
+	FILES_ANSWER_ENTRY,
+	FILES_ANSWER_NOTHING, /* 204 */
+	FILES_ANSWER_EXISTS,
+	FILES_ANSWER_ENTRIES,
+	FILES_ANSWER_MATCHES,
+	FILES_ANSWER_CHANGES,
+	FILES_ANSWER_METADATA,
+	FILES_ANSWER_COUNT
+};
+
+struct files_call;
+
+/* Begins the operation, or answers with an error and gives NULL. */
+struct files_call *files_begin(struct http_request *req, const struct files_place *place,
+	const struct file_request *request, enum files_answer answer);
+/* For the operations that take input. */
+struct file_call *files_input(struct files_call *call);
+
+/* The request's body as input, while it comes. */
+struct files_body {
+	/* Negative: it has ended the call by files_fail. */
+	int (*data)(void *arg, struct file_call *input, const char *bytes, size_t len);
+	void (*end)(void *arg, struct file_call *input);
+	void (*finish)(void *arg); /* frees arg, whatever has happened; may be NULL */
+	void *arg;
+};
+/* Waits for room where there is none; an operation that fails ends the request at once. */
+void files_stream_body(struct files_call *call, const struct files_body *body);
+/* Ends it with an error of the body's. Nothing of the call may be touched afterwards. */
+void files_fail(struct files_call *call, const struct error *e);

@@ -1,0 +1,97 @@
+/* GET …/fs/stat, exists, list and metadata: questions that change nothing. */
+#include <sodium.h>
+#include <string.h>
+
+#include "api/files.h"
+
+static void handle_stat(struct http_request *req)
+{
+	static const char *const known[] = {"path", "user", "cwd", "follow", NULL};
+	struct error e;
+	struct files_place place;
+	struct file_request request = {.fixed = {.op = FILE_STAT, .flags = FILE_WITH_NAMES}};
+	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
+		files_query_path(req, &request.text[FILE_PATH], &e) < 0 ||
+		files_query_flag(req, "follow", FILE_FOLLOW, &request.fixed.flags, &e) < 0)
+		http_respond_error(req, &e);
+	else
+		files_begin(req, &place, &request, FILES_ANSWER_ENTRY);
+}
+
+static void handle_exists(struct http_request *req)
+{
+	static const char *const known[] = {"path", "user", "cwd", NULL};
+	struct error e;
+	struct files_place place;
+	struct file_request request = {.fixed = {.op = FILE_STAT, .flags = FILE_FOLLOW}};
+	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
+		files_query_path(req, &request.text[FILE_PATH], &e) < 0)
+		http_respond_error(req, &e);
+	else
+		files_begin(req, &place, &request, FILES_ANSWER_EXISTS);
+}
+
+/* Where an earlier answer ended. */
+static int parse_cursor(struct http_request *req, const char **ret, struct error *e)
+{
+	const char *text = http_query(req, "cursor");
+	size_t len;
+	if (!text)
+		return 0;
+	char *path = http_alloc(req, strlen(text) + 1);
+	if (!path ||
+		sodium_base642bin((unsigned char *)path, strlen(text), text, strlen(text), NULL,
+			&len, NULL, sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0 ||
+		strlen(path) != len)
+		return error_set_field(e, ERROR_INVALID_FIELD, "cursor",
+			"\"cursor\" must be what an earlier answer gave as nextCursor");
+	*ret = path;
+	return decode_path(path, "cursor", true, e);
+}
+
+static void handle_list(struct http_request *req)
+{
+	static const char *const known[] = {
+		"path", "user", "cwd", "depth", "limit", "cursor", "type", NULL};
+	struct error e;
+	struct files_place place;
+	int64_t depth = 1, limit = FILES_LIMIT_DEFAULT;
+	struct file_request request = {.fixed = {.op = FILE_LIST, .flags = FILE_WITH_NAMES}};
+	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
+		files_query_path(req, &request.text[FILE_PATH], &e) < 0 ||
+		files_query_number(req, "depth", 10000, &depth, &e) < 0 ||
+		files_query_number(req, "limit", FILES_LIMIT_MAX, &limit, &e) < 0 ||
+		files_parse_type(http_query(req, "type"), &request.fixed.mode, &e) < 0 ||
+		parse_cursor(req, &request.text[FILE_EXTRA], &e) < 0) {
+		http_respond_error(req, &e);
+		return;
+	}
+	request.fixed.depth = (uint32_t)depth;
+	request.fixed.limit = (uint64_t)limit;
+	files_begin(req, &place, &request, FILES_ANSWER_ENTRIES);
+}
+
+static void handle_metadata(struct http_request *req)
+{
+	static const char *const known[] = {"path", "user", "cwd", NULL};
+	struct error e;
+	struct files_place place;
+	struct file_request request = {.fixed = {.op = FILE_ATTRIBUTES}};
+	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
+		files_query_path(req, &request.text[FILE_PATH], &e) < 0) {
+		http_respond_error(req, &e);
+		return;
+	}
+	struct files_call *call = files_begin(req, &place, &request, FILES_ANSWER_METADATA);
+	if (call)
+		file_put_end(files_input(call));
+}
+
+static const struct http_route query_routes[] = {
+	{HTTP_GET, "/v1/sandboxes/{id}/fs/stat", handle_stat, 0},
+	{HTTP_GET, "/v1/sandboxes/{id}/fs/exists", handle_exists, 0},
+	{HTTP_GET, "/v1/sandboxes/{id}/fs/list", handle_list, 0},
+	{HTTP_GET, "/v1/sandboxes/{id}/fs/metadata", handle_metadata, 0},
+};
+
+const struct api_table files_query_table = API_TABLE(query_routes);

@@ -1,0 +1,46 @@
+/*
+ * Compressing and expanding a stream. The work is done by threads of the loop's, one bounded step
+ * at a time, so that the loop never waits for it; bytes go in when it is hungry and come out as
+ * fast as they are taken.
+ *
+ * All events come from the loop, never inside a call of the user's; `ended` is the last, and comes
+ * once.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+/* What has expanded to this much must not be more than CODEC_RATIO_MAX times as large as it came.
+ */
+#define CODEC_FREE_SIZE (INT64_C(1) << 30)
+#define CODEC_RATIO_MAX 1000
+
+enum codec_kind {
+	CODEC_GZIP,  /* compress */
+	CODEC_ZSTD,  /* compress */
+	CODEC_EXPAND /* gzip, zstd or neither, by its first bytes */
+};
+
+struct codec_events {
+	void (*data)(void *arg, struct buf *bytes); /* to be taken, or left */
+	void (*hungry)(void *arg);                  /* once per push, and at the begin */
+	void (*ended)(void *arg, const struct error *e);
+};
+
+struct codec;
+
+struct codec *codec_new(
+	uv_loop_t *loop, enum codec_kind kind, const struct codec_events *events, void *arg);
+/* Takes the content. Only when it is hungry. */
+void codec_push(struct codec *c, struct buf *bytes);
+/* There is no more to push. Only when it is hungry. */
+void codec_finish(struct codec *c);
+/* No data comes before resume. */
+void codec_pause(struct codec *c);
+void codec_resume(struct codec *c);
+/* Nothing more is called. */
+void codec_close(struct codec *c);
