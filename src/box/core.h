@@ -161,7 +161,8 @@ struct sandbox {
 	unsigned readers; /* streams of its executions that are open */
 	struct execution *live;
 	struct file_link *file_links; /* to its file workers, busy or not */
-	struct claim *claims;         /* operations that wait for their turn */
+	struct watcher *watchers;
+	struct claim *claims; /* operations that wait for their turn */
 	unsigned claim_count;
 	struct sandbox_waiter *waiters; /* for the end */
 	struct code_context *contexts;  /* of code, by their creation */
@@ -290,6 +291,10 @@ void usage_end(struct sandbox *s);
 void usage_boot_began(struct usage_state *u);
 /* With what the kernel said last, if it did. */
 void usage_boot_ended(struct usage_state *u, int64_t cpu_us);
+
+/* ---- watcher.c ---- */
+
+void watcher_remove_all(struct sandbox *s);
 
 /* ---- pool.c: booted sandboxes that nobody has yet ---- */
 

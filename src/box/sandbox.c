@@ -32,6 +32,7 @@ struct sandbox *sandbox_new(struct box *b, const char *id)
 
 void sandbox_free(struct sandbox *s)
 {
+	watcher_remove_all(s);
 	init_link_close(s->link);
 	code_forget_all(s);
 	usage_end(s);

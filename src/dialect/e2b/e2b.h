@@ -21,7 +21,7 @@ struct e2b {
 		*domain; /* below which sandboxes have their names, with the port if it needs one */
 };
 
-#define E2B_MOUNTS_MAX 48
+#define E2B_MOUNTS_MAX 96
 
 /* How many there are: the control plane, bare and below /e2b, and envd, which claims its requests.
  */

@@ -6,7 +6,7 @@
 #include "dialect/e2b/place.h"
 #include "dialect/e2b/routes.h"
 
-extern const struct e2b_table envd_table, envd_ports_table;
+extern const struct e2b_table envd_table, envd_metrics_table, envd_ports_table;
 
 bool envd_claims(const struct http_request *req);
 /* For other ports than those of E2B's own services. */

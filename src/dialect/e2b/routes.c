@@ -18,6 +18,8 @@ static const struct e2b_table *const control_tables[] = {
 	&e2b_list_table,
 	&e2b_lifecycle_table,
 	&e2b_network_table,
+	&e2b_metrics_table,
+	&e2b_logs_table,
 	&e2b_template_table,
 	&e2b_tag_table,
 	&e2b_build_table,
@@ -27,6 +29,7 @@ static const struct e2b_table *const control_tables[] = {
 
 static const struct e2b_table *const envd_tables[] = {
 	&envd_table,
+	&envd_metrics_table,
 	&files_download_table,
 	&files_upload_table,
 };
@@ -39,6 +42,7 @@ static const struct e2b_table *const rpc_tables[] = {
 	&filesystem_table,
 	&filesystem_list_table,
 	&filesystem_watch_table,
+	&filesystem_watcher_table,
 };
 
 static int admit_key(struct http_request *req, struct error *e)

@@ -24,7 +24,7 @@ struct e2b_table {
 	}
 
 extern const struct e2b_table e2b_sandbox_table, e2b_list_table, e2b_lifecycle_table,
-	e2b_network_table, e2b_unsupported_table;
+	e2b_network_table, e2b_metrics_table, e2b_logs_table, e2b_unsupported_table;
 
 static inline struct e2b *e2b_of(const struct http_request *req)
 {

@@ -85,7 +85,7 @@ static void lookup_done(void *arg, const struct file_result *result, const struc
 static const struct file_events lookup_events = {
 	.entry = lookup_entry, .attribute = lookup_attribute, .done = lookup_done};
 
-void watch_lookup_begin(struct watch_lookup *l, struct sandbox *s, const char *user,
+bool watch_lookup_begin(struct watch_lookup *l, struct sandbox *s, const char *user,
 	const char *directory, const char *name)
 {
 	autobuf path = {0};
@@ -98,8 +98,7 @@ void watch_lookup_begin(struct watch_lookup *l, struct sandbox *s, const char *u
 	request.text[FILE_PATH] = path.failed ? "" : path.data;
 	l->json = (struct json_writer){.out = &l->out};
 	l->entry = (struct entry_writer){.json = &l->json};
-	if (!s || file_begin(s, user, &request, &lookup_events, l, &l->call, &e) < 0)
-		l->found(l->arg, NULL);
+	return s && file_begin(s, user, &request, &lookup_events, l, &l->call, &e) == 0;
 }
 
 void watch_lookup_cancel(struct watch_lookup *l)
@@ -130,11 +129,10 @@ static void tell_pending(struct watch *w)
 	while (w->pending.len > 0 && !w->lookup.call) {
 		struct watch_event event = {
 			.kind = (enum file_event)w->pending.data[0], .name = w->pending.data + 1};
-		if (w->include_entry && watch_wants_entry(&event)) {
+		if (w->include_entry && watch_wants_entry(&event) &&
 			watch_lookup_begin(&w->lookup, sandbox_find_any(w->box, w->sandbox_id),
-				w->user, w->directory, event.name);
+				w->user, w->directory, event.name))
 			break;
-		}
 		w->events->event(w->arg, &event);
 		buf_consume(&w->pending, strlen(w->pending.data + 1) + 2);
 	}

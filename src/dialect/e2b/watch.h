@@ -38,8 +38,8 @@ struct watch_lookup {
 	void *arg;
 };
 
-/* `name` below `directory`; calls back later, or at once when nothing can be asked. */
-void watch_lookup_begin(struct watch_lookup *l, struct sandbox *s, const char *user,
+/* `name` below `directory`; calls back later. False: nothing can be asked. */
+bool watch_lookup_begin(struct watch_lookup *l, struct sandbox *s, const char *user,
 	const char *directory, const char *name);
 void watch_lookup_cancel(struct watch_lookup *l);
 

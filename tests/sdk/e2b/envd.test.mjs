@@ -1,0 +1,145 @@
+// What E2B's JavaScript SDK does not call, but others do: Python's synchronous SDK, the CLI, the code interpreter.
+import { describe, it } from 'node:test';
+import assert from 'node:assert/strict';
+import { Sandbox } from 'e2b';
+import { sleep, startServer, until } from './support.mjs';
+
+const server = await startServer();
+const sandbox = await Sandbox.create({ envs: { MINE: 'yes' }, timeoutMs: 600000 });
+const headers = { 'e2b-sandbox-id': sandbox.sandboxId, 'e2b-sandbox-port': '49983', 'x-access-token': sandbox.envdAccessToken };
+
+async function call(method, message, more = {}) {
+  const response = await fetch(`${server.url}/${method}`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json', ...more },
+    body: JSON.stringify(message),
+  });
+  return { status: response.status, json: await response.json() };
+}
+
+const get = async (path, more = headers) => {
+  const response = await fetch(server.url + path, { headers: more });
+  return { status: response.status, json: response.status === 204 ? undefined : await response.json(), headers: response.headers };
+};
+
+describe('watchers that are polled', () => {
+  const watcher = (name, message) => call(`filesystem.Filesystem/${name}`, message);
+  const events = async (id) => (await watcher('GetWatcherEvents', { watcherId: id })).json.events;
+
+  it('collect what happens until it is asked for', async () => {
+    await sandbox.files.makeDir('polled');
+    const { json } = await watcher('CreateWatcher', { path: 'polled', recursive: true });
+    assert.ok(json.watcherId);
+    assert.deepEqual(await events(json.watcherId), []);
+    await sandbox.files.write('polled/a', '1');
+    await sandbox.files.rename('polled/a', 'polled/b');
+    const all = [];
+    await until('everything was told', async () => {
+      all.push(...(await events(json.watcherId)).map((event) => `${event.type} ${event.name}`));
+      return all.includes('EVENT_TYPE_CREATE b');
+    });
+    assert.ok(all.includes('EVENT_TYPE_CREATE a') && all.includes('EVENT_TYPE_RENAME a'), all.join());
+    assert.deepEqual(await events(json.watcherId), [], 'once');
+    assert.equal((await watcher('RemoveWatcher', { watcherId: json.watcherId })).status, 200);
+    for (const name of ['RemoveWatcher', 'GetWatcherEvents'])
+      assert.deepEqual((await watcher(name, { watcherId: json.watcherId })).json.code, 'not_found');
+  });
+
+  it('describe files if asked to, and are the sandbox’s own', async () => {
+    const { json } = await watcher('CreateWatcher', { path: '/home/user/polled', includeEntry: true });
+    await sandbox.files.write('polled/described', 'four');
+    await sleep(100);
+    const written = await until('it was written', async () => (await events(json.watcherId)).find((event) => event.entry?.size === '4'));
+    assert.equal(written.entry.path, '/home/user/polled/described');
+    const other = await Sandbox.create();
+    const foreign = await call('filesystem.Filesystem/GetWatcherEvents', { watcherId: json.watcherId }, { 'e2b-sandbox-id': other.sandboxId, 'x-access-token': other.envdAccessToken });
+    assert.equal(foreign.json.code, 'not_found');
+    await other.kill();
+  });
+
+  it('have limits', async () => {
+    assert.equal((await watcher('CreateWatcher', { path: 'nope' })).json.code, 'not_found');
+    const made = [];
+    for (;;) {
+      const answer = await watcher('CreateWatcher', { path: '/tmp' });
+      if (answer.status !== 200) {
+        assert.equal(answer.json.code, 'resource_exhausted');
+        break;
+      }
+      made.push(answer.json.watcherId);
+      assert.ok(made.length <= 16);
+    }
+    for (let i = 0; i < 3; i++) await sandbox.commands.run('cd /tmp && for i in $(seq 3000); do : > flood-$i; done; rm -f flood-*');
+    await sleep(300);
+    const flooded = await watcher('GetWatcherEvents', { watcherId: made[0] });
+    assert.equal(flooded.json.code, 'resource_exhausted');
+    assert.equal((await watcher('GetWatcherEvents', { watcherId: made[0] })).status, 200, 'and goes on from there');
+    for (const id of made) await watcher('RemoveWatcher', { watcherId: id });
+  });
+});
+
+describe('envd', () => {
+  it('tells health, environment and use', async () => {
+    assert.equal((await get('/health')).status, 204);
+    assert.equal((await get('/health', { 'x-access-token': sandbox.envdAccessToken })).status, 204, 'as old SDKs ask');
+    const envs = await get('/envs');
+    assert.deepEqual(envs.json, { E2B_SANDBOX: 'true', E2B_SANDBOX_ID: sandbox.sandboxId, E2B_TEMPLATE_ID: 'base', MINE: 'yes' });
+    assert.equal(envs.headers.get('cache-control'), 'no-store');
+    const { json } = await get('/metrics');
+    assert.ok(json.ts > 1e9 && json.cpu_count >= 1 && json.mem_total > 1 << 20 && json.mem_used > 0 && json.disk_total > 0, JSON.stringify(json));
+  });
+
+  it('names a process by its tag, and signals only it', async () => {
+    const json = Buffer.from(JSON.stringify({ process: { cmd: '/bin/sleep', args: ['100'] }, tag: 'my-tag' }));
+    const head = Buffer.alloc(5);
+    head.writeUInt32BE(json.length, 1);
+    const response = await fetch(`${server.url}/process.Process/Start`, { method: 'POST', headers: { ...headers, 'content-type': 'application/connect+json' }, body: Buffer.concat([head, json]) });
+    const reader = response.body.getReader();
+    await reader.read();
+    const listed = (await call('process.Process/List', {})).json.processes;
+    assert.deepEqual(listed.map((one) => one.tag), ['my-tag']);
+    assert.equal((await call('process.Process/SendSignal', { process: { tag: 'my-tag' }, signal: 'SIGNAL_SIGTERM' })).status, 200);
+    let text = '';
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      text += Buffer.from(value).toString('latin1');
+    }
+    assert.match(text, /"exitCode":-1,"status":"signal: terminated","error":"signal: terminated"/);
+    assert.equal((await call('process.Process/SendSignal', { process: { tag: 'my-tag' }, signal: 15 })).json.code, 'not_found');
+    assert.equal((await call('process.Process/SendSignal', { process: { pid: 1 }, signal: 'SIGNAL_SIGHUP' })).json.code, 'invalid_argument');
+  });
+});
+
+describe('logs and metrics', () => {
+  const key = { 'x-api-key': process.env.E2B_API_KEY };
+
+  it('tell what happened to a sandbox, also when it is gone', async () => {
+    const doomed = await Sandbox.create();
+    await doomed.pause();
+    await doomed.connect();
+    await doomed.kill();
+    const { json } = await get(`/v2/sandboxes/${doomed.sandboxId}/logs`, key);
+    const messages = json.logs.map((one) => one.message);
+    for (const word of ['created', 'paused', 'resumed', 'deleted']) assert.ok(messages.some((one) => one.includes(word)), `${word}: ${messages}`);
+    const old = await get(`/sandboxes/${doomed.sandboxId}/logs?limit=2`, key);
+    assert.equal(old.json.logs.length, 2);
+    assert.ok(old.json.logs[0].line && old.json.logEntries[0].level);
+    const back = await get(`/v2/sandboxes/${doomed.sandboxId}/logs?direction=backward&limit=1`, key);
+    assert.match(back.json.logs[0].message, /deleted/);
+    const searched = await get(`/v2/sandboxes/${doomed.sandboxId}/logs?search=paused`, key);
+    assert.equal(searched.json.logs.length, 1);
+    assert.equal((await get(`/v2/sandboxes/${'a'.repeat(20)}/logs`, key)).json.code, 404);
+  });
+
+  it('measure', async () => {
+    const metrics = await sandbox.getMetrics();
+    assert.ok(metrics.length >= 1);
+    const last = metrics.at(-1);
+    assert.ok(Math.abs(last.timestamp - Date.now()) < 5000);
+    assert.ok(last.cpuCount >= 1 && last.memTotal > 1 << 20 && last.memUsed > 0 && last.diskTotal > 0 && last.cpuUsedPct >= 0);
+    assert.deepEqual(await Sandbox.getMetrics(sandbox.sandboxId, { start: new Date(0), end: new Date(1000) }), []);
+    assert.ok((await sandbox.getMetrics({ start: new Date(Date.now() - 60000), end: new Date(Date.now() + 60000) })).length >= 1);
+    assert.ok('sandboxes' in (await get(`/sandboxes/metrics?sandbox_ids=${sandbox.sandboxId},nope`, key)).json);
+  });
+});
