@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/decode_build.h"
 #include "base/cleanup.h"
 #include "base/units.h"
 
@@ -20,7 +21,7 @@
 
 struct create_body {
 	const char *template_name, *name, *description, *user, *workdir, *project;
-	const cJSON *resources, *env, *files, *timeout, *metadata;
+	const cJSON *resources, *env, *files, *timeout, *metadata, *dependencies, *packages;
 	const char *on_idle, *on_lease;
 	bool auto_resume;
 };
@@ -38,7 +39,7 @@ struct run_body {
 #define AT(type, member) offsetof(struct type, member)
 
 #define CREATE_FIELDS(type, in)                                                                    \
-	{"template", JSON_STRING, AT(type, in template_name), JSON_NOT_EMPTY, 0, 128},             \
+	{"template", JSON_STRING, AT(type, in template_name), JSON_NOT_EMPTY, 0, 257},             \
 		{"name", JSON_STRING, AT(type, in name), 0, 0, 63},                                \
 		{"description", JSON_STRING, AT(type, in description), 0, 0, 1024},                \
 		{"user", JSON_STRING, AT(type, in user), JSON_NOT_EMPTY, 0, 63},                   \
@@ -49,6 +50,8 @@ struct run_body {
 		{"files", JSON_ARRAY, AT(type, in files), 0, 0, FILES_MAX},                        \
 		{"timeout", JSON_ANY, AT(type, in timeout), 0, 0, 0},                              \
 		{"metadata", JSON_OBJECT, AT(type, in metadata), 0, 0, 0},                         \
+		{"dependencies", JSON_ARRAY, AT(type, in dependencies), 0, 0, 200},                \
+		{"packages", JSON_ARRAY, AT(type, in packages), 0, 0, 200},                        \
 		{"onIdle", JSON_STRING, AT(type, in on_idle), 0, 0, 16},                           \
 		{"onLease", JSON_STRING, AT(type, in on_lease), 0, 0, 16},                         \
 		{"autoResume", JSON_BOOL, AT(type, in auto_resume), 0, 0, 0},
@@ -340,6 +343,9 @@ static int settle_create(const struct create_body *body, const struct timeouts *
 			json_decode(body->resources, resource_fields, ARRAY_LEN(resource_fields),
 				"resources.", &ret->resources, e) < 0) ||
 		json_environment(body->env, "env", memory, &ret->env, e) < 0 ||
+		decode_strings(body->dependencies, "dependencies", memory, &ret->dependencies, e) <
+			0 ||
+		decode_strings(body->packages, "packages", memory, &ret->packages, e) < 0 ||
 		decode_files(body->files, memory, &files, &ret->file_count, e) < 0 ||
 		json_text(body->metadata, "metadata", METADATA_MAX, memory, &ret->metadata, e) < 0)
 		return -1;

@@ -31,6 +31,8 @@ static const struct {
 	{&files_tar_table, false},
 	{&files_watch_table, false},
 	{&template_table, false},
+	{&build_table, false},
+	{&import_table, false},
 	{&metrics_table, false},
 	{&health_table, true},
 };

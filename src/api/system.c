@@ -1,33 +1,9 @@
-/* Templates, liveness and counters. */
+/* Liveness and counters. */
 #include <string.h>
 
 #include "api/routes.h"
-#include "box/template.h"
 
 #define OPERATOR "default"
-
-static void handle_list_templates(struct http_request *req)
-{
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	json_begin_object(&w);
-	json_key(&w, "templates");
-	json_begin_array(&w);
-	const char *tenant = api_tenant(req);
-	for (struct template *t = template_first(api_box(req), tenant); t;
-		t = template_next(t, tenant)) {
-		struct template_view view;
-		template_view(t, &view);
-		json_begin_object(&w);
-		json_put_string(&w, "name", view.name);
-		json_put_string(&w, "description", view.description);
-		json_put_bool(&w, "default", view.is_default);
-		json_end_object(&w);
-	}
-	json_end_array(&w);
-	json_end_object(&w);
-	api_respond_json(req, 200, &body);
-}
 
 static void handle_health(struct http_request *req)
 {
@@ -91,12 +67,6 @@ static void handle_metrics(struct http_request *req)
 			(unsigned long long)h.responses_by_class[i]);
 	http_respond(req, 200, "text/plain; version=0.0.4", &out);
 }
-
-static const struct http_route template_routes[] = {
-	{HTTP_GET, "/v1/templates", handle_list_templates, 0},
-};
-
-const struct api_table template_table = API_TABLE(template_routes);
 
 static const struct http_route metrics_routes[] = {
 	{HTTP_GET, "/metrics", handle_metrics, 0},

@@ -144,6 +144,7 @@ void build_view(const struct build *build, struct build_view *out)
 		.name = build->template ? build->template->name : "",
 		.status = build->status,
 		.reason = or_empty(build->reason),
+		.code = build->code ? build->code : ERROR_BUILD_FAILED,
 		.failed_step = build->failed_step,
 		.from = or_empty(build->origin),
 		.digest = or_empty(build->digest),
@@ -154,6 +155,11 @@ void build_view(const struct build *build, struct build_view *out)
 		.log_entries = build->log.entries,
 	};
 	settings_config(&build->settings, &out->config);
+}
+
+struct template *build_template(const struct build *build)
+{
+	return build->template;
 }
 
 /* ---- watching ---- */
@@ -206,6 +212,16 @@ static int check_quota(struct catalogue *c, const char *tenant, bool new_templat
 	return 0;
 }
 
+/* What the API has in the places of names. */
+static bool is_reserved(const char *name)
+{
+	static const char *const reserved[] = {"builds", "imports", "contexts", "resolve"};
+	for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
+		if (strcmp(reserved[i], name) == 0)
+			return true;
+	return false;
+}
+
 static int check_new(struct catalogue *c, const struct build_new *what, struct error *e)
 {
 	const struct template *t;
@@ -217,6 +233,9 @@ static int check_new(struct catalogue *c, const struct build_new *what, struct e
 		if (t->built_in && strcmp(t->name, what->name) == 0)
 			return error_set_field(e, ERROR_NAME_TAKEN, "name",
 				"the template '%s' is built in, and cannot be changed", t->name);
+	if (is_reserved(what->name))
+		return error_set_field(e, ERROR_NAME_TAKEN, "name",
+			"'%s' cannot be the name of a template", what->name);
 	for (size_t i = 0; what->tags && what->tags[i]; i++) {
 		if (i == TAGS_PER_TEMPLATE)
 			return error_set_field(e, ERROR_INVALID_FIELD, "tags",
@@ -346,6 +365,50 @@ void build_cancel(struct build *build)
 		build_job_cancel(build->job);
 	else
 		build_end(build, BUILD_CANCELLED, BUILD_STEP_BASE, "it was cancelled");
+}
+
+static bool has_tag(const struct build *build)
+{
+	struct tag_view tag;
+	for (size_t i = 0; template_tag_at(build->template, i, &tag); i++)
+		if (tag.build == build)
+			return true;
+	return false;
+}
+
+/* A version without a tag goes when nothing stands on it; of the others the last are kept. */
+static void prune(struct template *t)
+{
+	struct build *build = template_build_at(t, 0), *older;
+	unsigned kept = 0;
+	for (; build; build = older) {
+		older = build == t->builds ? NULL : build->prev;
+		if (!has_ended(build) || build->job || has_tag(build) || build_in_use(build))
+			continue;
+		if (build->status != BUILD_READY && kept++ < BUILDS_REMEMBERED)
+			continue;
+		store_delete_build(t->catalogue->box->store, build->id, NULL, NULL);
+		build_detach(build);
+	}
+}
+
+void builds_prune(struct catalogue *c)
+{
+	struct template *t;
+	DL_FOREACH (c->order, t)
+		prune(t);
+}
+
+void build_discard(struct build *build)
+{
+	struct template *t = build->template;
+	struct store *store = build->catalogue->box->store;
+	store_delete_build(store, build->id, NULL, NULL);
+	build_detach(build);
+	if (!t->builds) {
+		store_delete_template(store, t->id, NULL, NULL);
+		template_forget(t);
+	}
 }
 
 bool build_in_use(const struct build *build)

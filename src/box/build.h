@@ -56,7 +56,8 @@ struct template_config {
 struct build_view {
 	const char *id, *template_id, *name;
 	enum build_status status;
-	const char *reason; /* why it failed; "" */
+	const char *reason;   /* why it failed; "" */
+	enum error_code code; /* of that, as long as the server lives */
 	int failed_step;
 	const char *from;   /* what it began with, as a template name, or the kind of archive */
 	const char *digest; /* of an imported image's manifest, "sha256:…"; "" */
@@ -80,6 +81,9 @@ int build_create(struct box *b, const struct build_new *what, build_made_fn *mad
 /* By id; of this tenant. */
 struct build *build_find(struct box *b, const char *tenant, const char *id);
 void build_view(const struct build *build, struct build_view *out);
+struct template *build_template(const struct build *build); /* NULL: that is deleted */
+/* One that was never started: as if it had not been made. */
+void build_discard(struct build *build);
 /* Ends what is under way, and what was never started. Nothing happens to one that has ended. */
 void build_cancel(struct build *build);
 

@@ -273,6 +273,7 @@ void build_job_fail(struct build_job *job, int step, const struct error *e)
 	if (job->ended)
 		return;
 	build_log(job->build, "error", step, "%s", e->message);
+	job->build->code = e->code;
 	finish(job, BUILD_FAILED, step, e->message);
 }
 

@@ -201,9 +201,15 @@ static void call_done(void *arg, const struct file_result *result, const struct 
 	run_end(run, e);
 }
 
+static void ignore_entry(void *arg, const struct file_entry *entry)
+{
+	(void)arg;
+	(void)entry;
+}
+
 static int begin_workdir(struct step_run *run, const struct build_step *step, struct error *e)
 {
-	static const struct file_events events = {.done = call_done};
+	static const struct file_events events = {.entry = ignore_entry, .done = call_done};
 	autofree char *path = build_step_path(&run->job->build->settings, step->path);
 	struct file_request request = {
 		.fixed = {.op = FILE_MKDIR,

@@ -57,6 +57,7 @@ struct build {
 	char *tenant;
 	enum build_status status;
 	char *reason, *origin, *digest;
+	enum error_code code; /* of the reason */
 	int failed_step;
 	char root[ID_SIZE];  /* the layer that is its root; "": that of `base` */
 	char layer[ID_SIZE]; /* the layer that disks begin with; "": none */
@@ -91,6 +92,8 @@ void catalogue_close(struct box *b);
 struct template *template_new(struct catalogue *c, const char *id, const char *tenant,
 	const char *name, const char *description);
 void template_add(struct template *t);
+/* Out of the tables, and freed. */
+void template_forget(struct template *t);
 void template_store(const struct template *t, store_done_fn *done, void *arg);
 /* In memory; the caller stores it. */
 void tag_set(struct template *t, const char *tag, struct build *build, int64_t now);
@@ -111,6 +114,8 @@ void build_end(struct build *build, enum build_status status, int step, const ch
 /* It belongs to no template any more; freed as soon as nobody looks. */
 void build_detach(struct build *build);
 void build_changed(struct build *build);
+/* Versions that are of no use any more go. */
+void builds_prune(struct catalogue *c);
 /* Whether something stands on it. */
 bool build_in_use(const struct build *build);
 

@@ -42,6 +42,7 @@ static const struct {
 	[FILE_PACK] = {"pack", false, true},
 	[FILE_UNPACK] = {"unpack", true, true},
 	[FILE_WATCH] = {"watch", false, true},
+	[FILE_ROOT] = {"make a root of", false, true},
 };
 
 struct file_call {

@@ -114,6 +114,19 @@ void build_import_end(struct build *build)
 
 /* ---- one operation of init's ---- */
 
+static void ignore_entry(void *arg, const struct file_entry *entry)
+{
+	(void)arg;
+	(void)entry;
+}
+
+static void ignore_content(void *arg, uint64_t length, uint64_t offset)
+{
+	(void)arg;
+	(void)length;
+	(void)offset;
+}
+
 static int do_call(
 	struct import *i, const struct file_request *request, const struct file_events *events)
 {
@@ -167,7 +180,10 @@ static void document_done(void *arg, const struct file_result *result, const str
 static void read_document(struct import *i, const char *path, const struct image_blob *blob,
 	void (*read)(struct import *i), void (*missing)(struct import *i))
 {
-	static const struct file_events events = {.data = document_data, .done = document_done};
+	static const struct file_events events = {.entry = ignore_entry,
+		.content = ignore_content,
+		.data = document_data,
+		.done = document_done};
 	char full[sizeof "/import/" + IMAGE_PATH_MAX];
 	snprintf(full, sizeof full, "/import/%s", path);
 	struct file_request request = {
@@ -249,7 +265,7 @@ static void source_gone(void *arg, const struct file_result *result, const struc
 
 static void remove_source(struct import *i)
 {
-	static const struct file_events events = {.done = source_gone};
+	static const struct file_events events = {.entry = ignore_entry, .done = source_gone};
 	static const struct file_request request = {
 		.fixed = {.op = FILE_REMOVE, .flags = FILE_RECURSIVE | FILE_EXIST_OK},
 		.text = {[FILE_CWD] = "/", [FILE_PATH] = "/import"},
@@ -259,7 +275,7 @@ static void remove_source(struct import *i)
 
 static void take_root(struct import *i)
 {
-	static const struct file_events events = {.done = source_gone};
+	static const struct file_events events = {.entry = ignore_entry, .done = source_gone};
 	static const struct file_request request = {
 		.fixed = {.op = FILE_MOVE},
 		.text = {[FILE_CWD] = "/", [FILE_PATH] = "/import", [FILE_OTHER] = "/image"},
@@ -317,7 +333,10 @@ static void layer_unpacked(void *arg, const struct error *e)
 static void next_layer(struct import *i)
 {
 	static const struct archive_events unpacking = {layer_room, layer_unpacked};
-	static const struct file_events reading = {.data = layer_data, .done = layer_read};
+	static const struct file_events reading = {.entry = ignore_entry,
+		.content = ignore_content,
+		.data = layer_data,
+		.done = layer_read};
 	static const struct file_request into = {
 		.fixed = {.op = FILE_UNPACK, .flags = FILE_PARENTS | FILE_OWNERS | FILE_LAYER},
 		.text = {[FILE_CWD] = "/", [FILE_PATH] = "/image"},

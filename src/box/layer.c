@@ -238,6 +238,7 @@ void layers_collect(struct catalogue *c)
 	int64_t now = clock_wall_ms();
 	if (c->box->closing || c->box->ready)
 		return;
+	builds_prune(c);
 	mark_needed(c);
 	HASH_ITER (by_id, c->layers, l, next)
 		if (!l->needed && (!is_worth_keeping(c, l, now) || !is_among_newest(c, l)))

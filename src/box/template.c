@@ -300,6 +300,7 @@ static void change_stored(void *arg, int error)
 	struct error e;
 	if (error)
 		error_set(&e, ERROR_INTERNAL, "the change could not be stored");
+	layers_collect(c->box->catalogue);
 	c->done(c->arg, error ? &e : NULL);
 	box_check_closed(c->box);
 	free(c);
@@ -367,6 +368,12 @@ int template_untag(
 	free(found);
 	store_delete_tag(b->store, t->id, tag, change_stored, change_new(b, done, arg));
 	return 0;
+}
+
+void template_forget(struct template *t)
+{
+	template_remove(t);
+	template_free(t);
 }
 
 int template_delete(struct template *t, template_done_fn *done, void *arg, struct error *e)

@@ -3,17 +3,18 @@
  * put right: mount points that are directories, /tmp, the user `user` with a home, names of the
  * network that are this sandbox's own.
  *
- * The tree may hold links that lead anywhere, so the work is done by a child that has it as its
- * root.
+ * The tree may hold links that lead anywhere: each path is looked up with the tree as its root, and
+ * what is written is made new.
  */
 #include "init/files/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -24,78 +25,113 @@
 #define TABLE_MAX (1u << 20)
 
 static const struct {
-	const char *path;
+	const char *parent, *name;
 	mode_t mode;
-	bool strict; /* a mount point: nothing but a directory will do */
+	bool strict; /* a mount point: not even a link to a directory will do */
 } directories[] = {
-	{"/dev", 0755, true},
-	{"/proc", 0555, true},
-	{"/sys", 0555, true},
-	{"/etc", 0755, false},
-	{"/tmp", 01777, false},
-	{"/run", 0755, false},
-	{"/root", 0700, false},
-	{"/home", 0755, false},
-	{"/var", 0755, false},
-	{"/var/tmp", 01777, false},
+	{".", "dev", 0755, true},
+	{".", "proc", 0555, true},
+	{".", "sys", 0555, true},
+	{".", "etc", 0755, false},
+	{".", "tmp", 01777, false},
+	{".", "run", 0755, false},
+	{".", "root", 0700, false},
+	{".", "home", 0755, false},
+	{".", "var", 0755, false},
+	{"var", "tmp", 01777, false},
 };
 
 static const struct {
-	const char *path, *content;
+	const char *name, *content; /* in /etc */
 	bool only_if_missing;
 } files[] = {
-	{"/etc/hostname", "sandbox\n", false},
-	{"/etc/hosts", "127.0.0.1\tlocalhost sandbox\n::1\tlocalhost\n", false},
-	{"/etc/resolv.conf", "", false},
-	{"/etc/passwd", "root:x:0:0:root:/root:/bin/sh\n", true},
-	{"/etc/group", "root:x:0:\n", true},
+	{"hostname", "sandbox\n", false},
+	{"hosts", "127.0.0.1\tlocalhost sandbox\n::1\tlocalhost\n", false},
+	{"resolv.conf", "", false},
+	{"passwd", "root:x:0:0:root:/root:/bin/sh\n", true},
+	{"group", "root:x:0:\n", true},
 };
 
-static int make_directories(struct outcome *o)
+static int open_in(int root_fd, const char *path, int flags)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	long fd = syscall(SYS_openat2, root_fd, path, &how, sizeof how);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static bool exists(int root_fd, const char *path)
+{
+	autoclose int fd = open_in(root_fd, path, O_PATH);
+	return fd >= 0;
+}
+
+static int make_directory(int parent_fd, const char *name, mode_t mode, struct outcome *o)
+{
+	int r = remove_at(parent_fd, name, o);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (mkdirat(parent_fd, name, 0700) < 0 || fchmodat(parent_fd, name, mode, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+static int make_directories(int root_fd, struct outcome *o)
 {
 	for (size_t i = 0; i < ARRAY_LEN(directories); i++) {
-		const char *path = directories[i].path;
-		struct stat st;
-		bool strict = directories[i].strict;
-		bool there = (strict ? lstat(path, &st) : stat(path, &st)) == 0;
-		if (there && S_ISDIR(st.st_mode))
+		const char *name = directories[i].name;
+		autoclose int parent =
+			open_in(root_fd, directories[i].parent, O_PATH | O_DIRECTORY);
+		int flags = O_PATH | O_DIRECTORY | (directories[i].strict ? O_NOFOLLOW : 0);
+		char path[32];
+		snprintf(path, sizeof path, "%s/%s", directories[i].parent, name);
+		autoclose int there = open_in(root_fd, path, flags);
+		if (there >= 0)
 			continue;
-		int r = remove_at(AT_FDCWD, path, o);
-		if (r < 0 && r != -ENOENT)
+		int r = parent < 0 ? parent : make_directory(parent, name, directories[i].mode, o);
+		if (r < 0)
 			return fail(o, r, path);
-		if (mkdir(path, 0700) < 0 || chmod(path, directories[i].mode) < 0)
-			return fail(o, -errno, path);
 	}
 	return 0;
 }
 
-/* A file in the place of whatever is there: links would be followed by those who mount over it. */
-static int put_file(
-	const char *path, const char *content, size_t len, mode_t mode, struct outcome *o)
+/* A file in the place of whatever is there. */
+static int put_file(int dir_fd, const char *name, const char *content, size_t len,
+	const struct stat *as, struct outcome *o)
 {
-	int r = remove_at(AT_FDCWD, path, o);
+	int r = remove_at(dir_fd, name, o);
 	if (r < 0 && r != -ENOENT)
 		return r;
-	autoclose int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	autoclose int fd =
+		openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	r = fd_write_all(fd, content, len);
-	return r < 0 ? r : fchmod(fd, mode) < 0 ? -errno : 0;
+	if (r == 0 &&
+		(fchown(fd, as->st_uid, as->st_gid) < 0 || fchmod(fd, as->st_mode & 07777) < 0))
+		r = -errno;
+	return r;
 }
 
-static int put_files(struct outcome *o)
+static int put_files(int root_fd, int etc_fd, struct outcome *o)
 {
+	static const struct stat plain = {.st_mode = 0644};
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		struct stat st;
-		if (files[i].only_if_missing && stat(files[i].path, &st) == 0)
+		char path[32];
+		snprintf(path, sizeof path, "etc/%s", files[i].name);
+		if (files[i].only_if_missing && exists(root_fd, path))
 			continue;
-		int r = put_file(
-			files[i].path, files[i].content, strlen(files[i].content), 0644, o);
+		int r = put_file(etc_fd, files[i].name, files[i].content, strlen(files[i].content),
+			&plain, o);
 		if (r < 0)
-			return fail(o, r, files[i].path);
+			return fail(o, r, path);
 	}
 	return 0;
 }
+
+/* ---- the user ---- */
 
 /* Whether a line begins with the name. */
 static bool has_name(const struct buf *table, const char *name)
@@ -111,93 +147,82 @@ static bool has_name(const struct buf *table, const char *name)
 	return false;
 }
 
+/* 1: there is no such table. */
+static int read_table(int root_fd, const char *path, struct buf *table, struct stat *st)
+{
+	autoclose int fd = open_in(root_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return fd == -ENOENT ? 1 : fd;
+	if (fstat(fd, st) < 0)
+		return -errno;
+	return S_ISREG(st->st_mode) ? fd_read_all(fd, table, TABLE_MAX) : -ENXIO;
+}
+
 /* A line more, unless there is one of that name. */
-static int add_line(const char *path, const char *name, const char *line, struct outcome *o)
+static int add_line(int root_fd, int etc_fd, const char *name, const char *line, struct outcome *o)
 {
 	autobuf table = {0};
 	struct stat st;
-	if (stat(path, &st) < 0 && errno == ENOENT)
-		return 0;
-	int r = fd_read_file_at(AT_FDCWD, path, &table, TABLE_MAX);
-	if (r < 0)
-		return fail(o, r, path);
-	if (has_name(&table, name))
+	char path[32];
+	snprintf(path, sizeof path, "etc/%s", name);
+	int r = read_table(root_fd, path, &table, &st);
+	if (r != 0)
+		return r < 0 ? fail(o, r, path) : 0;
+	if (has_name(&table, USER_NAME))
 		return 0;
 	if (table.len > 0 && table.data[table.len - 1] != '\n')
 		buf_append_char(&table, '\n');
 	buf_append_str(&table, line);
-	r = table.failed ? -ENOMEM : put_file(path, table.data, table.len, st.st_mode & 07777, o);
-	if (r == 0 && lchown(path, st.st_uid, st.st_gid) < 0)
-		r = -errno;
+	r = table.failed ? -ENOMEM : put_file(etc_fd, name, table.data, table.len, &st, o);
 	return r < 0 ? fail(o, r, path) : 0;
 }
 
-static int add_user(struct outcome *o)
+static int add_home(int root_fd)
+{
+	autoclose int home = open_in(root_fd, "home", O_PATH | O_DIRECTORY);
+	if (home < 0)
+		return home;
+	if (mkdirat(home, USER_NAME, 0755) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	return fchownat(home, USER_NAME, USER_ID, USER_ID, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+/* Where there is sudo, it asks for no password. */
+static int allow_sudo(int root_fd, struct outcome *o)
+{
+	static const char line[] = USER_NAME " ALL=(ALL:ALL) NOPASSWD: ALL\n";
+	static const struct stat as = {.st_mode = 0440};
+	autoclose int dir = open_in(root_fd, "etc/sudoers.d", O_PATH | O_DIRECTORY);
+	return dir < 0 ? 0 : put_file(dir, USER_NAME, line, sizeof line - 1, &as, o);
+}
+
+static int add_user(int root_fd, int etc_fd, struct outcome *o)
 {
 	char line[128];
-	const char *shell = access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
+	const char *shell = exists(root_fd, "bin/bash") ? "/bin/bash" : "/bin/sh";
 	snprintf(line, sizeof line, USER_NAME ":x:%d:%d:" USER_NAME ":/home/" USER_NAME ":%s\n",
 		USER_ID, USER_ID, shell);
-	int r = add_line("/etc/passwd", USER_NAME, line, o);
-	if (r < 0)
-		return r;
+	int r = add_line(root_fd, etc_fd, "passwd", line, o);
 	snprintf(line, sizeof line, USER_NAME ":x:%d:\n", USER_ID);
-	r = add_line("/etc/group", USER_NAME, line, o);
 	if (r == 0)
-		r = add_line("/etc/shadow", USER_NAME, USER_NAME ":*:19000:0:99999:7:::\n", o);
-	if (r < 0)
-		return r;
-	if (mkdir("/home/" USER_NAME, 0755) == 0 && chown("/home/" USER_NAME, USER_ID, USER_ID) < 0)
-		return -errno;
-	static const char sudo[] = USER_NAME " ALL=(ALL:ALL) NOPASSWD: ALL\n";
-	struct stat st;
-	if (lstat("/etc/sudoers.d", &st) < 0 || !S_ISDIR(st.st_mode))
-		return 0;
-	return put_file("/etc/sudoers.d/" USER_NAME, sudo, sizeof sudo - 1, 0440, o);
-}
-
-static int settle_root(struct outcome *o)
-{
-	umask(022);
-	int r = make_directories(o);
+		r = add_line(root_fd, etc_fd, "group", line, o);
 	if (r == 0)
-		r = put_files(o);
-	return r < 0 ? r : add_user(o);
-}
-
-/* In the child; what is wrong is named through the pipe. */
-static void become_root_of(const char *path, int report_fd)
-{
-	struct outcome o = {0};
-	int r = chroot(path) < 0 || chdir("/") < 0 ? -errno : settle_root(&o);
-	if (r < 0 && o.path.len > 0)
-		fd_write_all(report_fd, o.path.data, o.path.len);
-	_exit(-r);
+		r = add_line(root_fd, etc_fd, "shadow", USER_NAME ":*:19000:0:99999:7:::\n", o);
+	if (r == 0)
+		r = add_home(root_fd);
+	return r < 0 ? r : allow_sudo(root_fd, o);
 }
 
 int file_root(const struct file_request *r, struct outcome *o)
 {
-	char path[256];
-	int report[2], status;
-	if (pipe2(report, O_CLOEXEC) < 0)
+	autoclose int root =
+		open(r->text[FILE_PATH], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (root < 0)
 		return -errno;
-	pid_t pid = fork();
-	if (pid == 0)
-		become_root_of(r->text[FILE_PATH], report[1]);
-	int error = errno;
-	close(report[1]);
-	if (pid < 0) {
-		close(report[0]);
-		return -error;
-	}
-	ssize_t n = read(report[0], path, sizeof path - 1);
-	close(report[0]);
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return 0;
-	path[n > 0 ? n : 0] = '\0';
-	return fail(o, WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO,
-		n > 0 ? path : r->text[FILE_PATH]);
+	int e = make_directories(root, o);
+	autoclose int etc = e < 0 ? e : open_in(root, "etc", O_PATH | O_DIRECTORY);
+	if (etc < 0)
+		return etc;
+	e = put_files(root, etc, o);
+	return e < 0 ? e : add_user(root, etc, o);
 }
