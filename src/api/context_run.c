@@ -88,13 +88,6 @@ static bool is_json(const struct code_field *mime)
 	       (mime->len > len && memcmp(mime->data + mime->len - len, suffix, len) == 0);
 }
 
-static void put_key(struct json_writer *w, const struct code_field *name)
-{
-	json_string_n(w, name->data, name->len);
-	buf_append_char(w->out, ':');
-	w->need_comma = false;
-}
-
 static void put_result(const struct run_call *call, const struct code_event *event, struct buf *out)
 {
 	struct json_writer w = event_begin(call, "result", out);
@@ -106,7 +99,7 @@ static void put_result(const struct run_call *call, const struct code_event *eve
 		bool as_json = is_json(mime);
 		if (as_json && !json_is_line(data->data, data->len))
 			continue;
-		put_key(&w, mime);
+		json_key_n(&w, mime->data, mime->len);
 		if (as_json)
 			json_raw_n(&w, data->data, data->len);
 		else

@@ -90,9 +90,11 @@ struct code_context {
 	struct code_message message;
 	bool interrupting; /* until the minder has said that the signal is out */
 	bool asked;        /* to answer, because we do not know what it does */
-	int64_t kill_at_ms;
-	int64_t count; /* of its runs */
-	bool died;     /* since the last run, unasked */
+	bool asked_out;
+	int64_t interrupt_at_ms; /* once more */
+	int64_t kill_at_ms;      /* if it has not come back from an interrupt, or begun */
+	int64_t count;           /* of its runs */
+	bool died;               /* since the last run, unasked */
 	char last_words[160], obituary[160];
 	bool restarting;
 	struct code_waiter *waiters;

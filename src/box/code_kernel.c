@@ -18,9 +18,10 @@
 #include "base/clock.h"
 #include "box/code_core.h"
 
-#define READ_SIZE   (64u * 1024)
-#define START_MS    60000
-#define NOT_STARTED 127 /* as its minder says it */
+#define READ_SIZE          (64u * 1024)
+#define START_MS           60000
+#define INTERRUPT_AGAIN_MS 700
+#define NOT_STARTED        127 /* as its minder says it */
 
 static int64_t now_ms(void)
 {
@@ -47,13 +48,20 @@ static void room_came(void *arg)
 	code_kernel_tell(arg);
 }
 
+static void send_interrupt(struct code_context *c)
+{
+	c->interrupting = true;
+	c->interrupt_at_ms = now_ms() + INTERRUPT_AGAIN_MS;
+	execution_signal(c->execution, SIGINT, false);
+}
+
+/* Told again until it is heeded: it may come before the code has begun, and then means nothing. */
 void code_kernel_interrupt(struct code_context *c)
 {
-	if (c->state != CODE_KERNEL_BUSY || c->interrupting)
+	if (c->state != CODE_KERNEL_BUSY || c->kill_at_ms)
 		return;
-	c->interrupting = true;
 	c->kill_at_ms = now_ms() + CODE_INTERRUPT_MS;
-	execution_signal(c->execution, SIGINT, false);
+	send_interrupt(c);
 	code_watch_time(c->sandbox->box);
 }
 
@@ -93,16 +101,18 @@ static bool fetch(struct code_context *c)
 	       c->in.len > before;
 }
 
-/* A shell that is told something and interrupted at once may forget what it was told. */
 static void signal_was_heard(struct code_context *c)
 {
 	c->interrupting = false;
 	if (c->state == CODE_KERNEL_IDLE)
 		c->kill_at_ms = 0;
-	if (c->asked) {
+	if (c->asked && !c->asked_out) {
+		c->asked_out = true;
 		buf_append_str(&c->commands, "__bunker_sync\n");
 		code_kernel_tell(c);
 	}
+	if (c->kill_at_ms)
+		code_watch_time(c->sandbox->box);
 	code_run_begin(c);
 }
 
@@ -222,7 +232,7 @@ static bool handle_message(struct code_context *c, struct code_event *ret)
 	if (c->state != CODE_KERNEL_BUSY)
 		return false;
 	if (strcmp(m->type, "synced") == 0 && c->asked) {
-		c->asked = false;
+		c->asked = c->asked_out = false;
 		c->count = m->field_count > 0 ? number_in(&m->fields[0]) : 0;
 		is_free(c);
 		return false;
@@ -316,7 +326,7 @@ void code_kernel_detach(struct code_context *c)
 		execution_unwatch(x, &c->holder);
 	}
 	c->state = CODE_KERNEL_NONE;
-	c->interrupting = c->asked = false;
+	c->interrupting = c->asked = c->asked_out = false;
 	c->kill_at_ms = 0;
 }
 
@@ -501,6 +511,9 @@ static void check_context(struct code_context *c, int64_t now)
 						? "it did not begin in time"
 						: "it did not react to an interrupt");
 	}
+	if (c->kill_at_ms && c->state == CODE_KERNEL_BUSY && !c->interrupting && !stands &&
+		c->interrupt_at_ms <= now)
+		send_interrupt(c);
 	if (r && r->began && r->deadline_ms && r->deadline_ms <= now) {
 		code_run_fail(r, "TimeoutError", "the code ran longer than %lld ms",
 			(long long)r->timeout_ms);
@@ -522,6 +535,15 @@ static void time_came(uv_timer_t *timer)
 	code_watch_time(b);
 }
 
+static int64_t due_ms(const struct code_context *c)
+{
+	int64_t deadline = c->runs && c->runs->began ? c->runs->deadline_ms : 0;
+	int64_t due = c->kill_at_ms;
+	if (due && c->state == CODE_KERNEL_BUSY && !c->interrupting && c->interrupt_at_ms < due)
+		due = c->interrupt_at_ms;
+	return deadline && (!due || deadline < due) ? deadline : due;
+}
+
 void code_watch_time(struct box *b)
 {
 	int64_t earliest = 0, now = now_ms();
@@ -531,11 +553,9 @@ void code_watch_time(struct box *b)
 		return;
 	DL_FOREACH (b->order, s) {
 		DL_FOREACH (s->contexts, c) {
-			int64_t deadline = c->runs && c->runs->began ? c->runs->deadline_ms : 0;
-			if (c->kill_at_ms && (!earliest || c->kill_at_ms < earliest))
-				earliest = c->kill_at_ms;
-			if (deadline && (!earliest || deadline < earliest))
-				earliest = deadline;
+			int64_t due = due_ms(c);
+			if (due && (!earliest || due < earliest))
+				earliest = due;
 		}
 	}
 	if (earliest == 0)

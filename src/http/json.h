@@ -92,6 +92,7 @@ void json_end_object(struct json_writer *w);
 void json_begin_array(struct json_writer *w);
 void json_end_array(struct json_writer *w);
 void json_key(struct json_writer *w, const char *key);
+void json_key_n(struct json_writer *w, const char *key, size_t len);
 /* NULL is written as null. */
 void json_string(struct json_writer *w, const char *value);
 void json_string_n(struct json_writer *w, const char *value, size_t len);

@@ -45,8 +45,13 @@ void json_end_array(struct json_writer *w)
 
 void json_key(struct json_writer *w, const char *key)
 {
+	json_key_n(w, key, strlen(key));
+}
+
+void json_key_n(struct json_writer *w, const char *key, size_t len)
+{
 	begin_value(w);
-	put_quoted(w->out, key, strlen(key));
+	put_quoted(w->out, key, len);
 	buf_append_char(w->out, ':');
 	w->need_comma = false;
 }

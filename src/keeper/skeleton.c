@@ -21,7 +21,7 @@
 #include "base/fd.h"
 
 /* Part of the name: raise it when the skeleton's content changes. */
-#define SKELETON_VERSION "1"
+#define SKELETON_VERSION "2"
 #define DEFAULT_UID      1000
 
 /* clang-format off */
@@ -97,6 +97,8 @@ static const struct {
 		"Defaults env_reset, !use_pty, !fqdn, "
 		"secure_path=\"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\"\n"
 		"root ALL=(ALL:ALL) ALL\nuser ALL=(ALL:ALL) NOPASSWD: ALL\n"},
+	/* Debian's matplotlib wants one, and its own asks for a display. */
+	{"etc/matplotlibrc", 0644, "# Without a display, pictures are drawn by Agg.\n"},
 	{"home/user/.profile", 0644, "[ -f ~/.bashrc ] && . ~/.bashrc\n"},
 	{"home/user/.bashrc", 0644, "PS1='\\u@\\h:\\w\\$ '\n"},
 };

@@ -49,8 +49,7 @@ static int check_access(
 		"unauthorized access, please provide a valid access token or method signing if supported");
 }
 
-/* A paused one that wakes by itself is woken by what the call does. */
-static bool is_reachable(const struct sandbox_view *view)
+bool envd_is_reachable(const struct sandbox_view *view)
 {
 	enum e2b_state state = e2b_state_of(view);
 	return state == E2B_RUNNING || (state == E2B_PAUSED && view->auto_resume);
@@ -70,7 +69,7 @@ int envd_admit(struct http_request *req, struct error *e)
 	struct sandbox *s = sandbox_find_any(d->box, place->id);
 	if (s)
 		sandbox_view(s, &view);
-	if (!s || !is_reachable(&view))
+	if (!s || !envd_is_reachable(&view))
 		return error_set(e, ERROR_NOT_RUNNING, "The sandbox was not found");
 	return check_access(d, req, place->id, e);
 }

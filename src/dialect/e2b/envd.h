@@ -11,6 +11,8 @@ extern const struct e2b_table envd_table, envd_metrics_table, envd_ports_table;
 bool envd_claims(const struct http_request *req);
 /* For other ports than those of E2B's own services. */
 bool envd_claims_other_ports(const struct http_request *req);
+/* It runs; or it is paused, and wakes by itself with what a call does. */
+bool envd_is_reachable(const struct sandbox_view *view);
 int envd_admit(struct http_request *req, struct error *e);
 void envd_encode_error(
 	struct http_request *req, const struct error *e, struct http_error_answer *answer);

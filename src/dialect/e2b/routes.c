@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "dialect/e2b/code.h"
 #include "dialect/e2b/encode.h"
 #include "dialect/e2b/envd.h"
 #include "dialect/e2b/files.h"
@@ -94,6 +95,12 @@ size_t e2b_mounts(struct e2b *d, struct http_mount out[E2B_MOUNTS_MAX])
 	files.claims = NULL;
 	add(&list, &files_download_table, files);
 	add(&list, &files_upload_table, files);
+	const struct http_mount code = {.ctx = d,
+		.admit = code_admit,
+		.encode_error = code_encode_error,
+		.claims = code_claims};
+	add(&list, &e2b_code_table, code);
+	add(&list, &e2b_code_run_table, code);
 	struct http_mount ports = envd;
 	ports.admit = NULL;
 	ports.claims = envd_claims_other_ports;

@@ -15,6 +15,9 @@ set +o history +H
 __bunker_count=0
 __bunker_saved=()
 
+# At the prompt an interrupt would take the next line with it.
+trap '' INT
+
 __bunker_run() {
 	((++__bunker_count))
 	__bunker_code=$1
@@ -29,6 +32,7 @@ __bunker_run() {
 		fi
 		export "$variable"
 	done
+	trap - INT
 }
 
 __bunker_sync() {
@@ -37,6 +41,7 @@ __bunker_sync() {
 
 __bunker_done() {
 	local status=$? name=ExitCode undo
+	trap '' INT
 	set +eux
 	for undo in "${__bunker_saved[@]}"; do eval "$undo"; done
 	__bunker_saved=()

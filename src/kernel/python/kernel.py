@@ -173,6 +173,7 @@ class Kernel:
             finally:
                 self.channel.armed = False
         except BaseException as e:
+            self.channel.armed = False
             self.report(e)
         restore_variables(saved)
         flush_output()
