@@ -47,12 +47,12 @@ describe('configuration', () => {
         args: ['--config', file, '--memory', '300Mi'],
         env: { BUNKER_MEMORY: '200Mi', BUNKER_CPU: '200m' },
       });
-      assert.deepEqual(got, { memory: '300Mi', cpu: '200m', pids: 100, openFiles: 4096 });
+      assert.deepEqual(got, { memory: '300Mi', cpu: '200m', pids: 100, openFiles: 4096, disk: '10Gi' });
     });
 
     it('can be the file alone, with comments, blanks and empty lines', async () => {
       const file = config('# a comment\n\n   memory=128Mi   \n\tcpu\t=\t0.5\n# pids = 5\nopen-files = 77');
-      assert.deepEqual(await resources({ args: ['--config', file] }), { memory: '128Mi', cpu: '500m', pids: 512, openFiles: 77 });
+      assert.deepEqual(await resources({ args: ['--config', file] }), { memory: '128Mi', cpu: '500m', pids: 512, openFiles: 77, disk: '10Gi' });
     });
 
     it('can name the file in the environment', async () => {

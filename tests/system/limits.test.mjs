@@ -162,14 +162,14 @@ except OSError as e:
 
     it('are the defaults it was started with', async () => {
       const box = await small.create();
-      assert.deepEqual(box.resources, { memory: '64Mi', cpu: '250m', pids: 20, openFiles: 100 });
+      assert.deepEqual(box.resources, { memory: '64Mi', cpu: '250m', pids: 20, openFiles: 100, disk: '10Gi' });
       assert.equal((await small.exec(box.id, 'ulimit -n')).stdout, '100\n');
       assert.equal((await small.exec(box.id, ['python3', '-c', 'x = bytearray(100 << 20)'])).oomKilled, true);
     });
 
     it('can be asked for up to the maxima', async () => {
       const box = await small.create({ resources: { memory: '128Mi', cpu: 1, pids: 30, openFiles: 200 } });
-      assert.deepEqual(box.resources, { memory: '128Mi', cpu: '1000m', pids: 30, openFiles: 200 });
+      assert.deepEqual(box.resources, { memory: '128Mi', cpu: '1000m', pids: 30, openFiles: 200, disk: '10Gi' });
     });
 
     for (const [field, value] of [['memory', '129Mi'], ['cpu', '1001m'], ['pids', 31], ['openFiles', 201]])
