@@ -20,7 +20,7 @@
 /* ---- tables ---- */
 
 struct create_body {
-	const char *template_name, *name, *description, *user, *workdir, *project;
+	const char *template_name, *snapshot, *name, *description, *user, *workdir, *project;
 	const cJSON *resources, *env, *files, *timeout, *metadata, *dependencies, *packages;
 	const char *on_idle, *on_lease;
 	bool auto_resume;
@@ -40,6 +40,7 @@ struct run_body {
 
 #define CREATE_FIELDS(type, in)                                                                    \
 	{"template", JSON_STRING, AT(type, in template_name), JSON_NOT_EMPTY, 0, 257},             \
+		{"snapshot", JSON_STRING, AT(type, in snapshot), JSON_NOT_EMPTY, 0, 257},          \
 		{"name", JSON_STRING, AT(type, in name), 0, 0, 63},                                \
 		{"description", JSON_STRING, AT(type, in description), 0, 0, 1024},                \
 		{"user", JSON_STRING, AT(type, in user), JSON_NOT_EMPTY, 0, 63},                   \
@@ -351,6 +352,7 @@ static int settle_create(const struct create_body *body, const struct timeouts *
 		return -1;
 	ret->files = files;
 	ret->template_name = body->template_name;
+	ret->snapshot = body->snapshot;
 	ret->name = body->name;
 	ret->description = body->description;
 	ret->user = body->user;

@@ -20,8 +20,7 @@ static void put_time(struct json_writer *w, const char *key, int64_t ms)
 		json_put_time(w, key, ms);
 }
 
-/* Milliseconds with three digits of the microseconds behind. */
-static void put_milliseconds(struct json_writer *w, const char *key, int64_t us)
+void encode_milliseconds(struct json_writer *w, const char *key, int64_t us)
 {
 	char text[32];
 	snprintf(text, sizeof text, "%lld.%03d", (long long)(us / 1000), (int)(us % 1000));
@@ -83,6 +82,10 @@ void encode_sandbox(struct json_writer *w, const struct sandbox_view *view)
 	if (view->failure[0])
 		json_put_string(w, "statusReason", view->failure);
 	json_put_string(w, "template", view->template_name);
+	if (view->snapshot[0])
+		json_put_string(w, "snapshot", view->snapshot);
+	if (view->parent[0])
+		json_put_string(w, "parent", view->parent);
 	json_put_string(w, "user", view->user);
 	json_put_string(w, "workdir", view->workdir);
 	json_put_time(w, "createdAt", view->created_ms);
@@ -95,7 +98,7 @@ void encode_sandbox(struct json_writer *w, const struct sandbox_view *view)
 	if (view->ended_by[0])
 		json_put_string(w, "endedBy", view->ended_by);
 	json_put_string(w, "bootId", view->boot_id);
-	put_milliseconds(w, "startupMs", view->startup_us);
+	encode_milliseconds(w, "startupMs", view->startup_us);
 	put_resources(w, &view->resources);
 	put_timeout(w, view);
 	json_put_string(w, "onIdle", sandbox_expiry_name(view->on_idle));
@@ -136,7 +139,7 @@ void encode_execution(struct json_writer *w, const struct execution_view *view)
 	json_put_bool(w, "oomKilled", view->oom_killed);
 	json_put_bool(w, "outputTruncated", view->truncated);
 	json_put_time(w, "startedAt", view->started_ms);
-	put_milliseconds(w, "durationMs", view->duration_us);
+	encode_milliseconds(w, "durationMs", view->duration_us);
 }
 
 static void put_command(struct json_writer *w, const struct execution_view *view)
@@ -163,7 +166,7 @@ static void put_end(struct json_writer *w, const struct execution_view *view)
 	json_put_int(w, "exitCode", view->exit_code);
 	if (view->signal)
 		put_signal(w, view->signal);
-	put_milliseconds(w, "cpuMs", view->cpu_us);
+	encode_milliseconds(w, "cpuMs", view->cpu_us);
 	json_put_int(w, "peakMemory", view->peak);
 }
 
@@ -202,7 +205,7 @@ void encode_process(struct json_writer *w, const struct execution_view *view)
 	json_put_string(w, "user", view->user);
 	json_put_bool(w, "pty", view->terminal);
 	json_put_time(w, "startedAt", view->started_ms);
-	put_milliseconds(w, "durationMs", view->duration_us);
+	encode_milliseconds(w, "durationMs", view->duration_us);
 	if (view->status > EXECUTION_RUNNING)
 		put_end(w, view);
 	json_put_bool(w, "timedOut", view->timed_out);
@@ -239,7 +242,7 @@ void encode_usage(struct json_writer *w, const struct execution_usage *usage)
 {
 	json_put_string(w, "state", state_of(usage->state));
 	json_put_string(w, "currentDirectory", usage->cwd);
-	put_milliseconds(w, "cpuMs", usage->cpu_us);
+	encode_milliseconds(w, "cpuMs", usage->cpu_us);
 	json_put_int(w, "memory", usage->memory);
 	json_put_int(w, "peakMemory", usage->peak);
 	json_put_int(w, "processes", usage->processes);

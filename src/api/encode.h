@@ -5,6 +5,8 @@
 #include "box/sandbox.h"
 #include "http/json.h"
 
+/* Milliseconds with three digits of the microseconds behind. */
+void encode_milliseconds(struct json_writer *w, const char *key, int64_t us);
 void encode_sandbox(struct json_writer *w, const struct sandbox_view *view);
 /* Its variables, as an object. */
 void encode_env(struct json_writer *w, const struct sandbox_view *view);

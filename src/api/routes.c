@@ -14,6 +14,8 @@ static const struct {
 	{&lifecycle_table, false},
 	{&event_table, false},
 	{&usage_table, false},
+	{&checkpoint_table, false},
+	{&snapshot_table, false},
 	{&exec_table, false},
 	{&execution_table, false},
 	{&processes_table, false},

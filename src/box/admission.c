@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "box/disks.h"
 #include "box/outfit.h"
 
 struct sandbox *admission_named(struct box *b, const char *tenant, const char *name)
@@ -57,6 +58,35 @@ static int settle_resources(struct box *b, struct resources *r, struct error *e)
 	return 0;
 }
 
+static int check_snapshot(struct box *b, const struct sandbox_spec *spec, struct error *e)
+{
+	const struct snapshot *s = snapshot_find(b, spec->tenant, spec->snapshot);
+	if (!s)
+		return error_set_field(e, ERROR_NOT_FOUND, "snapshot",
+			"there is no snapshot '%.128s'", spec->snapshot);
+	if (!s->found)
+		return error_set_field(e, ERROR_INTERNAL, "snapshot",
+			"the disk of the snapshot '%.128s' is gone", spec->snapshot);
+	if (spec->template_name)
+		return error_set_field(e, ERROR_INVALID_FIELD, "template",
+			"a snapshot brings its template along: give one of the two");
+	if (spec->dependencies || spec->packages)
+		return error_set_field(e, ERROR_INVALID_FIELD,
+			spec->dependencies ? "dependencies" : "packages",
+			"a sandbox that begins with a snapshot installs nothing: put it into the snapshot");
+	return 0;
+}
+
+const char *admission_template(struct box *b, const struct sandbox_spec *spec)
+{
+	const struct snapshot *s =
+		spec->snapshot ? snapshot_find(b, spec->tenant, spec->snapshot) : NULL;
+	const char *build = s ? s->build : spec->fork.source ? spec->fork.source->build : NULL;
+	if (!build)
+		return spec->template_name;
+	return build[0] ? build : NULL;
+}
+
 int admission_check(
 	struct box *b, const struct sandbox_spec *spec, struct resources *r, struct error *e)
 {
@@ -64,7 +94,9 @@ int admission_check(
 		return error_set(e, ERROR_UNAVAILABLE, "the server is shutting down");
 	struct template *t;
 	struct build *build;
-	if (template_resolve(b, spec->tenant, spec->template_name, &t, &build, e) < 0)
+	if (spec->snapshot && check_snapshot(b, spec, e) < 0)
+		return -1;
+	if (template_resolve(b, spec->tenant, admission_template(b, spec), &t, &build, e) < 0)
 		return -1;
 	if (build) {
 		r->memory = r->memory ? r->memory : build->settings.memory;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "box/catalogue.h"
+#include "box/disks.h"
 
 #define RETENTION_CHECK_MS (10 * 60 * 1000)
 #define WATCHDOG_MS        5000
@@ -214,7 +215,7 @@ static bool has_unfinished_work(const struct box *b)
 		if (execution_has_ended(x) && !x->committed && !x->unstorable)
 			return true;
 	return b->catalogue->jobs || b->warden.calls || b->keeper.calls || b->pool_booting > 0 ||
-	       b->later;
+	       b->snapshots_pending > 0 || b->later;
 }
 
 void box_check_closed(struct box *b)
@@ -223,6 +224,7 @@ void box_check_closed(struct box *b)
 		return;
 	free_sandboxes(b);
 	tenants_free(b);
+	disks_free(b);
 	catalogue_close(b);
 	b->handles_open = 9;
 	uv_close((uv_handle_t *)&b->code_timer, handle_closed);

@@ -119,12 +119,16 @@ struct sandbox {
 	enum sandbox_status status;
 	char failure[160];
 	struct resources resources;
-	char snapshot[ID_SIZE]; /* on which its disk began; "": none */
-	char parent[ID_SIZE];   /* the sandbox it is a fork of; "": none */
-	char build[ID_SIZE];    /* the version of its template; "": of a built-in one */
-	char root[ID_SIZE];     /* the layer that its root is in; "": that of `base` */
-	char layer[ID_SIZE];    /* on which its disk began, unless on a snapshot; "": none */
-	bool host_network;      /* of a builder */
+	char snapshot[ID_SIZE];   /* on which its disk began; "": none */
+	char parent[ID_SIZE];     /* the sandbox it is a fork of; "": none */
+	char build[ID_SIZE];      /* the version of its template; "": of a built-in one */
+	char root[ID_SIZE];       /* the layer that its root is in; "": that of `base` */
+	char layer[ID_SIZE];      /* on which its disk began, unless on a snapshot; "": none */
+	bool host_network;        /* of a builder */
+	struct disk_name fork_of; /* the copy that its disk is made from; DISK_NONE: no fork */
+	char checkpoint[ID_SIZE]; /* that it made or was restored from last; "": none */
+	struct checkpoint *checkpoints;
+	unsigned checkpoint_count;
 	char boot_id[UUID_SIZE];
 	int64_t idle_ms, execution_ms;
 	int64_t lease_ms, lease_end_ms; /* the length of one, and the end of this one; 0: none */
@@ -175,8 +179,9 @@ struct sandbox {
 };
 
 struct sandbox *sandbox_new(struct box *b, const char *id);
-/* As the keeper names it. */
+/* As the keeper names it; and what it was when it was new. */
 struct disk_name disk_of(const struct sandbox *s);
+struct disk_name disk_to_begin_with(const struct sandbox *s);
 char *sandbox_copy_string(const char *text); /* "" for NULL */
 struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_row *row);
 /* Of one that has ended. */
@@ -262,6 +267,8 @@ void sandbox_renew_lease(struct sandbox *s);
 
 /* The tenant's sandbox of this name. */
 struct sandbox *admission_named(struct box *b, const char *tenant, const char *name);
+/* Of which template: the id of a build, or as it was asked for; NULL: the default. */
+const char *admission_template(struct box *b, const struct sandbox_spec *spec);
 /* Whether such a sandbox may be made; fills in the defaults of *r. */
 int admission_check(
 	struct box *b, const struct sandbox_spec *spec, struct resources *r, struct error *e);
@@ -335,6 +342,9 @@ struct box {
 	struct sandbox *sandboxes;      /* by id */
 	struct sandbox *order;          /* by creation */
 	struct execution *executions;
+	struct snapshot *snapshots; /* by id */
+	struct snapshot *snapshot_order;
+	unsigned snapshots_pending;
 	struct catalogue *catalogue; /* templates and builds */
 	struct sandbox *pool;
 	unsigned pool_count, pool_booting;

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "box/disks.h"
 #include "box/outfit.h"
 #include "box/start.h"
 
@@ -212,6 +213,27 @@ static int64_t next_created_ms(const struct box *b, int64_t now)
 	return last && last->created_ms >= now ? last->created_ms + 1 : now;
 }
 
+/* A copy has the template of what it is a copy of. */
+static void settle_begin(struct sandbox *s, const struct sandbox_spec *spec)
+{
+	const struct sandbox *source = spec->fork.source;
+	const struct snapshot *from =
+		spec->snapshot ? snapshot_find(s->box, spec->tenant, spec->snapshot) : NULL;
+	if (source) {
+		s->fork_of = *spec->fork.disk;
+		memcpy(s->parent, source->id, ID_SIZE);
+		memcpy(s->snapshot, source->snapshot, ID_SIZE);
+		memcpy(s->layer, source->layer, ID_SIZE);
+	}
+	if (from)
+		memcpy(s->snapshot, from->id, ID_SIZE);
+	if (source || from) {
+		free(s->template_name);
+		s->template_name =
+			sandbox_copy_string(source ? source->template_name : from->template_name);
+	}
+}
+
 static struct sandbox *sandbox_from_spec(
 	struct box *b, const struct sandbox_spec *spec, const struct resources *r)
 {
@@ -267,7 +289,7 @@ int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_creat
 	struct template *t;
 	struct build *build;
 	if (admission_check(b, spec, &r, e) < 0 ||
-		template_resolve(b, spec->tenant, spec->template_name, &t, &build, e) < 0)
+		template_resolve(b, spec->tenant, admission_template(b, spec), &t, &build, e) < 0)
 		return -1;
 	struct sandbox *s = sandbox_from_spec(b, spec, &r);
 	if (tenant_charge(s, CHARGE_ALL, e) < 0) {
@@ -284,8 +306,10 @@ int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_creat
 	c->build = build;
 	c->sandbox = s;
 	outfit_sandbox(c->sandbox, spec, t, build);
+	settle_begin(c->sandbox, spec);
 	bool installs = install_check(b, spec, e) > 0;
-	struct sandbox *ready = build || installs ? NULL : take_from_pool(b, &r);
+	bool is_copy = spec->snapshot || spec->fork.disk;
+	struct sandbox *ready = build || installs || is_copy ? NULL : take_from_pool(b, &r);
 	if (ready)
 		memcpy(c->sandbox->id, ready->id, ID_SIZE);
 	sandbox_add(c->sandbox);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "box/core.h"
+#include "box/disks.h"
 
 struct sandbox_waiter {
 	struct sandbox_waiter *next;
@@ -60,6 +61,7 @@ static void end_if_dead(struct sandbox *s)
 	sandbox_set_status(s, s->ended_by == CAUSE_REQUEST ? SANDBOX_DELETED : SANDBOX_TERMINATED);
 	b->counters.destroyed_total++;
 	warden_link_call(&b->warden, WARDEN_DESTROY, s->id, NULL, traces_removed, r);
+	checkpoints_discard(s);
 	sandbox_free(s);
 	tell_waiters(waiters);
 	pool_refill(b);

@@ -234,7 +234,7 @@ static void disk_made(void *arg, const struct keeper_reply *reply)
 }
 
 /* A snapshot was taken of all that a template had given. */
-static struct disk_name disk_to_begin_with(const struct sandbox *s)
+struct disk_name disk_to_begin_with(const struct sandbox *s)
 {
 	struct disk_name from = {.kind = DISK_NONE};
 	if (s->snapshot[0] || s->layer[0]) {
@@ -251,7 +251,8 @@ void sandbox_boot(struct sandbox *s, bool again, sandbox_done_fn *done, void *ar
 	if (again) {
 		boot_on_disk(t);
 	} else {
-		struct disk_name disk = disk_of(s), from = disk_to_begin_with(s);
+		struct disk_name disk = disk_of(s);
+		struct disk_name from = s->fork_of.kind ? s->fork_of : disk_to_begin_with(s);
 		keeper_link_call(&s->box->keeper, KEEPER_MAKE, &disk, from.kind ? &from : NULL,
 			s->resources.disk, disk_made, t);
 	}

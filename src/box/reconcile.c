@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "box/catalogue.h"
+#include "box/disks.h"
 
 static void check_ready(struct box *b)
 {
@@ -44,8 +45,9 @@ static void add_row(void *arg, const struct sandbox_row *row)
 int reconcile_load(struct box *b)
 {
 	b->listing = b->listing_disks = true;
-	int r = store_each_sandbox(b->store, add_row, b);
-	return r < 0 ? r : code_load(b);
+	if (store_each_sandbox(b->store, add_row, b) < 0 || disks_load(b) < 0)
+		return -1;
+	return code_load(b);
 }
 
 static void reconciled(struct sandbox *s)
@@ -206,13 +208,18 @@ static void hello_answered(void *arg, const struct warden_reply *reply)
 	warden_link_call(&b->warden, WARDEN_NEXT, "", NULL, list_answered, b);
 }
 
+static void disks_reconciled(struct box *b)
+{
+	b->listing_disks = false;
+	check_ready(b);
+}
+
 static void keeper_greeted(void *arg, const struct keeper_reply *reply)
 {
 	struct box *b = arg;
 	b->pool_state = *reply;
-	b->listing_disks = false;
 	layers_reconcile(b->catalogue);
-	check_ready(b);
+	disks_reconcile(b, disks_reconciled);
 }
 
 void reconcile_start(struct box *b)

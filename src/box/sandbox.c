@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "box/core.h"
+#include "box/disks.h"
 
 /* ---- memory and tables ---- */
 
@@ -43,6 +44,8 @@ void sandbox_free(struct sandbox *s)
 		DL_DELETE(s->box->order, s);
 		s->box->counters.sandboxes--;
 	}
+	while (s->checkpoints)
+		checkpoint_free(s->checkpoints);
 	char *const strings[] = {s->tenant, s->name, s->description, s->template_name, s->user,
 		s->workdir, s->project, s->metadata};
 	for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
@@ -98,6 +101,7 @@ struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_row *row)
 	snprintf(s->parent, sizeof s->parent, "%s", row->parent);
 	snprintf(s->build, sizeof s->build, "%s", row->build);
 	snprintf(s->root, sizeof s->root, "%s", row->root);
+	snprintf(s->checkpoint, sizeof s->checkpoint, "%s", row->checkpoint);
 	s->idle_ms = row->idle_ms;
 	s->execution_ms = row->execution_ms;
 	s->auto_resume = row->auto_resume;
@@ -146,6 +150,7 @@ void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn 
 		.parent = s->parent,
 		.build = s->build,
 		.root = s->root,
+		.checkpoint = s->checkpoint,
 		.idle_ms = s->idle_ms,
 		.execution_ms = s->execution_ms,
 		.created_ms = s->created_ms,
@@ -270,6 +275,8 @@ void sandbox_view(const struct sandbox *s, struct sandbox_view *out)
 		.executions = s->executions,
 		.auto_resume = s->auto_resume,
 		.boot_id = s->boot_id,
+		.snapshot = s->snapshot,
+		.parent = s->parent,
 		.paused_ms = s->paused_ms,
 	};
 }
@@ -304,6 +311,8 @@ void sandbox_view_row(const struct sandbox_row *row, struct sandbox_view *out)
 		.startup_us = row->startup_us,
 		.executions = (uint64_t)row->executions,
 		.auto_resume = row->auto_resume,
+		.snapshot = row->snapshot,
+		.parent = row->parent,
 		.boot_id = row->boot_id,
 	};
 	sandbox_expiry_of(row->on_idle, &out->on_idle);

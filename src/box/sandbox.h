@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "box/box.h"
 #include "box/files.h"
+#include "wire/keeper.h"
 
 enum sandbox_status {
 	SANDBOX_CREATING,
@@ -40,7 +41,8 @@ bool sandbox_expiry_of(const char *name, enum sandbox_expiry *ret);
 struct sandbox_spec {
 	const char *tenant;
 	const char *template_name; /* NULL: the default */
-	const char *name;          /* NULL or "": none */
+	const char *snapshot; /* what its disk begins with, instead of a template; NULL: none */
+	const char *name;     /* NULL or "": none */
 	const char *description;
 	const char *user;    /* NULL: "user" */
 	const char *workdir; /* NULL: the user's home */
@@ -59,6 +61,11 @@ struct sandbox_spec {
 	/* Installed before it is made; NULL-terminated; may be NULL. */
 	const char *const *dependencies; /* apt packages */
 	const char *const *packages;     /* npm packages */
+	/* Of a fork: whose, and the copy of its disk. */
+	struct {
+		const struct sandbox *source;
+		const struct disk_name *disk;
+	} fork;
 };
 
 /* A sandbox as everybody may read it. */
@@ -83,7 +90,9 @@ struct sandbox_view {
 	uint64_t executions;
 	bool auto_resume;
 	const char *boot_id;
-	int64_t paused_ms; /* since when it is paused or suspended; 0: it is not */
+	const char *snapshot; /* on which its disk began; "": none */
+	const char *parent;   /* the sandbox it is a fork of; "": none */
+	int64_t paused_ms;    /* since when it is paused or suspended; 0: it is not */
 };
 
 /* On failure sandbox is NULL, and nothing is left of it. */

@@ -171,8 +171,20 @@ static bool needs_child(const struct keeper_request *q)
 	return ops[q->op].in_child && !(q->op == KEEPER_MAKE && q->from.kind == DISK_NONE);
 }
 
+/* Asked a second time, because the keeper before us died with the first still unread. */
+static bool is_under_way(const struct keeper_request *q)
+{
+	for (size_t i = 0; i < child_count; i++)
+		if (children[i].request.sequence == q->sequence &&
+			children[i].request.epoch == q->epoch)
+			return true;
+	return false;
+}
+
 static void answer(struct keeper *k, const struct keeper_request *q)
 {
+	if (is_under_way(q))
+		return;
 	if (!request_is_valid(q)) {
 		refuse(k, q, EINVAL);
 		return;

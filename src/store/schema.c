@@ -114,6 +114,23 @@ static const char *const migrations[] = {
 	"CREATE TRIGGER sandbox_ended AFTER UPDATE OF ended_ms ON sandboxes WHEN NEW.ended_ms > 0 BEGIN"
 	" DELETE FROM contexts WHERE sandbox = NEW.id;"
 	" END;",
+
+	/* Copies of disks. */
+	"ALTER TABLE sandboxes ADD COLUMN checkpoint TEXT NOT NULL DEFAULT '';"
+	"CREATE TABLE checkpoints ("
+	" id TEXT PRIMARY KEY, sandbox TEXT NOT NULL, name TEXT NOT NULL, parent TEXT NOT NULL,"
+	" created_ms INTEGER NOT NULL"
+	") STRICT;"
+	"CREATE UNIQUE INDEX checkpoint_names ON checkpoints (sandbox, name);"
+	"CREATE TABLE snapshots ("
+	" id TEXT PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, tag TEXT NOT NULL,"
+	" description TEXT NOT NULL, parent TEXT NOT NULL, sandbox TEXT NOT NULL,"
+	" template TEXT NOT NULL, build TEXT NOT NULL, root TEXT NOT NULL,"
+	" created_ms INTEGER NOT NULL, bytes INTEGER NOT NULL,"
+	" files INTEGER NOT NULL, deleted INTEGER NOT NULL"
+	") STRICT;"
+	"CREATE UNIQUE INDEX snapshot_tags ON snapshots (tenant, name, tag)"
+	" WHERE name <> '' AND tag <> '' AND deleted = 0;",
 };
 
 static int read_version(sqlite3 *db, int *ret)

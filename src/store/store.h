@@ -38,14 +38,15 @@ struct sandbox_row {
 	int64_t memory, cpu, pids, open_files, disk;
 	int64_t idle_ms, execution_ms; /* 0: none */
 	int64_t created_ms, startup_us;
-	int64_t executions;   /* written when the row is new; then the store counts */
-	int64_t ephemeral;    /* made by a run: ends with its execution */
-	const char *failure;  /* "": none */
-	const char *snapshot; /* on which its disk began; "": none */
-	const char *parent;   /* the sandbox it is a fork of; "": none */
-	const char *build;    /* the version of its template; "": of a built-in one */
-	const char *root;     /* the layer that its root is in; "": that of `base` */
-	const char *status;   /* what it is meant to be */
+	int64_t executions;     /* written when the row is new; then the store counts */
+	int64_t ephemeral;      /* made by a run: ends with its execution */
+	const char *failure;    /* "": none */
+	const char *snapshot;   /* on which its disk began; "": none */
+	const char *parent;     /* the sandbox it is a fork of; "": none */
+	const char *build;      /* the version of its template; "": of a built-in one */
+	const char *root;       /* the layer that its root is in; "": that of `base` */
+	const char *checkpoint; /* that it made or was restored from last; "": none */
+	const char *status;     /* what it is meant to be */
 	const char *boot_id;
 	const char *on_idle, *on_lease; /* what happens when that time is up */
 	int64_t auto_resume;

@@ -1,0 +1,65 @@
+/* What the files about copies of disks share: checkpoints, snapshots, forks. */
+#pragma once
+
+#include "box/checkpoint.h"
+#include "box/core.h"
+#include "box/snapshot.h"
+#include "store/snapshots.h"
+
+struct checkpoint {
+	struct sandbox *sandbox;
+	char id[ID_SIZE];
+	char *name;
+	char parent[ID_SIZE];
+	int64_t created_ms;
+	bool ready;                     /* it is stored, and nobody is deleting it */
+	bool found;                     /* its disk is there */
+	struct checkpoint *prev, *next; /* of the sandbox */
+};
+
+struct snapshot {
+	struct box *box;
+	char id[ID_SIZE];
+	char *tenant, *name, *tag, *description, *template_name;
+	char parent[ID_SIZE], sandbox[ID_SIZE];
+	char build[ID_SIZE], root[ID_SIZE]; /* of the template, as in struct sandbox */
+	int64_t created_ms, bytes, files;
+	bool deleted;
+	bool found;                   /* its disk is there */
+	struct snapshot *prev, *next; /* of the box, by time and id */
+	UT_hash_handle by_id;
+};
+
+struct disk_name disk_named(enum disk_kind kind, const char *id);
+/* A keeper's errno as somebody should read it. */
+int disks_error(struct error *e, int error, const char *what);
+
+/* ---- disks.c: the start ---- */
+
+/* The rows; before the loop runs, after the sandboxes. */
+int disks_load(struct box *b);
+/* What is on disk but in no row goes; what is in a row but not on disk is lost. */
+void disks_reconcile(struct box *b, void (*done)(struct box *b));
+void disks_free(struct box *b);
+
+/* ---- restore.c ---- */
+
+/*
+ * The sandbox's disk becomes a copy of `from`, or with DISK_NONE an empty one. Its processes end;
+ * one that was awake is booted again, any other is suspended afterwards.
+ */
+void sandbox_swap_disk(
+	struct sandbox *s, const struct disk_name *from, sandbox_done_fn *done, void *arg);
+
+/* ---- checkpoint.c ---- */
+
+void checkpoint_from_row(struct box *b, const struct checkpoint_row *row);
+void checkpoint_free(struct checkpoint *c);
+/* The sandbox ends: rows and disks of all of them go. */
+void checkpoints_discard(struct sandbox *s);
+
+/* ---- snapshot.c ---- */
+
+void snapshot_from_row(struct box *b, const struct snapshot_row *row);
+void snapshot_free(struct snapshot *s);
+void snapshot_measure(struct snapshot *s, sandbox_done_fn *done, void *arg);

@@ -1,0 +1,486 @@
+#include "box/disks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define LATEST "latest"
+
+/* ---- memory and tables ---- */
+
+static bool is_after(const struct snapshot *s, int64_t ms, const char *id)
+{
+	return s->created_ms > ms || (s->created_ms == ms && strcmp(s->id, id) > 0);
+}
+
+static struct snapshot *snapshot_new(struct box *b, const char *id)
+{
+	struct snapshot *s = calloc(1, sizeof *s);
+	if (!s)
+		abort();
+	s->box = b;
+	s->bytes = s->files = -1;
+	memcpy(s->id, id, ID_SIZE);
+	return s;
+}
+
+/* By time and id, which is what a cursor names. */
+static void snapshot_add(struct snapshot *s)
+{
+	struct box *b = s->box;
+	struct snapshot *last = b->snapshot_order ? b->snapshot_order->prev : NULL;
+	if (last && !is_after(s, last->created_ms, last->id))
+		s->created_ms = last->created_ms + 1;
+	HASH_ADD(by_id, b->snapshots, id, ID_LEN, s);
+	DL_APPEND(b->snapshot_order, s);
+}
+
+static void free_strings(struct snapshot *s)
+{
+	free(s->tenant);
+	free(s->name);
+	free(s->tag);
+	free(s->description);
+	free(s->template_name);
+	free(s);
+}
+
+void snapshot_free(struct snapshot *s)
+{
+	HASH_DELETE(by_id, s->box->snapshots, s);
+	DL_DELETE(s->box->snapshot_order, s);
+	free_strings(s);
+}
+
+void snapshot_from_row(struct box *b, const struct snapshot_row *row)
+{
+	struct snapshot *s = snapshot_new(b, row->id);
+	s->tenant = sandbox_copy_string(row->tenant);
+	s->name = sandbox_copy_string(row->name);
+	s->tag = sandbox_copy_string(row->tag);
+	s->description = sandbox_copy_string(row->description);
+	s->template_name = sandbox_copy_string(row->template_name);
+	snprintf(s->parent, sizeof s->parent, "%s", row->parent);
+	snprintf(s->sandbox, sizeof s->sandbox, "%s", row->sandbox);
+	snprintf(s->build, sizeof s->build, "%s", row->build);
+	snprintf(s->root, sizeof s->root, "%s", row->root);
+	s->created_ms = row->created_ms;
+	s->bytes = row->bytes;
+	s->files = row->files;
+	s->deleted = row->deleted;
+	snapshot_add(s);
+}
+
+static void snapshot_store(const struct snapshot *s, store_done_fn *done, void *arg)
+{
+	store_put_snapshot(s->box->store,
+		&(struct snapshot_row){
+			.id = s->id,
+			.tenant = s->tenant,
+			.name = s->name,
+			.tag = s->tag,
+			.description = s->description,
+			.parent = s->parent,
+			.sandbox = s->sandbox,
+			.template_name = s->template_name,
+			.build = s->build,
+			.root = s->root,
+			.created_ms = s->created_ms,
+			.bytes = s->bytes,
+			.files = s->files,
+			.deleted = s->deleted,
+		},
+		done, arg);
+}
+
+void snapshot_view(const struct snapshot *s, struct snapshot_view *out)
+{
+	*out = (struct snapshot_view){
+		.id = s->id,
+		.tenant = s->tenant,
+		.name = s->name,
+		.tag = s->tag,
+		.description = s->description,
+		.parent = s->parent,
+		.sandbox = s->sandbox,
+		.template_name = s->template_name,
+		.created_ms = s->created_ms,
+		.bytes = s->bytes,
+		.files = s->files,
+		.deleted = s->deleted,
+		.lost = !s->found,
+	};
+}
+
+/* ---- finding ---- */
+
+static struct snapshot *visible_from(struct snapshot *s, const char *tenant)
+{
+	while (s && (s->deleted || strcmp(s->tenant, tenant) != 0))
+		s = s->next;
+	return s;
+}
+
+struct snapshot *snapshot_first(
+	struct box *b, const char *tenant, int64_t after_ms, const char *after_id)
+{
+	struct snapshot *s = b->snapshot_order;
+	while (s && !is_after(s, after_ms, after_id))
+		s = s->next;
+	return visible_from(s, tenant);
+}
+
+struct snapshot *snapshot_next(const struct snapshot *s)
+{
+	return visible_from(s->next, s->tenant);
+}
+
+struct snapshot *snapshot_parent(const struct snapshot *s)
+{
+	struct snapshot *parent = NULL;
+	if (s->parent[0])
+		HASH_FIND(by_id, s->box->snapshots, s->parent, ID_LEN, parent);
+	return parent;
+}
+
+static struct snapshot *with_tag(
+	struct box *b, const char *tenant, const char *name, size_t name_len, const char *tag)
+{
+	struct snapshot *s = snapshot_first(b, tenant, -1, "");
+	for (; s; s = snapshot_next(s))
+		if (strlen(s->name) == name_len && memcmp(s->name, name, name_len) == 0 &&
+			strcmp(s->tag, tag) == 0)
+			return s;
+	return NULL;
+}
+
+/* "latest", or the newest of that name; else the one whose tag it is. */
+static struct snapshot *with_name_or_tag(struct box *b, const char *tenant, const char *word)
+{
+	struct snapshot *found = with_tag(b, tenant, word, strlen(word), LATEST), *s,
+			*tagged = NULL;
+	unsigned tags = 0;
+	if (found)
+		return found;
+	for (s = snapshot_first(b, tenant, -1, ""); s; s = snapshot_next(s)) {
+		if (strcmp(s->name, word) == 0)
+			found = s;
+		if (strcmp(s->tag, word) == 0) {
+			tagged = s;
+			tags++;
+		}
+	}
+	return found ? found : tags == 1 ? tagged : NULL;
+}
+
+struct snapshot *snapshot_find(struct box *b, const char *tenant, const char *ref)
+{
+	struct snapshot *s = NULL;
+	const char *colon = strrchr(ref, ':');
+	if (!ref[0])
+		return NULL;
+	if (id_is_valid(ref))
+		HASH_FIND(by_id, b->snapshots, ref, ID_LEN, s);
+	if (s && (s->deleted || strcmp(s->tenant, tenant) != 0))
+		s = NULL;
+	if (!s && colon)
+		s = with_tag(b, tenant, ref, (size_t)(colon - ref), colon + 1);
+	return s ? s : with_name_or_tag(b, tenant, ref);
+}
+
+/* ---- counting what is in it ---- */
+
+struct measuring {
+	struct box *box;
+	char id[ID_SIZE];
+	sandbox_done_fn *done; /* may be NULL */
+	void *arg;
+};
+
+static void measured(void *arg, const struct keeper_reply *reply)
+{
+	struct measuring *m = arg;
+	struct snapshot *s = NULL;
+	HASH_FIND(by_id, m->box->snapshots, m->id, ID_LEN, s);
+	if (s && !s->deleted && reply->error == 0) {
+		s->bytes = reply->bytes;
+		s->files = reply->files;
+		snapshot_store(s, NULL, NULL);
+	}
+	if (m->done)
+		m->done(m->arg, NULL);
+	box_check_closed(m->box);
+	free(m);
+}
+
+void snapshot_measure(struct snapshot *s, sandbox_done_fn *done, void *arg)
+{
+	struct measuring *m = calloc(1, sizeof *m);
+	if (!m)
+		abort();
+	*m = (struct measuring){.box = s->box, .done = done, .arg = arg};
+	memcpy(m->id, s->id, ID_SIZE);
+	struct disk_name disk = disk_named(DISK_SNAPSHOT, s->id);
+	keeper_link_call(&s->box->keeper, KEEPER_MEASURE, &disk, NULL, 0, measured, m);
+}
+
+/* ---- tags ---- */
+
+static void set_string(char **at, const char *value)
+{
+	free(*at);
+	*at = sandbox_copy_string(value);
+}
+
+/* A tag of a name is on one snapshot only: another one loses it, in the same transaction. */
+static void take_tag(struct snapshot *s)
+{
+	struct snapshot *other = with_tag(s->box, s->tenant, s->name, strlen(s->name), s->tag);
+	if (!s->tag[0] || !s->name[0] || !other || other == s)
+		return;
+	set_string(&other->tag, "");
+	snapshot_store(other, NULL, NULL);
+}
+
+struct change {
+	struct snapshot *snapshot;
+	sandbox_done_fn *done;
+	void *arg;
+};
+
+static struct change *change_new(struct snapshot *s, sandbox_done_fn *done, void *arg)
+{
+	struct change *c = calloc(1, sizeof *c);
+	if (!c)
+		abort();
+	*c = (struct change){s, done, arg};
+	return c;
+}
+
+static void change_stored(void *arg, int error)
+{
+	struct change *c = arg;
+	struct error e;
+	if (error)
+		error_set(&e, ERROR_INTERNAL, "the change could not be stored");
+	c->done(c->arg, error ? &e : NULL);
+	free(c);
+}
+
+int snapshot_retag(
+	struct snapshot *s, const char *tag, sandbox_done_fn *done, void *arg, struct error *e)
+{
+	if (tag && template_check_tag(tag, "tag", e) < 0)
+		return -1;
+	set_string(&s->tag, "");
+	if (tag) {
+		struct snapshot *other = with_tag(s->box, s->tenant, s->name, strlen(s->name), tag);
+		if (other && s->name[0]) {
+			set_string(&other->tag, "");
+			snapshot_store(other, NULL, NULL);
+		}
+		set_string(&s->tag, tag);
+	}
+	snapshot_store(s, change_stored, change_new(s, done, arg));
+	return 0;
+}
+
+/* ---- create ---- */
+
+struct creating {
+	struct snapshot *snapshot; /* not in the tables yet */
+	struct sandbox *sandbox;
+	int64_t frozen_us;
+	bool measure;
+	snapshot_created_fn *created;
+	void *arg;
+};
+
+static void disk_forgotten(void *arg, const struct keeper_reply *reply)
+{
+	if (reply->error)
+		log_error("cannot delete a snapshot's disk", "error", strerror(reply->error));
+	box_check_closed(arg);
+}
+
+static void delete_disk(struct box *b, const char *id)
+{
+	struct disk_name disk = disk_named(DISK_SNAPSHOT, id);
+	keeper_link_call(&b->keeper, KEEPER_DELETE, &disk, NULL, 0, disk_forgotten, b);
+}
+
+static void create_failed(struct creating *c, const struct error *e)
+{
+	struct box *b = c->snapshot->box;
+	b->snapshots_pending--;
+	delete_disk(b, c->snapshot->id);
+	free_strings(c->snapshot);
+	c->created(c->arg, NULL, 0, e);
+	free(c);
+	box_check_closed(b);
+}
+
+static void create_measured(void *arg, const struct error *e)
+{
+	struct creating *c = arg;
+	(void)e;
+	c->created(c->arg, c->snapshot, c->frozen_us, NULL);
+	free(c);
+}
+
+static void create_stored(void *arg, int error)
+{
+	struct creating *c = arg;
+	struct snapshot *s = c->snapshot;
+	struct error e;
+	if (error) {
+		HASH_DELETE(by_id, s->box->snapshots, s);
+		DL_DELETE(s->box->snapshot_order, s);
+		error_set(&e, ERROR_INTERNAL, "the snapshot could not be stored");
+		create_failed(c, &e);
+		return;
+	}
+	s->box->snapshots_pending--;
+	s->found = true;
+	if (c->measure) {
+		snapshot_measure(s, create_measured, c);
+	} else {
+		create_measured(c, NULL);
+		snapshot_measure(s, NULL, NULL);
+	}
+}
+
+static void create_kept(void *arg, const struct keeper_reply *reply)
+{
+	struct creating *c = arg;
+	struct snapshot *s = c->snapshot;
+	struct sandbox *sandbox = c->sandbox;
+	struct error e;
+	if (reply->error == 0)
+		event_record(sandbox, EVENT_SNAPSHOTTED, CAUSE_REQUEST,
+			(struct event_detail[]){{"snapshotId", s->id}, {NULL, NULL}});
+	sandbox_release(sandbox);
+	if (reply->error) {
+		disks_error(&e, reply->error, "the snapshot could not be made");
+		create_failed(c, &e);
+		return;
+	}
+	c->frozen_us = reply->frozen_us;
+	s->created_ms = clock_wall_ms();
+	take_tag(s);
+	snapshot_add(s);
+	snapshot_store(s, create_stored, c);
+}
+
+static void create_claimed(void *arg, struct sandbox *sandbox, const struct error *e)
+{
+	struct creating *c = arg;
+	if (e) {
+		create_failed(c, e);
+		return;
+	}
+	struct disk_name disk = disk_named(DISK_SNAPSHOT, c->snapshot->id), from = disk_of(sandbox);
+	keeper_link_call(&sandbox->box->keeper, KEEPER_KEEP, &disk, &from, 0, create_kept, c);
+}
+
+static int check_quota(struct box *b, const char *tenant, struct error *e)
+{
+	unsigned count = b->snapshots_pending;
+	struct snapshot *s = snapshot_first(b, tenant, -1, "");
+	for (; s; s = snapshot_next(s))
+		count++;
+	if (count >= SNAPSHOTS_PER_TENANT)
+		return error_set(e, ERROR_QUOTA_EXCEEDED, "the limit of %d snapshots is reached",
+			SNAPSHOTS_PER_TENANT);
+	return 0;
+}
+
+static int check_spec(const struct snapshot_spec *spec, struct error *e)
+{
+	bool named = spec->name && spec->name[0];
+	if (named && template_check_name(spec->name, "name", e) < 0)
+		return -1;
+	return spec->tag && spec->tag[0] ? template_check_tag(spec->tag, "tag", e) : 0;
+}
+
+int snapshot_create(struct sandbox *sandbox, const struct snapshot_spec *spec,
+	snapshot_created_fn *created, void *arg, struct error *e)
+{
+	struct box *b = sandbox->box;
+	char id[ID_SIZE];
+	if (check_spec(spec, e) < 0 || check_quota(b, sandbox->tenant, e) < 0)
+		return -1;
+	id_generate(id);
+	struct creating *c = calloc(1, sizeof *c);
+	if (!c)
+		abort();
+	struct snapshot *s = snapshot_new(b, id);
+	bool named = spec->name && spec->name[0];
+	s->tenant = sandbox_copy_string(sandbox->tenant);
+	s->name = sandbox_copy_string(spec->name);
+	s->tag = sandbox_copy_string(spec->tag ? spec->tag : named ? LATEST : "");
+	s->description = sandbox_copy_string(spec->description);
+	s->template_name = sandbox_copy_string(sandbox->template_name);
+	memcpy(s->parent, sandbox->snapshot, ID_SIZE);
+	memcpy(s->sandbox, sandbox->id, ID_SIZE);
+	memcpy(s->build, sandbox->build, ID_SIZE);
+	memcpy(s->root, sandbox->root, ID_SIZE);
+	*c = (struct creating){s, sandbox, 0, spec->measure, created, arg};
+	b->snapshots_pending++;
+	sandbox_claim(sandbox, create_claimed, c);
+	return 0;
+}
+
+/* ---- delete ---- */
+
+static bool has_children(const struct snapshot *s)
+{
+	const struct snapshot *other;
+	DL_FOREACH (s->box->snapshot_order, other)
+		if (strcmp(other->parent, s->id) == 0)
+			return true;
+	return false;
+}
+
+/* Links of the lineage that nothing leads to any more go, too. */
+static void forget(struct snapshot *s)
+{
+	while (s && s->deleted && !has_children(s)) {
+		struct snapshot *parent = snapshot_parent(s);
+		store_delete_snapshot(s->box->store, s->id, NULL, NULL);
+		snapshot_free(s);
+		s = parent;
+	}
+}
+
+static void delete_stored(void *arg, int error)
+{
+	struct change *c = arg;
+	struct snapshot *s = c->snapshot;
+	struct error e;
+	if (error) {
+		s->deleted = false;
+		error_set(&e, ERROR_INTERNAL, "the snapshot could not be deleted");
+	} else {
+		delete_disk(s->box, s->id);
+		forget(s);
+	}
+	c->done(c->arg, error ? &e : NULL);
+	free(c);
+}
+
+int snapshot_delete(struct snapshot *s, sandbox_done_fn *done, void *arg, struct error *e)
+{
+	const struct sandbox *sandbox;
+	DL_FOREACH (s->box->order, sandbox)
+		if (strcmp(sandbox->snapshot, s->id) == 0 && !sandbox->doomed)
+			return error_set(e, ERROR_IN_USE,
+				"the sandbox %s stands on this snapshot; delete it first",
+				sandbox->id);
+	s->deleted = true;
+	snapshot_store(s, delete_stored, change_new(s, done, arg));
+	return 0;
+}
