@@ -98,10 +98,17 @@ export class Socket {
   }
 
   /** The next message: {text: object} or {data: Buffer}; null when the socket has closed. */
-  next() {
+  next(ms = 30000) {
     if (this.messages.length) return Promise.resolve(this.messages.shift());
     if (this.over) return Promise.resolve(null);
-    return new Promise((resolve) => this.waiting.push({ resolve }));
+    return new Promise((resolve, reject) => {
+      const waiter = { resolve: (value) => (clearTimeout(timer), resolve(value)) };
+      const timer = setTimeout(() => {
+        this.waiting.splice(this.waiting.indexOf(waiter), 1);
+        reject(new Error(`no message in ${ms} ms`));
+      }, ms);
+      this.waiting.push(waiter);
+    });
   }
 
   /** Everything until the close: the texts, and the bytes put together. */
