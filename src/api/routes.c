@@ -73,21 +73,13 @@ struct sandbox *api_sandbox(struct http_request *req)
 	return s;
 }
 
-static bool is_json(const char *type)
-{
-	static const char json[] = "application/json";
-	size_t len = strlen(json);
-	return type && strncasecmp(type, json, len) == 0 &&
-	       (type[len] == '\0' || type[len] == ';' || type[len] == ' ');
-}
-
 cJSON *api_body(struct http_request *req)
 {
 	struct error e;
 	size_t len;
 	cJSON *tree = NULL;
 	const char *text = http_body(req, &len);
-	if (!is_json(http_header(req, "content-type")))
+	if (!http_has_type(req, "application/json"))
 		error_set(&e, ERROR_UNSUPPORTED_MEDIA_TYPE,
 			"the body must be JSON, with 'Content-Type: application/json'");
 	else if (json_parse(text, len, &tree, &e) == 0 && !cJSON_IsObject(tree)) {

@@ -137,6 +137,8 @@ bool http_header_at(
 	const struct http_request *req, size_t index, const char **name, const char **value);
 /* Whether a header that is a list, such as Connection, has this token in any case. */
 bool http_header_has_token(const struct http_request *req, const char *name, const char *token);
+/* Whether the body's Content-Type is this one, whatever its parameters. */
+bool http_has_type(const struct http_request *req, const char *type);
 const char *http_body(const struct http_request *req, size_t *len);
 /* Of the body, as announced; 0: there is none, -1: not known before its end. */
 int64_t http_content_length(const struct http_request *req);

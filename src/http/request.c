@@ -289,6 +289,14 @@ bool http_wants_upgrade(const struct http_request *req, const char *protocol)
 	       http_header_has_token(req, "Upgrade", protocol);
 }
 
+bool http_has_type(const struct http_request *req, const char *type)
+{
+	const char *given = http_header(req, "content-type");
+	size_t len = strlen(type);
+	return given && strncasecmp(given, type, len) == 0 &&
+	       (given[len] == '\0' || given[len] == ';' || given[len] == ' ');
+}
+
 const char *http_body(const struct http_request *req, size_t *len)
 {
 	*len = req->body.len;

@@ -6,102 +6,9 @@
 
 #include "base/cleanup.h"
 
-#define ENVELOPE_SIZE       5
-#define FLAG_COMPRESSED     0x01
-#define FLAG_END            0x02
 #define KEEPALIVE_DEFAULT_S 90
 #define KEEPALIVE_MAX_S     3600
 #define TIMEOUT_DIGITS_MAX  10
-
-static const struct {
-	const char *name;
-	int http;
-} codes[] = {
-	[CONNECT_CANCELED] = {"canceled", 499},
-	[CONNECT_UNKNOWN] = {"unknown", 500},
-	[CONNECT_INVALID_ARGUMENT] = {"invalid_argument", 400},
-	[CONNECT_DEADLINE_EXCEEDED] = {"deadline_exceeded", 504},
-	[CONNECT_NOT_FOUND] = {"not_found", 404},
-	[CONNECT_ALREADY_EXISTS] = {"already_exists", 409},
-	[CONNECT_PERMISSION_DENIED] = {"permission_denied", 403},
-	[CONNECT_RESOURCE_EXHAUSTED] = {"resource_exhausted", 429},
-	[CONNECT_FAILED_PRECONDITION] = {"failed_precondition", 400},
-	[CONNECT_ABORTED] = {"aborted", 409},
-	[CONNECT_UNIMPLEMENTED] = {"unimplemented", 501},
-	[CONNECT_INTERNAL] = {"internal", 500},
-	[CONNECT_UNAVAILABLE] = {"unavailable", 503},
-	[CONNECT_UNAUTHENTICATED] = {"unauthenticated", 401},
-};
-
-const char *connect_code_name(enum connect_code code)
-{
-	return codes[code].name;
-}
-
-int connect_http_status(enum connect_code code)
-{
-	return codes[code].http;
-}
-
-enum connect_code connect_code_of(enum error_code code)
-{
-	switch (code) {
-	case ERROR_NOT_FOUND:
-		return CONNECT_NOT_FOUND;
-	case ERROR_UNAUTHORIZED:
-		return CONNECT_UNAUTHENTICATED;
-	case ERROR_NAME_TAKEN:
-	case ERROR_ALREADY_EXISTS:
-		return CONNECT_ALREADY_EXISTS;
-	case ERROR_PERMISSION_DENIED:
-	case ERROR_READ_ONLY:
-		return CONNECT_PERMISSION_DENIED;
-	case ERROR_QUOTA_EXCEEDED:
-	case ERROR_RESOURCE_EXHAUSTED:
-	case ERROR_NO_SPACE:
-		return CONNECT_RESOURCE_EXHAUSTED;
-	case ERROR_NOT_RUNNING:
-	case ERROR_PAUSED:
-	case ERROR_UNAVAILABLE:
-		return CONNECT_UNAVAILABLE;
-	case ERROR_NOT_IMPLEMENTED:
-	case ERROR_NOT_SUPPORTED:
-		return CONNECT_UNIMPLEMENTED;
-	case ERROR_REQUEST_TIMEOUT:
-		return CONNECT_DEADLINE_EXCEEDED;
-	case ERROR_INTERNAL:
-	case ERROR_BOOT_FAILED:
-		return CONNECT_INTERNAL;
-	default:
-		return CONNECT_INVALID_ARGUMENT;
-	}
-}
-
-static void put_error(struct json_writer *w, const struct error *e)
-{
-	json_begin_object(w);
-	json_put_string(w, "code", connect_code_name(connect_code_of(e->code)));
-	json_put_string(w, "message", e->message);
-	json_end_object(w);
-}
-
-static bool has_type(const struct http_request *req, const char *wanted)
-{
-	const char *type = http_header(req, "content-type");
-	size_t len = strlen(wanted);
-	return type && strncasecmp(type, wanted, len) == 0 &&
-	       (type[len] == '\0' || type[len] == ';' || type[len] == ' ');
-}
-
-static int parse_message(const char *text, size_t len, cJSON **ret, struct error *e)
-{
-	/* A message without fields may be sent as nothing at all. */
-	int r = len ? json_parse(text, len, ret, e) : json_parse("{}", 2, ret, e);
-	if (r < 0 || cJSON_IsObject(*ret))
-		return r;
-	cJSON_Delete(take_ptr(*ret));
-	return error_set(e, ERROR_INVALID_JSON, "the message must be a JSON object");
-}
 
 /* ---- unary ---- */
 
@@ -112,14 +19,14 @@ cJSON *connect_request(struct http_request *req)
 	cJSON *message = NULL;
 	const char *encoding = http_header(req, "content-encoding");
 	const char *text = http_body(req, &len);
-	if (!has_type(req, "application/json"))
+	if (!http_has_type(req, "application/json"))
 		error_set(&e, ERROR_UNSUPPORTED_MEDIA_TYPE,
 			"unary calls are made with 'Content-Type: application/json'");
 	else if (encoding && strcasecmp(encoding, "identity") != 0)
 		error_set(
 			&e, ERROR_UNSUPPORTED_MEDIA_TYPE, "compressed messages are not supported");
 	else
-		parse_message(text, len, &message, &e);
+		envelope_parse(text, len, &message, &e);
 	if (!message)
 		http_respond_error(req, &e);
 	return message;
@@ -141,78 +48,20 @@ void connect_encode_error(const struct error *e, struct http_error_answer *answe
 {
 	struct json_writer w = {.out = &answer->body};
 	answer->status = connect_http_status(connect_code_of(e->code));
-	put_error(&w, e);
+	envelope_put_error(&w, e);
 }
 
-/* ---- envelopes ---- */
-
-static void put_length(char *at, size_t len)
-{
-	for (int i = 0; i < 4; i++)
-		at[i] = (char)(len >> (24 - 8 * i) & 0xff);
-}
-
-size_t connect_begin_message(struct buf *out)
-{
-	static const char envelope[ENVELOPE_SIZE];
-	size_t begin = out->len;
-	buf_append(out, envelope, sizeof envelope);
-	return begin;
-}
-
-void connect_end_message(struct buf *out, size_t begin)
-{
-	if (!out->failed)
-		put_length(out->data + begin + 1, out->len - begin - ENVELOPE_SIZE);
-}
-
-void connect_put_end(struct buf *out, const struct error *e)
-{
-	size_t begin = connect_begin_message(out);
-	struct json_writer w = {.out = out};
-	json_begin_object(&w);
-	if (e) {
-		json_key(&w, "error");
-		put_error(&w, e);
-	}
-	json_end_object(&w);
-	connect_end_message(out, begin);
-	if (!out->failed)
-		out->data[begin] = FLAG_END;
-}
-
-int connect_take_message(struct buf *in, cJSON **ret, struct error *e)
-{
-	const unsigned char *bytes = (const unsigned char *)in->data;
-	if (in->failed)
-		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
-	if (in->len < ENVELOPE_SIZE)
-		return 0;
-	size_t size =
-		(size_t)bytes[1] << 24 | (size_t)bytes[2] << 16 | (size_t)bytes[3] << 8 | bytes[4];
-	if (bytes[0] & FLAG_COMPRESSED)
-		return error_set(e, ERROR_INVALID_REQUEST, "compressed messages are not supported");
-	if (bytes[0] != 0)
-		return error_set(e, ERROR_INVALID_REQUEST, "the envelope has unknown flags");
-	if (size > CONNECT_BODY_LIMIT)
-		return error_set(e, ERROR_BODY_TOO_LARGE, "a message is larger than %u bytes",
-			CONNECT_BODY_LIMIT);
-	if (in->len - ENVELOPE_SIZE < size)
-		return 0;
-	int r = parse_message(in->data + ENVELOPE_SIZE, size, ret, e);
-	buf_consume(in, ENVELOPE_SIZE + size);
-	return r < 0 ? r : 1;
-}
+/* ---- streaming calls ---- */
 
 bool connect_is_stream(const struct http_request *req)
 {
-	return has_type(req, "application/connect+json");
+	return http_has_type(req, "application/connect+json");
 }
 
 /* Exactly one envelope, of the length it says. */
 static int take_only_message(struct buf *in, cJSON **ret, struct error *e)
 {
-	int r = connect_take_message(in, ret, e);
+	int r = envelope_take(in, ret, e);
 	if (r < 0 || (r > 0 && in->len == 0))
 		return r;
 	if (r > 0)
@@ -243,7 +92,7 @@ cJSON *connect_stream_request(struct http_request *req)
 void connect_stream_refuse(struct http_request *req, const struct error *e)
 {
 	struct buf body = {0};
-	connect_put_end(&body, e);
+	envelope_put_end(&body, e);
 	http_respond(req, 200, "application/connect+json", &body);
 }
 
@@ -315,16 +164,16 @@ static struct http_request *stream_close(struct connect_stream *s)
 static void send_end(struct connect_stream *s, struct buf *out, const struct error *e)
 {
 	struct http_request *req = stream_close(s);
-	connect_put_end(out, e);
+	envelope_put_end(out, e);
 	http_stream_write(req, out);
 	http_stream_end(req);
 }
 
 static void put_keepalive(struct connect_stream *s, struct buf *out)
 {
-	size_t begin = connect_begin_message(out);
+	size_t begin = envelope_begin(out);
 	buf_append_str(out, s->source.keepalive);
-	connect_end_message(out, begin);
+	envelope_end(out, begin);
 }
 
 static enum connect_progress collect(struct connect_stream *s, struct buf *out, struct error *e)

@@ -2,14 +2,8 @@
  * Connect's protocol in its JSON form, as E2B's envd speaks it.
  *
  * A unary call is a JSON object in, a JSON object out; its error is an HTTP status with
- * {"code","message"}. A streaming call is one envelope in, many out:
- *
- *     flags (1 byte)   length (4 bytes, big-endian)   JSON
- *     0x00             a message
- *     0x02             the end: {} or {"error":{"code","message"}}
- *
- * Its errors are in the end, behind a status 200: clients do not look into another status's body.
- * Compressed envelopes (0x01) are refused, and clients are told so by what they are offered.
+ * {"code","message"}. A streaming call is one envelope in, many out (envelope.h); its errors are in
+ * the last one, behind a status 200: clients do not look into another status's body.
  */
 #pragma once
 
@@ -18,32 +12,11 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "dialect/e2b/envelope.h"
 #include "http/http.h"
 #include "http/json.h"
 
-#define CONNECT_BODY_LIMIT (4u << 20)
-
-enum connect_code {
-	CONNECT_CANCELED,
-	CONNECT_UNKNOWN,
-	CONNECT_INVALID_ARGUMENT,
-	CONNECT_DEADLINE_EXCEEDED,
-	CONNECT_NOT_FOUND,
-	CONNECT_ALREADY_EXISTS,
-	CONNECT_PERMISSION_DENIED,
-	CONNECT_RESOURCE_EXHAUSTED,
-	CONNECT_FAILED_PRECONDITION,
-	CONNECT_ABORTED,
-	CONNECT_UNIMPLEMENTED,
-	CONNECT_INTERNAL,
-	CONNECT_UNAVAILABLE,
-	CONNECT_UNAUTHENTICATED
-};
-
-const char *connect_code_name(enum connect_code code);
-int connect_http_status(enum connect_code code);
-/* What our own codes are called there. */
-enum connect_code connect_code_of(enum error_code code);
+#define CONNECT_BODY_LIMIT ENVELOPE_MAX
 
 /* ---- unary ---- */
 
@@ -63,19 +36,6 @@ cJSON *connect_stream_request(struct http_request *req);
 void connect_stream_refuse(struct http_request *req, const struct error *e);
 
 bool connect_is_stream(const struct http_request *req);
-/*
- * Takes the next message off what has come of a stream of envelopes: 1, and it is to be deleted by
- * the caller; 0 when it is not complete; negative when it never will be.
- */
-int connect_take_message(struct buf *in, cJSON **ret, struct error *e);
-
-/* A message in an envelope; begin's result goes to end. */
-size_t connect_begin_message(struct buf *out);
-void connect_end_message(struct buf *out, size_t begin);
-
-/* The end of a stream; e: why it has failed, or NULL. */
-void connect_put_end(struct buf *out, const struct error *e);
-
 struct connect_stream;
 
 enum connect_progress {

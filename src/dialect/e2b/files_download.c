@@ -233,14 +233,6 @@ static void file_ended(void *arg, const struct file_result *result, const struct
 static const struct file_events download_events = {
 	.entry = file_found, .content = content_begins, .data = bytes_came, .done = file_ended};
 
-static char *copy(const char *text)
-{
-	char *result = text ? strdup(text) : NULL;
-	if (text && !result)
-		abort();
-	return result;
-}
-
 static int begin(struct http_request *req, const char *given, const char **user, struct error *e)
 {
 	const char *path = envd_path(given, e);
@@ -250,8 +242,8 @@ static int begin(struct http_request *req, const char *given, const char **user,
 	if (!d)
 		abort();
 	d->req = req;
-	d->path = copy(given);
-	d->user = copy(*user);
+	d->path = e2b_copy(given);
+	d->user = e2b_copy(*user);
 	d->range = parse_range(http_header(req, "range"));
 	struct file_request request = {.fixed = {.op = FILE_READ,
 					       .flags = d->range.from_end ? FILE_FROM_END : 0,

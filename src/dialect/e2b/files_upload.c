@@ -153,7 +153,7 @@ static int begin_file(struct upload *u, const char *given, struct error *e)
 	if (!path || check_target(u, given, e) < 0)
 		return -1;
 	free(u->current);
-	out_of_memory_unless(u->current = strdup(given));
+	u->current = e2b_copy(given);
 	file_put_target(u->file, &(struct file_target){.path = path, .flags = FILE_PARENTS});
 	put_metadata(u);
 	u->in_file = true;
@@ -321,14 +321,6 @@ static const struct file_events upload_events = {.entry = file_written,
 
 /* ---- the request ---- */
 
-static bool has_type(const struct http_request *req, const char *wanted)
-{
-	const char *type = http_header(req, "content-type");
-	size_t len = strlen(wanted);
-	return type && strncasecmp(type, wanted, len) == 0 &&
-	       (type[len] == '\0' || type[len] == ';' || type[len] == ' ');
-}
-
 static int open_inflate(struct upload *u, const char *encoding, struct error *e)
 {
 	if (!encoding || strcasecmp(encoding, "identity") == 0)
@@ -345,14 +337,14 @@ static int open_inflate(struct upload *u, const char *encoding, struct error *e)
 static int open_body(struct upload *u, struct error *e)
 {
 	const char *encoding = http_header(u->req, "content-encoding");
-	if (has_type(u->req, "multipart/form-data")) {
+	if (http_has_type(u->req, "multipart/form-data")) {
 		if (encoding)
 			return error_set(
 				e, ERROR_UNSUPPORTED_MEDIA_TYPE, "a form cannot be compressed");
 		return multipart_create(&u->form, http_header(u->req, "content-type"), FILES_MAX,
 			&part_events, u, e);
 	}
-	if (!has_type(u->req, "application/octet-stream"))
+	if (!http_has_type(u->req, "application/octet-stream"))
 		return error_set(e, ERROR_INVALID_REQUEST,
 			"files come as multipart/form-data or application/octet-stream");
 	if (!u->path)
@@ -368,8 +360,7 @@ static int upload_begin(struct upload *u, struct error *e)
 	request.text[FILE_PATH] = "";
 	if (files_user(u->req, &user, e) < 0 || take_metadata(u, e) < 0 || open_body(u, e) < 0)
 		return -1;
-	if (user)
-		out_of_memory_unless(u->user = strdup(user));
+	u->user = e2b_copy(user);
 	if (file_begin(envd_sandbox(u->req), user, &request, &upload_events, u, &u->file, e) < 0)
 		return -1;
 	return u->form ? 0 : begin_file(u, u->path, e);
@@ -383,8 +374,7 @@ static void handle_upload(struct http_request *req)
 	const struct http_body_sink sink = {body_data, body_end, upload_aborted, u};
 	out_of_memory_unless(u);
 	u->req = req;
-	if (path && path[0])
-		out_of_memory_unless(u->path = strdup(path));
+	u->path = path && path[0] ? e2b_copy(path) : NULL;
 	u->json.out = &u->body;
 	u->entry.json = &u->json;
 	json_begin_array(&u->json);

@@ -48,9 +48,9 @@ static enum connect_progress stream_collect(void *arg, struct buf *out, struct e
 {
 	struct watch_stream *w = arg;
 	if (!w->announced) {
-		size_t begin = connect_begin_message(out);
+		size_t begin = envelope_begin(out);
 		buf_append_str(out, "{\"start\":{}}");
-		connect_end_message(out, begin);
+		envelope_end(out, begin);
 	}
 	w->announced = true;
 	buf_append(out, w->out.data, w->out.len);
@@ -73,13 +73,13 @@ static void watch_ready(void *arg)
 static void watch_event(void *arg, const struct watch_event *event)
 {
 	struct watch_stream *w = arg;
-	size_t begin = connect_begin_message(&w->out);
+	size_t begin = envelope_begin(&w->out);
 	struct json_writer json = {.out = &w->out};
 	json_begin_object(&json);
 	json_key(&json, "filesystem");
 	watch_put_event(&json, event);
 	json_end_object(&json);
-	connect_end_message(&w->out, begin);
+	envelope_end(&w->out, begin);
 	if (w->out.len > HIGH_WATER)
 		watch_pause(&w->watch);
 	connect_stream_wake(w->stream);

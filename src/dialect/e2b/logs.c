@@ -145,14 +145,6 @@ static void sandbox_loaded(void *arg, const struct sandbox_view *view)
 	call_free(call);
 }
 
-static char *copy(const char *text)
-{
-	char *result = text ? strdup(text) : NULL;
-	if (text && !result)
-		abort();
-	return result;
-}
-
 static int64_t cursor_of(const struct http_request *req)
 {
 	const char *text = http_query(req, "cursor");
@@ -186,8 +178,8 @@ static void handle(struct http_request *req, bool is_v2)
 		http_respond_error(req, &e);
 		return;
 	}
-	call->level = copy(http_query(req, "level"));
-	call->search = copy(http_query(req, "search"));
+	call->level = e2b_copy(http_query(req, "level"));
+	call->search = e2b_copy(http_query(req, "search"));
 	http_on_abort(req, call_aborted, call);
 	struct sandbox *s = sandbox_find(call->dialect->box, call->tenant, call->id);
 	if (s) {

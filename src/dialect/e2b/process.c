@@ -298,14 +298,6 @@ static struct process_stream *stream_new(struct http_request *req)
 	return p;
 }
 
-static char *copy_or_null(const char *text)
-{
-	char *copy = text ? strdup(text) : NULL;
-	if (text && !copy)
-		abort();
-	return copy;
-}
-
 static int start(struct http_request *req, const cJSON *message, int64_t deadline_ms,
 	struct process_stream **ret, struct error *e)
 {
@@ -321,8 +313,8 @@ static int start(struct http_request *req, const cJSON *message, int64_t deadlin
 	struct process_stream *p = *ret = stream_new(req);
 	p->execution = x;
 	p->owns_deadline = spec.timeout_ms > 0;
-	p->user = copy_or_null(spec.user);
-	p->cwd = copy_or_null(spec.cwd);
+	p->user = e2b_copy(spec.user);
+	p->cwd = e2b_copy(spec.cwd);
 	return 0;
 }
 

@@ -23,21 +23,21 @@ static void end_event(struct json_writer *w)
 
 void process_put_start(struct buf *out, int32_t pid)
 {
-	size_t begin = connect_begin_message(out);
+	size_t begin = envelope_begin(out);
 	struct json_writer w = begin_event(out, "start");
 	json_put_int(&w, "pid", pid);
 	end_event(&w);
-	connect_end_message(out, begin);
+	envelope_end(out, begin);
 }
 
 void process_put_data(struct buf *out, const char *stream, const struct buf *data)
 {
-	size_t begin = connect_begin_message(out);
+	size_t begin = envelope_begin(out);
 	struct json_writer w = begin_event(out, "data");
 	json_key(&w, stream);
 	json_base64(&w, data->data, data->len);
 	end_event(&w);
-	connect_end_message(out, begin);
+	envelope_end(out, begin);
 }
 
 /* As Go's runtime, in which envd is written, calls a signal. */
@@ -52,7 +52,7 @@ static void format_signal(int number, char out[64])
 void process_put_end(struct buf *out, const struct execution_view *view)
 {
 	char status[64], error[160];
-	size_t begin = connect_begin_message(out);
+	size_t begin = envelope_begin(out);
 	struct json_writer w = begin_event(out, "end");
 	if (view->signal)
 		format_signal(view->signal, status);
@@ -68,7 +68,7 @@ void process_put_end(struct buf *out, const struct execution_view *view)
 	if (view->signal || view->exit_code)
 		json_put_string(&w, "error", error);
 	end_event(&w);
-	connect_end_message(out, begin);
+	envelope_end(out, begin);
 }
 
 const char *process_stream_name(bool terminal, unsigned index)

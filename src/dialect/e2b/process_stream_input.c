@@ -35,11 +35,11 @@ static void stream_answer(struct input_stream *s, const struct error *e)
 	struct buf body = {0};
 	stream_free(s);
 	if (!e) {
-		size_t begin = connect_begin_message(&body);
+		size_t begin = envelope_begin(&body);
 		buf_append_str(&body, "{}");
-		connect_end_message(&body, begin);
+		envelope_end(&body, begin);
 	}
-	connect_put_end(&body, e);
+	envelope_put_end(&body, e);
 	http_respond(req, 200, "application/connect+json", &body);
 }
 
@@ -92,7 +92,7 @@ static void stream_advance(struct input_stream *s)
 	int r = 1;
 	s->running = true;
 	while (r > 0 && !s->writer.busy) {
-		r = connect_take_message(&s->in, &message, &e);
+		r = envelope_take(&s->in, &message, &e);
 		if (r <= 0)
 			break;
 		r = take_message(s, message, &e) < 0 ? -1 : 1;

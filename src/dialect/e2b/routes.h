@@ -1,6 +1,9 @@
 /* What the files of this dialect share. */
 #pragma once
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -34,6 +37,15 @@ static inline struct e2b *e2b_of(const struct http_request *req)
 static inline const char *e2b_tenant(const struct http_request *req)
 {
 	return http_principal(req);
+}
+
+/* What outlives its request; NULL stays NULL. */
+static inline char *e2b_copy(const char *text)
+{
+	char *copy = text ? strdup(text) : NULL;
+	if (text && !copy)
+		abort();
+	return copy;
 }
 
 /* {"code":<status>,"message"}: SDKs look at the number, not at the status. */

@@ -193,14 +193,6 @@ static void watch_is_done(void *arg, const struct file_result *result, const str
 static const struct file_events file_events = {
 	.ready = watch_is_ready, .notice = notice_came, .done = watch_is_done};
 
-static char *copy(const char *text)
-{
-	char *result = text ? strdup(text) : NULL;
-	if (text && !result)
-		abort();
-	return result;
-}
-
 int watch_start(struct watch *w, struct http_request *req, const struct watch_message *message,
 	const struct watch_events *events, void *arg, struct error *e)
 {
@@ -220,8 +212,8 @@ int watch_start(struct watch *w, struct http_request *req, const struct watch_me
 	memcpy(w->sandbox_id, view.id, ID_SIZE);
 	if (file_begin(s, user, &request, &file_events, w, &w->call, e) < 0)
 		return -1;
-	w->user = copy(user);
-	w->directory = copy(path);
+	w->user = e2b_copy(user);
+	w->directory = e2b_copy(path);
 	w->lookup.found = lookup_found;
 	w->lookup.arg = w;
 	return 0;
