@@ -1,0 +1,157 @@
+// Template: building, tags, what comes of it, as users of E2B's SDK do it.
+import { after, describe, it } from 'node:test';
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { BuildError, Sandbox, Template, TemplateError, defaultBuildLogger, waitForFile, waitForTimeout } from 'e2b';
+import { failure, sleep, startServer, until } from './support.mjs';
+
+const server = await startServer();
+const context = mkdtempSync('/tmp/bunker-e2b-context-');
+after(() => rmSync(context, { recursive: true, force: true }));
+mkdirSync(join(context, 'src/deep'), { recursive: true });
+writeFileSync(join(context, 'one.txt'), 'one\n');
+writeFileSync(join(context, 'src/a.js'), 'a\n');
+writeFileSync(join(context, 'src/b.txt'), 'b\n');
+writeFileSync(join(context, 'src/deep/c.js'), 'c\n');
+
+describe('Template.build', () => {
+  it('runs its steps, tells how it goes, and sandboxes have what came of it', { timeout: 120000 }, async () => {
+    const logs = [];
+    const template = Template({ fileContextPath: context })
+      .fromBaseImage()
+      .setEnvs({ GREETING: 'hello there', EMPTY: '' })
+      .setWorkdir('/app')
+      .copy('one.txt', '/app/copied.txt', { mode: 0o644, user: 'user' })
+      .copy('src', 'source')
+      .runCmd('echo built by $(id -un) in $(pwd) with "$GREETING" > /app/proof && echo to the log')
+      .runCmd(['mkdir -p /srv/x', 'touch /srv/x/y'], { user: 'root' })
+      .setUser('user')
+      .setStartCmd('echo started > /tmp/started; sleep 1000', waitForFile('/tmp/started'));
+    const info = await Template.build(template, 'my-template', { cpuCount: 1, memoryMB: 512, onBuildLogs: (entry) => logs.push(entry) });
+    assert.match(info.templateId, /^[a-z0-9]{20}$/);
+    assert.ok(info.buildId);
+    assert.ok(logs.some((entry) => entry.message.includes('to the log')), logs.map((entry) => entry.message).join('\n'));
+
+    const sandbox = await Sandbox.create('my-template');
+    const run = async (command) => (await sandbox.commands.run(command)).stdout;
+    assert.equal(await run('cat /app/copied.txt; stat -c %a /app/copied.txt'), 'one\n644\n');
+    assert.equal(await run('cd /app/source && find . -type f | sort | tr "\\n" " "'), './a.js ./b.txt ./deep/c.js ');
+    assert.match(await run('cat /app/proof'), /^built by \S+ in \/app with hello there\n$/);
+    assert.equal(await run('ls /srv/x; echo "$GREETING"; cat /tmp/started'), 'y\nhello there\nstarted\n');
+    const details = await sandbox.getInfo();
+    assert.deepEqual([details.name, details.memoryMB, details.cpuCount], ['my-template', 512, 1]);
+    await sandbox.kill();
+  });
+
+  it('takes files by pattern, and uploads nothing twice', { timeout: 120000 }, async () => {
+    const template = () => Template({ fileContextPath: context }).fromTemplate('base').copy('src/*.js', '/js/');
+    await Template.build(template(), 'patterns');
+    const sandbox = await Sandbox.create('patterns');
+    assert.equal((await sandbox.commands.run('ls /js')).stdout, 'a.js\n');
+    await sandbox.kill();
+    const began = Date.now();
+    await Template.build(template(), 'patterns');
+    assert.ok(Date.now() - began < 10000);
+  });
+
+  it('says which step failed, and why', { timeout: 120000 }, async () => {
+    const template = Template().fromBaseImage().runCmd('true').runCmd('echo oh no >&2; exit 3');
+    const error = await failure(Template.build(template, 'broken'));
+    assert.ok(error instanceof BuildError, String(error));
+    assert.match(error.message, /3|oh no|exit/);
+    assert.equal(await Template.exists('broken'), false);
+    const missing = await failure(Template.build(Template().fromImage('docker.io/nobody/has:this'), 'from-nowhere'));
+    assert.ok(missing instanceof BuildError, String(missing));
+    const foreign = await failure(Template.build(Template().fromImage('x', { username: 'u', password: 'p' }), 'private'));
+    assert.match(foreign.message, /fromImageRegistry/);
+  });
+
+  it('works in the background', { timeout: 120000 }, async () => {
+    const template = Template().fromBaseImage().runCmd('sleep 1; echo done');
+    const info = await Template.buildInBackground(template, 'background:v1');
+    let status = await Template.getBuildStatus(info, { logsOffset: 0 });
+    assert.ok(['building', 'waiting'].includes(status.status), status.status);
+    status = await until('it is ready', async () => {
+      const now = await Template.getBuildStatus(info);
+      return now.status === 'ready' && now;
+    }, 30000);
+    assert.ok(status.logEntries.some((entry) => entry.message.includes('done')));
+    assert.equal(await Template.exists('background:v1'), true);
+    assert.equal(typeof defaultBuildLogger(), 'function');
+    assert.ok(waitForTimeout(1000));
+  });
+});
+
+describe('templates', () => {
+  it('exist or not', async () => {
+    assert.equal(await Template.exists('my-template'), true);
+    assert.equal(await Template.exists('base'), true);
+    assert.equal(await Template.exists('never-built'), false);
+    assert.equal(await Template.aliasExists('my-template'), true);
+  });
+
+  it('have tags, which can be moved and removed', { timeout: 120000 }, async () => {
+    const first = await Template.build(Template().fromBaseImage().runCmd('echo 1 > /version'), 'tagged', { tags: ['v1', 'stable'] });
+    const second = await Template.build(Template().fromBaseImage().runCmd('echo 2 > /version'), 'tagged', { tags: ['v2', 'default'] });
+    const version = async (name) => {
+      const sandbox = await Sandbox.create(name);
+      const { stdout } = await sandbox.commands.run('cat /version');
+      await sandbox.kill();
+      return stdout.trim();
+    };
+    assert.equal(await version('tagged:v1'), '1');
+    assert.equal(await version('tagged:v2'), '2');
+    assert.equal(await version('tagged'), '2');
+    assert.equal(await version('tagged:default'), '2');
+    const assigned = await Template.assignTags('tagged:v2', ['stable', 'new']);
+    assert.deepEqual(assigned, { buildId: second.buildId, tags: ['stable', 'new'] });
+    assert.equal(await version('tagged:stable'), '2');
+    const tags = await Template.getTags('tagged');
+    assert.deepEqual(tags.map((one) => one.tag).sort(), ['default', 'new', 'stable', 'v1', 'v2']);
+    assert.equal(tags.find((one) => one.tag === 'v1').buildId, first.buildId);
+    await Template.removeTags('tagged', 'new');
+    await Template.removeTags('tagged', ['v1']);
+    assert.deepEqual((await Template.getTags('tagged')).map((one) => one.tag).sort(), ['default', 'stable', 'v2']);
+    assert.ok((await failure(Sandbox.create('tagged:v1'))).statusCode === 404);
+    assert.ok((await failure(Template.assignTags('nope:v1', ['x']))) instanceof TemplateError);
+    assert.ok((await failure(Template.getTags('nope'))) instanceof TemplateError);
+  });
+
+  it('are shown as JSON and as a Dockerfile', async () => {
+    const template = Template().fromImage('python:3.12').runCmd('pip --version');
+    assert.match(Template.toDockerfile(template), /FROM python:3.12\nRUN pip --version/);
+    assert.equal(JSON.parse(await Template.toJSON(template)).fromImage, 'python:3.12');
+  });
+
+  it('are listed, and deleted with all their builds', async () => {
+    const headers = { 'x-api-key': process.env.E2B_API_KEY };
+    const list = async () => (await (await fetch(`${server.url}/templates`, { headers })).json()).map((one) => one.aliases[0]);
+    assert.ok((await list()).includes('patterns'));
+    assert.equal(await Sandbox.deleteSnapshot('patterns'), true);
+    assert.equal(await Sandbox.deleteSnapshot('patterns'), false);
+    assert.equal((await list()).includes('patterns'), false);
+    assert.equal(await Template.exists('patterns'), false);
+  });
+});
+
+describe('uploads', () => {
+  it('are opened by their signature, for one hash and a while', async () => {
+    const headers = { 'x-api-key': process.env.E2B_API_KEY };
+    const hash = 'ab'.repeat(32);
+    const { present, url } = await (await fetch(`${server.url}/templates/my-template/files/${hash}`, { headers })).json();
+    assert.equal(present, false);
+    const put = (to) => fetch(to, { method: 'PUT', body: 'x' });
+    const change = (name, value) => {
+      const changed = new URL(url);
+      changed.searchParams.set(name, value);
+      return changed;
+    };
+    assert.equal((await put(url.replace(hash, 'cd'.repeat(32)))).status, 401);
+    assert.equal((await put(change('tenant', 'other'))).status, 401);
+    assert.equal((await put(change('expires', '99999999999'))).status, 401);
+    assert.equal((await put(change('signature', '0'.repeat(48)))).status, 401);
+    assert.equal((await put(url.split('?')[0])).status, 401);
+    assert.equal((await fetch(`${server.url}/templates/my-template/files/short`, { headers })).status, 400);
+  });
+});
