@@ -106,6 +106,8 @@ void box_answer_later(struct box *b, sandbox_done_fn *done, void *arg, const str
 static void watchdog_fired(uv_timer_t *timer)
 {
 	execution_check_overdue(timer->data);
+	execution_retry_ends(timer->data);
+	sandbox_retry_ends(timer->data);
 }
 
 static void start_timers(struct box *b)

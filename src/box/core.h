@@ -153,6 +153,8 @@ struct sandbox {
 	bool frozen;            /* its processes stand */
 	bool doomed;            /* a delete waits for the operation that has claimed it */
 	bool row_ended, killed; /* of a delete, what is done */
+	bool row_refused;       /* the store had no room, and is not being asked */
+	bool disk_gone;         /* because of that */
 	bool known;             /* its row is in the store */
 	bool expiring;          /* its clock has asked for a pause */
 	uint32_t found;         /* by the warden, at start */
@@ -252,6 +254,8 @@ void sandbox_terminate(struct sandbox *s, enum event_cause cause);
 
 /* When nobody has claimed it any more. */
 void sandbox_end_now(struct sandbox *s);
+/* What the store refused. */
+void sandbox_retry_ends(struct box *b);
 
 /* ---- lease.c ---- */
 

@@ -1,6 +1,9 @@
 /*
  * The end of a sandbox. Its processes are killed and its row is closed side by side; its disk goes
  * only after both, so that a crash in between loses no file of one that is still meant to exist.
+ *
+ * When the store refuses, because there is no room, the disk goes first: that may be the room. The
+ * row is tried again until it is closed, and only then is the end told.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -81,13 +84,49 @@ static void kill_answered(void *arg, const struct warden_reply *reply)
 	end_if_dead(s);
 }
 
+static void end_row(struct sandbox *s);
+
+static void disk_gone(void *arg, const struct warden_reply *reply)
+{
+	(void)reply;
+	end_row(arg);
+}
+
 static void row_ended(void *arg, int error)
 {
 	struct sandbox *s = arg;
 	if (error)
 		log_error("a sandbox's end could not be stored", "sandbox", s->id);
-	s->row_ended = true;
-	end_if_dead(s);
+	if (!error || s->box->closing) {
+		s->row_ended = true;
+		end_if_dead(s);
+	} else if (s->disk_gone) {
+		s->row_refused = true; /* until it is tried again */
+	} else {
+		s->disk_gone = true;
+		warden_link_call(&s->box->warden, WARDEN_DESTROY, s->id, NULL, disk_gone, s);
+	}
+}
+
+static void end_row(struct sandbox *s)
+{
+	bool by_request = s->ended_by == CAUSE_REQUEST;
+	/* A second time it is the same event. */
+	s->events -= s->disk_gone && s->known;
+	if (s->known)
+		event_record(s, by_request ? EVENT_DELETED : EVENT_TERMINATED, s->ended_by, NULL);
+	s->row_refused = false;
+	store_end_sandbox(s->box->store, s->id,
+		sandbox_status_name(by_request ? SANDBOX_DELETED : SANDBOX_TERMINATED),
+		event_cause_name(s->ended_by), clock_wall_ms(), row_ended, s);
+}
+
+void sandbox_retry_ends(struct box *b)
+{
+	struct sandbox *s, *next;
+	DL_FOREACH_SAFE (b->order, s, next)
+		if (s->row_refused)
+			end_row(s);
 }
 
 void sandbox_end_now(struct sandbox *s)
@@ -97,12 +136,7 @@ void sandbox_end_now(struct sandbox *s)
 		sandbox_set_status(s, SANDBOX_STOPPING);
 	sandbox_disconnect(s);
 	warden_link_call(&s->box->warden, WARDEN_KILL, s->id, NULL, kill_answered, s);
-	bool by_request = s->ended_by == CAUSE_REQUEST;
-	if (s->known)
-		event_record(s, by_request ? EVENT_DELETED : EVENT_TERMINATED, s->ended_by, NULL);
-	store_end_sandbox(s->box->store, s->id,
-		sandbox_status_name(by_request ? SANDBOX_DELETED : SANDBOX_TERMINATED),
-		event_cause_name(s->ended_by), clock_wall_ms(), row_ended, s);
+	end_row(s);
 }
 
 void sandbox_destroy(struct sandbox *s, void (*done)(void *arg), void *arg)

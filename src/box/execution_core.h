@@ -129,6 +129,8 @@ void execution_end_all(struct sandbox *s, enum execution_status status);
 void execution_refuse_queued(struct sandbox *s, const struct error *e);
 /* We end, and they go on: only our memory of them goes. */
 void execution_abandon_all(struct sandbox *s);
+/* What the store refused. */
+void execution_retry_ends(struct box *b);
 /* Sandboxes whose init owes an answer for too long are given up. */
 void execution_check_overdue(struct box *b);
 

@@ -71,6 +71,16 @@ static void store_execution(struct execution *x)
 	store_put_execution(x->box->store, &row, ended_and_stored, x);
 }
 
+void execution_retry_ends(struct box *b)
+{
+	for (struct execution *x = b->executions; x; x = x->by_id.next) {
+		if (!x->unstorable)
+			continue;
+		x->unstorable = false;
+		store_execution(x);
+	}
+}
+
 static void count_end(struct box *b, const struct execution *x)
 {
 	b->counters.executions_running--;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/log.h"
 
 /* A START for each execution that may run at once, and their windows of stdin. */
@@ -61,6 +62,7 @@ static void handle_frame(struct init_link *l, const struct frame_header *h, cons
 		uv_timer_stop(&l->patience);
 		l->events.ready(l->arg);
 	} else {
+		FAULT_POINT();
 		l->events.frame(l->arg, h, payload);
 	}
 }
@@ -228,6 +230,7 @@ void init_link_flush(struct init_link *l)
 	}
 	if (!l->connected || l->held)
 		return;
+	FAULT_POINT();
 	uv_buf_t data = uv_buf_init(l->queued.data, (unsigned)l->queued.len);
 	int n = uv_try_write((uv_stream_t *)&l->pipe, &data, 1);
 	if (n > 0)

@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
+#include "base/fault.h"
 #include "base/log.h"
 
 struct keeper_call {
@@ -47,6 +48,7 @@ static void take_reply(struct keeper_link *k, const struct keeper_reply *reply)
 	if (!call || call == k->unsent)
 		return; /* it was asked twice */
 	DL_DELETE(k->calls, call);
+	FAULT_POINT();
 	call->reply(call->arg, reply);
 	free(call);
 }
@@ -104,11 +106,13 @@ void keeper_link_call(struct keeper_link *k, enum keeper_op op, const struct dis
 	call->request.bytes = bytes;
 	call->reply = reply;
 	call->arg = arg;
+	FAULT_POINT();
 	DL_APPEND(k->calls, call);
 	if (!k->unsent) {
 		k->unsent = call;
 		send_unsent(k);
 	}
+	FAULT_POINT();
 }
 
 void keeper_link_close(struct keeper_link *k, uv_close_cb closed)

@@ -269,6 +269,8 @@ static void resumed(struct move *m)
 	sandbox_store(s, SANDBOX_IDLE, resume_stored, m);
 }
 
+static void resume_anew(struct move *m);
+
 static void resume_connected(void *arg, struct sandbox *s, int error)
 {
 	struct move *m = arg;
@@ -278,22 +280,25 @@ static void resume_connected(void *arg, struct sandbox *s, int error)
 		resumed(m);
 		return;
 	}
-	sandbox_fail(s, "its init is gone");
-	refuse_failed(s, &e);
-	resume_failed(m, &e);
+	/* Its processes are lost, as in a reboot: it goes on with what is on its disk. */
+	error_set(&e, ERROR_UNAVAILABLE, "the sandbox has lost its memory and is being booted");
+	event_record(s, EVENT_FAILED, CAUSE_CRASH,
+		(struct event_detail[]){{"reason", "its memory was lost"}, {NULL, NULL}});
+	execution_refuse_queued(s, &e);
+	files_refuse_waiting(s, &e);
+	resume_anew(m);
 }
 
 static void resume_thawed(void *arg, const struct error *e)
 {
 	struct move *m = arg;
 	struct sandbox *s = m->sandbox;
-	if (e) {
-		resume_failed(m, e);
-	} else if (!s->link || !init_link_is_connected(s->link)) {
+	if (e)
+		resume_connected(m, s, -1);
+	else if (!s->link || !init_link_is_connected(s->link))
 		sandbox_connect(s, resume_connected, m);
-	} else {
+	else
 		resume_connected(m, s, 0);
-	}
 }
 
 static void resume_booted(void *arg, const struct error *e)
@@ -326,6 +331,13 @@ static void resume_halted(void *arg, const struct error *e)
 	resume_boot(m);
 }
 
+static void resume_anew(struct move *m)
+{
+	sandbox_set_status(m->sandbox, SANDBOX_STOPPING);
+	sandbox_disconnect(m->sandbox);
+	sandbox_halt(m->sandbox, resume_halted, m);
+}
+
 static void resume_claimed(void *arg, struct sandbox *s, const struct error *e)
 {
 	struct move *m = arg;
@@ -344,10 +356,7 @@ static void resume_claimed(void *arg, struct sandbox *s, const struct error *e)
 	} else if (s->status == SANDBOX_PAUSED && m->keep_memory) {
 		sandbox_thaw(s, resume_thawed, m);
 	} else if (s->status == SANDBOX_PAUSED || s->status == SANDBOX_FAILED) {
-		/* Of a failed one, too, something may be left. */
-		sandbox_set_status(s, SANDBOX_STOPPING);
-		sandbox_disconnect(s);
-		sandbox_halt(s, resume_halted, m);
+		resume_anew(m); /* of a failed one, too, something may be left */
 	} else if (s->status == SANDBOX_SUSPENDED) {
 		resume_boot(m);
 	} else {

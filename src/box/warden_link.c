@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/fault.h"
 #include "base/log.h"
 
 struct warden_call {
@@ -37,6 +38,7 @@ static void take_reply(struct warden_link *w, const struct warden_reply *reply)
 		return;
 	}
 	DL_DELETE(w->calls, call);
+	FAULT_POINT();
 	call->reply(call->arg, reply);
 	free(call);
 }
@@ -93,11 +95,13 @@ static void call_send(
 {
 	call->reply = reply;
 	call->arg = arg;
+	FAULT_POINT();
 	DL_APPEND(w->calls, call);
 	if (!w->unsent) {
 		w->unsent = call;
 		send_unsent(w);
 	}
+	FAULT_POINT();
 }
 
 void warden_link_call(struct warden_link *w, enum warden_op op, const char *id,

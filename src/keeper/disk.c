@@ -22,6 +22,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/fd.h"
 #include "base/log.h"
 
@@ -164,8 +165,10 @@ int disk_make(
 	if (!exists(dir_fd, disk->id)) {
 		if (k->quota == QUOTA_SIMPLE)
 			r = new_group(k, &group);
+		FAULT_POINT();
 		if (r == 0)
 			r = make_at(k, dir_fd, disk->id, from_fd, group);
+		FAULT_POINT();
 	}
 	autoclose int fd = r < 0 ? r : disk_open(k, disk);
 	if (fd < 0)
@@ -204,7 +207,9 @@ static int hold(struct keeper *k, const struct disk_name *from)
 		return 1;
 	if (mkdirat(k->frozen_fd, from->id, 0700) < 0 && errno != EEXIST)
 		return -errno;
+	FAULT_POINT();
 	int r = freeze_sandbox(k->cgroup_fd, from->id);
+	FAULT_POINT();
 	if (r != 0)
 		unlinkat(k->frozen_fd, from->id, AT_REMOVEDIR);
 	return r;
@@ -213,6 +218,7 @@ static int hold(struct keeper *k, const struct disk_name *from)
 static void let_go(struct keeper *k, const char *id)
 {
 	thaw_sandbox(k->cgroup_fd, id);
+	FAULT_POINT();
 	unlinkat(k->frozen_fd, id, AT_REMOVEDIR);
 }
 
@@ -251,6 +257,7 @@ int disk_keep(struct keeper *k, const struct disk_name *disk, const struct disk_
 	if (frozen < 0)
 		return frozen;
 	int r = keep_frozen(k, disk, from_fd);
+	FAULT_POINT();
 	if (frozen == 0) {
 		let_go(k, from->id);
 		*frozen_us = clock_monotonic_us() - began;
@@ -270,8 +277,12 @@ static int discard(struct keeper *k, int dir_fd, const char *name)
 	static uint64_t counter;
 	char fresh[64];
 	snprintf(fresh, sizeof fresh, "%s.%d.%llu", name, getpid(), (unsigned long long)++counter);
-	if (renameat(dir_fd, name, k->trash_fd, fresh) < 0)
-		return errno == ENOENT ? 0 : -errno;
+	if (renameat(dir_fd, name, k->trash_fd, fresh) < 0) {
+		int error = errno;
+		/* A full btrfs has no room for a rename, but for taking a subvolume apart. */
+		bool gone = error == ENOENT || (is_btrfs(k) && btrfs_delete(dir_fd, name) == 0);
+		return gone ? 0 : -error;
+	}
 	/* A full socket means that the sweeper has been told already. */
 	send(k->sweeper_pair[0], (char[]){SWEEPER_TRASH}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	return 0;
@@ -288,8 +299,10 @@ static int swap_in(struct keeper *k, int dir_fd, const char *fresh, const char *
 {
 	if (!exists(dir_fd, id))
 		return renameat(dir_fd, fresh, dir_fd, id) < 0 ? -errno : 0;
+	FAULT_POINT();
 	if (renameat2(dir_fd, fresh, dir_fd, id, RENAME_EXCHANGE) < 0)
 		return -errno;
+	FAULT_POINT();
 	return discard(k, dir_fd, fresh);
 }
 
@@ -312,6 +325,7 @@ int disk_restore(struct keeper *k, const struct disk_name *disk, const struct di
 		return from_fd;
 	snprintf(fresh, sizeof fresh, "%s.new", disk->id);
 	int r = discard(k, dir_fd, fresh);
+	FAULT_POINT();
 	if (r == 0)
 		r = group_for_restore(k, disk, &group);
 	if (r == 0)

@@ -19,6 +19,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 
 #define CHILDREN_MAX   16
@@ -158,7 +159,9 @@ static void refuse(struct keeper *k, const struct keeper_request *q, int error)
 static void perform(struct keeper *k, const struct keeper_request *q)
 {
 	struct keeper_reply a = reply_to(q);
+	FAULT_POINT();
 	ops[q->op].run(k, q, &a);
+	FAULT_POINT();
 	if (a.error && a.error != ENOENT)
 		log_error("a disk operation failed", "op", log_num(q->op), "disk", q->disk.id,
 			"error", strerror(a.error));
@@ -300,6 +303,7 @@ void keeper_main(struct keeper *k)
 	struct error e = {0};
 	sigset_t mask;
 	log_set_process("keeper");
+	fault_become(FAULT_KEEPER);
 	prctl(PR_SET_NAME, "bunker-keeper", 0, 0, 0);
 	/* Ctrl-C is for the server; we carry through what was begun and leave when it has closed
 	 * the socket. */

@@ -12,15 +12,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/log.h"
+
+#define TIGHT_PART 8 /* of the pool: less than this is free */
 
 /* Moves dir/name to the top of the trash under a fresh name. */
 static int move_up(int trash_fd, int dir_fd, const char *name)
@@ -110,6 +114,15 @@ static bool receive_work(int work_fd)
 	return true;
 }
 
+/* What was removed is free with btrfs' next commit, which may be half a minute away. */
+static void free_soon(int trash_fd)
+{
+	struct statfs fs;
+	if (fstatfs(trash_fd, &fs) == 0 && fs.f_type == BTRFS_SUPER_MAGIC &&
+		fs.f_bavail < fs.f_blocks / TIGHT_PART)
+		btrfs_sync(trash_fd);
+}
+
 void sweeper_main(int trash_fd, int work_fd)
 {
 	log_set_process("sweeper");
@@ -118,6 +131,7 @@ void sweeper_main(int trash_fd, int work_fd)
 	do {
 		while (sweep_once(trash_fd))
 			;
+		free_soon(trash_fd);
 	} while (receive_work(work_fd));
 	_exit(0);
 }

@@ -16,6 +16,7 @@
 
 #include "api/api.h"
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "dialect/e2b/e2b.h"
 #include "server/confine.h"
 #include "store/store.h"
@@ -252,6 +253,7 @@ int front_main(const struct front_config *f)
 	if (!fr)
 		return 1;
 	log_set_process("front");
+	fault_become(FAULT_FRONT);
 	prctl(PR_SET_NAME, "bunker-front", 0, 0, 0);
 	signal(SIGPIPE, SIG_IGN);
 	fr->f = f;

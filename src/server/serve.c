@@ -20,6 +20,7 @@
 #include "http/auth.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/fd.h"
 #include "server/config.h"
 #include "server/front.h"
@@ -278,6 +279,7 @@ int serve_main(int argc, char **argv)
 	if (server_check_root(&e) < 0)
 		return say(&e);
 	log_set_process("warden");
+	fault_open();
 	prctl(PR_SET_NAME, "bunker-warden", 0, 0, 0);
 	if (settle_open_files(&c, &e) < 0)
 		return say(&e);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/log.h"
 
 #define STATEMENTS_MAX 96
@@ -177,11 +178,14 @@ static int run_simple(struct queue *q, const char *sql)
 /* One transaction for the whole batch: it is kept or refused together. */
 static void run_batch(struct queue *q, struct operation *batch)
 {
+	FAULT_POINT();
 	int error = run_simple(q, "BEGIN IMMEDIATE");
 	for (struct operation *op = batch; op && error == 0; op = op->next)
 		error = run_operation(q, op);
+	FAULT_POINT();
 	if (error == 0)
 		error = run_simple(q, "COMMIT");
+	FAULT_POINT();
 	if (error == 0)
 		return;
 	log_error("the database refused a transaction", "error", sqlite3_errmsg(q->db));
@@ -233,6 +237,7 @@ static void queue_deliver(struct queue *q)
 	while (list) {
 		struct operation *op = list;
 		list = op->next;
+		FAULT_POINT();
 		deliver(op);
 		operation_free(op);
 	}

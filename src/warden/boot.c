@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/fd.h"
 
 #define CLEANUPS_MAX    256
@@ -131,12 +132,14 @@ static int boot_prepare(struct warden *w, struct boot *b)
 	int r = slot_take(w, &b->uid_base);
 	if (r < 0)
 		return boot_fail(b, WARDEN_STEP_SLOT, r);
+	FAULT_POINT();
 	r = clear_old_boot(w, b->id);
 	if (r < 0)
 		return boot_fail(b, WARDEN_STEP_REQUEST, r);
 	r = cgroup_create(w, b->id, b->uid_base, &b->limits);
 	if (r < 0)
 		return boot_fail(b, WARDEN_STEP_CGROUP, r);
+	FAULT_POINT();
 	b->cgroup_fd = cgroup_detached_dir(w, b->id);
 	if (b->cgroup_fd < 0)
 		return boot_fail(b, WARDEN_STEP_CGROUP, b->cgroup_fd);
@@ -146,6 +149,7 @@ static int boot_prepare(struct warden *w, struct boot *b)
 	b->listen_fd = open_listener(w, b->id);
 	if (b->listen_fd < 0)
 		return boot_fail(b, WARDEN_STEP_SOCKET, b->listen_fd);
+	FAULT_POINT();
 	return 0;
 }
 
@@ -186,6 +190,7 @@ static int boot_clone(struct warden *w, struct boot *b)
 	if (pid < 0)
 		return boot_fail(b, WARDEN_STEP_CLONE, error);
 	b->pid = (pid_t)pid;
+	FAULT_POINT();
 	if (boot_wait(b, ours) < 0) {
 		waitpid(b->pid, NULL, 0);
 		return -1;
@@ -238,10 +243,13 @@ int boot_end(struct warden *w, const char *id, bool keep_disk)
 	boot_bury(w, &d);
 	if (!dead)
 		return r < 0 ? r : -ETIMEDOUT;
+	FAULT_POINT();
 	socket_name(id, name);
 	unlinkat(w->run_fd, name, 0);
+	FAULT_POINT();
 	if (!keep_disk)
 		disk_discard(w, id);
+	FAULT_POINT();
 	/* The kernel may need a moment more; the uid block is free only after that. */
 	if (!remove_cgroups(w, id) && cleanup_count < CLEANUPS_MAX)
 		memcpy(cleanups[cleanup_count++], id, ID_SIZE);

@@ -26,6 +26,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/fd.h"
 
 #define CPU_PERIOD_US      100000
@@ -257,6 +258,7 @@ int cgroup_create(struct warden *w, const char *id, uid_t owner, const struct wa
 		if (w->cgroup_v1_fd[c] >= 0 && mkdirat(w->cgroup_v1_fd[c], id, 0755) < 0 &&
 			errno != EEXIST)
 			return -errno;
+	FAULT_POINT();
 	autoclose int fd = cgroup_dir(w, id);
 	if (fd < 0)
 		return fd;
@@ -297,6 +299,7 @@ int cgroup_kill(struct warden *w, const char *id, struct dying *d)
 		d->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 		d->mounts_fd = open_mounts_of(pid);
 	}
+	FAULT_POINT();
 	return fd_write_file_at(fd, "cgroup.kill", "1");
 }
 
@@ -304,6 +307,7 @@ int cgroup_freeze(struct warden *w, const char *id, bool freeze)
 {
 	autoclose int fd = cgroup_dir(w, id);
 	int r = fd < 0 ? fd : fd_write_file_at(fd, "cgroup.freeze", freeze ? "1" : "0");
+	FAULT_POINT();
 	if (r < 0 || !freeze)
 		return r;
 	autoclose int events = openat(fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
@@ -365,6 +369,7 @@ int cgroup_remove(struct warden *w, const char *id)
 		return fd == -ENOENT ? 0 : fd;
 	remove_children(fd);
 	close(fd);
+	FAULT_POINT();
 	return unlinkat(w->cgroup_v2_fd, id, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
 }
 

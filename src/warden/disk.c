@@ -7,8 +7,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/btrfs.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,9 +60,18 @@ bool disk_exists(const struct warden *w, const char *id)
 	return fstatat(w->disks.boxes_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* A rename needs room, which a full btrfs does not have; taking a subvolume apart needs none. */
+static bool destroy_in_place(int dir_fd, const char *id)
+{
+	struct btrfs_ioctl_vol_args args = {0};
+	snprintf(args.name, sizeof args.name, "%s", id);
+	return ioctl(dir_fd, BTRFS_IOC_SNAP_DESTROY, &args) == 0;
+}
+
 void disk_discard(struct warden *w, const char *id)
 {
-	if (renameat(w->disks.boxes_fd, id, w->disks.trash_fd, id) < 0) {
+	if (renameat(w->disks.boxes_fd, id, w->disks.trash_fd, id) < 0 &&
+		(errno == ENOENT || !destroy_in_place(w->disks.boxes_fd, id))) {
 		if (errno != ENOENT)
 			log_warn("cannot move a sandbox's disk to the trash", "sandbox", id,
 				"error", strerror(errno));

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/log.h"
 
 #define CLEANUP_RETRY_MS 20
@@ -202,14 +203,17 @@ static void answer(struct warden *w, int fd, const struct warden_request *q)
 {
 	struct warden_reply a = {.op = q->op, .sequence = q->sequence};
 	memcpy(a.id, q->id, sizeof a.id);
+	FAULT_POINT();
 	if (request_is_valid(w, q)) {
 		ops[q->op].run(w, q, &a);
 	} else {
 		a.error = EINVAL;
 		a.step = WARDEN_STEP_REQUEST;
 	}
+	FAULT_POINT();
 	if (a.op)
 		reply(fd, &a);
+	FAULT_POINT();
 }
 
 static void answer_the_dead(struct warden *w, int fd)
@@ -224,7 +228,8 @@ static void answer_the_dead(struct warden *w, int fd)
 		}
 		memcpy(a.id, q->id, sizeof a.id);
 		boot_bury(w, &waiting[i].dying);
-		reply(fd, &a);
+		if (a.op)
+			reply(fd, &a);
 	}
 	waiting_count = kept;
 }
@@ -259,6 +264,9 @@ static bool wait_for_request(int fd, bool cleanups)
 void warden_serve(struct warden *w, int fd, pid_t front, const volatile bool *stop)
 {
 	bool told = false, cleanups = false;
+	/* What an earlier front asked for is carried through, but this one must not hear of it. */
+	for (size_t i = 0; i < waiting_count; i++)
+		waiting[i].request.op = 0;
 	for (;;) {
 		struct warden_request q;
 		bool requested = wait_for_request(fd, cleanups);

@@ -47,6 +47,7 @@ export class Server {
     const s = new Server();
     s.data = options.data ?? dataDirectory();
     s.args = options.args ?? [];
+    s.wrapper = options.wrapper ?? []; // a program that starts it
     s.env = { ...process.env, ...options.env };
     for (const name of Object.keys(s.env))
       if (name.startsWith('BUNKER_') && !(options.env && name in options.env)) delete s.env[name];
@@ -56,7 +57,8 @@ export class Server {
 
   async launch() {
     this.log = { text: '' };
-    this.child = spawn(BUNKER, ['serve', '--listen', this.listen ?? '127.0.0.1:0', '--data', this.data, ...this.args], {
+    const [program, ...args] = [...this.wrapper, BUNKER, 'serve', '--listen', this.listen ?? '127.0.0.1:0', '--data', this.data, ...this.args];
+    this.child = spawn(program, args, {
       env: this.env,
       stdio: ['ignore', 'ignore', 'pipe'],
     });
@@ -69,6 +71,12 @@ export class Server {
     this.port = Number(match[1].split(':').pop());
     this.key = existsSync(join(this.data, 'api-key')) ? readFileSync(join(this.data, 'api-key'), 'utf8').trim() : '';
     this.agent ??= new http.Agent({ keepAlive: true });
+  }
+
+  /** After a front's death: its connections died with it. */
+  renewAgent() {
+    this.agent?.destroy();
+    this.agent = new http.Agent({ keepAlive: true });
   }
 
   /** The pid of the process that was started (the warden) and of its child, the front. */

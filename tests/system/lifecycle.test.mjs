@@ -2,7 +2,6 @@
 import { after, before, describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import http from 'node:http';
 import { Server, sleep, until } from '../lib/server.mjs';
 import { LONG, assertRefused, exists, finish, hostPids, initPid, remove } from './support.mjs';
 
@@ -433,8 +432,7 @@ describe('the life cycle', { timeout: 120000 }, () => {
         const front = server.frontPid;
         process.kill(front, 'SIGKILL');
         await until('there is another front', () => server.frontPid && server.frontPid !== front);
-        server.agent.destroy(); // its connections died with the front
-        server.agent = new http.Agent({ keepAlive: true });
+        server.renewAgent();
       },
     };
     for (const [name, crash] of Object.entries(die))
