@@ -21,6 +21,7 @@ static const struct e2b_table *const control_tables[] = {
 	&e2b_network_table,
 	&e2b_metrics_table,
 	&e2b_logs_table,
+	&e2b_snapshot_table,
 	&e2b_template_table,
 	&e2b_tag_table,
 	&e2b_build_table,

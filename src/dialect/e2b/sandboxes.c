@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "box/snapshot.h"
 #include "dialect/e2b/decode.h"
 #include "dialect/e2b/encode.h"
 #include "dialect/e2b/place.h"
@@ -80,14 +81,27 @@ static int settle_lifecycle(const struct create_body *b, struct sandbox_spec *sp
 	return 0;
 }
 
-static int settle_create(const struct create_body *b, struct scratch *memory,
+/* What it begins with: a template, or a snapshot, which to E2B's clients is the same. */
+static void settle_origin(struct box *b, const char *reference, struct sandbox_spec *spec)
+{
+	struct error e;
+	struct template *t;
+	struct build *build;
+	if (template_resolve(b, spec->tenant, reference, &t, &build, &e) < 0 &&
+		snapshot_find(b, spec->tenant, reference))
+		spec->snapshot = reference;
+	else
+		spec->template_name = reference;
+}
+
+static int settle_create(struct box *box, const struct create_body *b, struct scratch *memory,
 	struct sandbox_spec *spec, struct error *e)
 {
 	if (refuse_unsupported(b, e) < 0 || settle_lifecycle(b, spec, e) < 0 ||
 		json_environment(b->env, "envVars", memory, &spec->env, e) < 0 ||
 		e2b_metadata(b->metadata, memory, &spec->metadata, e) < 0)
 		return -1;
-	spec->template_name = e2b_reference_in(b->template_id, memory);
+	settle_origin(box, e2b_reference_in(b->template_id, memory), spec);
 	return 0;
 }
 
@@ -131,7 +145,7 @@ static void create(struct http_request *req, int64_t default_timeout_s)
 		abort();
 	call->req = req;
 	if (json_decode_known(body, create_fields, ARRAY_LEN(create_fields), "", &fields, &e) < 0 ||
-		settle_create(&fields, &memory, &spec, &e) < 0 ||
+		settle_create(e2b_of(req)->box, &fields, &memory, &spec, &e) < 0 ||
 		sandbox_create(e2b_of(req)->box, &spec, create_done, call, &e) < 0) {
 		free(call);
 		http_respond_error(req, &e);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "box/snapshot.h"
+
 #define MIB (1 << 20)
 
 /* ---- names ---- */
@@ -164,15 +166,24 @@ template_done_fn *e2b_template_done(struct http_request *req, int status, void *
 	return call_done;
 }
 
+/* A template, or a snapshot: clients delete both by this. */
 static void handle_delete(struct http_request *req)
 {
 	struct error e = {0};
-	struct template *t = e2b_template(req);
+	autoscratch memory = {0};
 	void *arg;
-	if (!t)
+	struct box *b = e2b_of(req)->box;
+	const char *name = e2b_reference_in(http_param(req, "id"), &memory);
+	struct template *t = template_find(b, e2b_tenant(req), name);
+	struct snapshot *s = t ? NULL : snapshot_find(b, e2b_tenant(req), name);
+	if (!t && !s) {
+		error_set(&e, ERROR_TEMPLATE_NOT_FOUND, "template '%.128s' not found", name);
+		http_respond_error(req, &e);
 		return;
+	}
 	template_done_fn *done = e2b_template_done(req, 204, &arg);
-	if (template_delete(t, done, arg, &e) < 0)
+	int r = t ? template_delete(t, done, arg, &e) : snapshot_delete(s, done, arg, &e);
+	if (r < 0)
 		done(arg, &e);
 }
 
