@@ -59,6 +59,8 @@ describe('the control plane', () => {
     ['POST', `/sandboxes/${V}/pause`, '{}'],
     ['POST', `/sandboxes/${V}/timeout`, '{"timeout":1}'],
     ['POST', `/sandboxes/${V}/refreshes`, '{"duration":1}'],
+    ['POST', `/sandboxes/${V}/snapshots`, '{}'],
+    ['POST', `/sandboxes/${V}/fork`, '{}'],
     ['GET', `/sandboxes/${V}/metrics`],
     ['GET', `/sandboxes/${V}/logs`],
     ['GET', `/v2/sandboxes/${V}/logs`],
