@@ -27,6 +27,8 @@ static const struct options full = {.samples = 300,
 	.burst = 100,
 	.density = 500,
 	.sdk_parallel = 50,
+	.large_file = UINT64_C(1) << 30,
+	.streams = 200,
 	.throughput_us = 3000000,
 	.settle_us = 1500000};
 static const struct options quick = {.samples = 10,
@@ -34,6 +36,8 @@ static const struct options quick = {.samples = 10,
 	.burst = 20,
 	.density = 40,
 	.sdk_parallel = 10,
+	.large_file = UINT64_C(64) << 20,
+	.streams = 20,
 	.throughput_us = 300000,
 	.settle_us = 200000};
 
@@ -152,7 +156,7 @@ static int start_servers(struct bench *b)
 static int measure(struct bench *b)
 {
 	static int (*const steps[])(struct bench * b) = {peers_open, start_servers, subjects_run,
-		sdk_run, scale_burst, scale_throughput, scale_density};
+		sdk_run, duel_run, streams_run, scale_burst, scale_throughput, scale_density};
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
 		if (steps[i](b) < 0)
 			return -1;

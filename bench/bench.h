@@ -62,8 +62,15 @@ struct http {
 int http_open(struct http *h, const struct server *server);
 void http_close(struct http *h);
 int http_send(struct http *h, const char *method, const char *path, const char *body);
+/* A body of bytes; with a length but without bytes, only the head. */
+int http_send_bytes(
+	struct http *h, const char *method, const char *path, const void *bytes, size_t len);
 /* The next answer; -1 also when its status is another one. */
 int http_receive(struct http *h, int expected_status);
+/* The same, but the body is counted and thrown away. */
+int http_drain(struct http *h, int expected_status, uint64_t *length);
+/* Whatever comes next, without looking for an end: bytes read, 0 at the end, -1. */
+ssize_t http_read_some(struct http *h);
 /* The "id" of the JSON in the last answer. */
 int http_read_id(const struct http *h, char id[ID_SIZE]);
 
@@ -143,6 +150,33 @@ struct sdk {
 	int64_t parallel_us;
 };
 
+/* Against sandbox-agent, in turns: each call of ours with the same of the peer's. */
+enum duel_row {
+	DUEL_HEALTH,
+	DUEL_READ_1K,
+	DUEL_READ_1M,
+	DUEL_WRITE_1K,
+	DUEL_WRITE_1M,
+	DUEL_RUN,
+	DUEL_COUNT
+};
+
+struct duel {
+	char skipped[256]; /* why there is no peer */
+	struct samples ours[DUEL_COUNT], peer[DUEL_COUNT];
+	/* One large file, bytes per second, the best of a few; 0: not possible. */
+	double up, down, peer_down;
+	uint64_t size;
+};
+
+struct streams {
+	struct samples latency; /* from a write inside to its byte at the client */
+	struct samples many;    /* the same, with `count` streams at once */
+	unsigned count, ended;
+	int64_t longest_gap_us; /* between two lines of one of them */
+	char skipped[256];
+};
+
 struct options {
 	char bunker[BENCH_PATH_MAX];
 	FILE *json; /* NULL: not wanted */
@@ -151,6 +185,8 @@ struct options {
 	unsigned burst;
 	unsigned density;
 	unsigned sdk_parallel;
+	uint64_t large_file; /* bytes */
+	unsigned streams;
 	int64_t throughput_us;
 	unsigned settle_us; /* before memory is read */
 };
@@ -180,6 +216,8 @@ struct bench {
 	struct throughput throughput[THROUGHPUT_COUNT];
 	struct footprint footprint;
 	struct sdk sdk;
+	struct duel duel;
+	struct streams streams;
 };
 
 /* Set by SIGINT and SIGTERM; the next request then fails, and we leave in good order. */
@@ -212,6 +250,14 @@ int scale_density(struct bench *b);
 /* ---- sdk.c: somebody else's SDK, in Node ---- */
 
 int sdk_run(struct bench *b);
+
+/* ---- duel.c: files and commands against sandbox-agent ---- */
+
+int duel_run(struct bench *b);
+
+/* ---- streams.c: output as it comes ---- */
+
+int streams_run(struct bench *b);
 
 /* ---- report.c ---- */
 

@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 
-#define ANSWER_MAX (1u << 20)
+#define ANSWER_MAX (2u << 20)
 
 static const char exec_body[] = "{\"command\":[\"/bin/true\"]}";
 
@@ -57,6 +57,22 @@ int http_send(struct http *h, const char *method, const char *path, const char *
 	buf_append_str(&h->out, "\r\n");
 	if (body)
 		buf_append_str(&h->out, body);
+	int r = h->out.failed ? -ENOMEM : fd_write_all(h->fd, h->out.data, h->out.len);
+	return r < 0 ? bench_fail("cannot send a request: %s", strerror(-r)) : 0;
+}
+
+int http_send_bytes(
+	struct http *h, const char *method, const char *path, const void *bytes, size_t len)
+{
+	if (bench_interrupted)
+		return bench_fail("interrupted");
+	h->out.len = 0;
+	buf_printf(&h->out,
+		"%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\n"
+		"Content-Type: application/octet-stream\r\nContent-Length: %zu\r\n\r\n",
+		method, path, h->server->key, len);
+	if (bytes)
+		buf_append(&h->out, bytes, len);
 	int r = h->out.failed ? -ENOMEM : fd_write_all(h->fd, h->out.data, h->out.len);
 	return r < 0 ? bench_fail("cannot send a request: %s", strerror(-r)) : 0;
 }
@@ -111,6 +127,44 @@ int http_receive(struct http *h, int expected_status)
 		return bench_fail("the server answered %ld, not %d: %s", status, expected_status,
 			h->in.data + h->body_at);
 	return 0;
+}
+
+int http_drain(struct http *h, int expected_status, uint64_t *length)
+{
+	static char scratch[1 << 20];
+	const char *end = NULL;
+	h->in.len = 0;
+	while (!end) {
+		if (receive_more(h) < 0)
+			return -1;
+		end = strstr(h->in.data, "\r\n\r\n");
+	}
+	h->body_at = (size_t)(end - h->in.data) + 4;
+	long status = strtol(h->in.data + 9, NULL, 10);
+	uint64_t total = content_length(h->in.data), got = h->in.len - h->body_at;
+	while (got < total) {
+		ssize_t n = recv(h->fd, scratch, sizeof scratch, 0);
+		if (n <= 0)
+			return bench_fail("the answer ends after %llu of %llu bytes",
+				(unsigned long long)got, (unsigned long long)total);
+		got += (uint64_t)n;
+	}
+	*length = total;
+	return status == expected_status
+		       ? 0
+		       : bench_fail("the server answered %ld, not %d", status, expected_status);
+}
+
+ssize_t http_read_some(struct http *h)
+{
+	if (!buf_reserve(&h->in, 64 * 1024))
+		return -1;
+	ssize_t n = recv(h->fd, h->in.data + h->in.len, h->in.cap - h->in.len - 1, 0);
+	if (n > 0) {
+		h->in.len += (size_t)n;
+		h->in.data[h->in.len] = '\0';
+	}
+	return n;
 }
 
 int http_read_id(const struct http *h, char id[ID_SIZE])

@@ -71,6 +71,28 @@ static long server_rss_kib(const struct bench *b)
 	return f->front.rss_kib + f->warden.rss_kib + f->sweeper.rss_kib;
 }
 
+static const struct {
+	const char *name, *key;
+} duel_rows[DUEL_COUNT] = {
+	[DUEL_HEALTH] = {"health", "health"},
+	[DUEL_READ_1K] = {"read a file of 1 KiB", "read1k"},
+	[DUEL_READ_1M] = {"read a file of 1 MiB", "read1m"},
+	[DUEL_WRITE_1K] = {"write a file of 1 KiB", "write1k"},
+	[DUEL_WRITE_1M] = {"write a file of 1 MiB", "write1m"},
+	[DUEL_RUN] = {"run true", "run"},
+};
+
+static double sample_ms(const struct samples *s, unsigned percent)
+{
+	return (double)samples_percentile(s, percent) / 1000;
+}
+
+static double duel_ratio(const struct bench *b, enum duel_row row)
+{
+	double peer = sample_ms(&b->duel.peer[row], 50);
+	return peer > 0 ? sample_ms(&b->duel.ours[row], 50) / peer : 0;
+}
+
 /* What the project promised itself. */
 struct target {
 	const char *name, *unit;
@@ -78,7 +100,12 @@ struct target {
 	bool measured;
 };
 
-#define TARGET_COUNT 9
+#define TARGET_COUNT (9 + DUEL_COUNT + 4)
+
+static double per_gigabyte(double rate)
+{
+	return rate > 0 ? 1e9 / rate : 0;
+}
 
 static void fill_targets(const struct bench *b, struct target out[TARGET_COUNT])
 {
@@ -96,8 +123,18 @@ static void fill_targets(const struct bench *b, struct target out[TARGET_COUNT])
 			b->rows[ROW_E2B_CYCLE].count > 0},
 		{"E2B's SDK: many of them at once", "s", (double)b->sdk.parallel_us / 1e6, 1,
 			b->sdk.parallel > 0},
+		{"a write inside to its byte here p50", "ms", sample_ms(&b->streams.latency, 50), 1,
+			b->streams.latency.count > 0},
+		{"streams at once that stalled", "", b->streams.count - b->streams.ended, 0,
+			b->streams.count > 0},
+		/* The other way round: at least. */
+		{"a large file down", "s/GB", per_gigabyte(b->duel.down), 1, b->duel.down > 0},
+		{"a large file up", "s/GB", per_gigabyte(b->duel.up), 1 / 0.6, b->duel.up > 0},
 	};
 	memcpy(out, targets, sizeof targets);
+	for (enum duel_row row = 0; row < DUEL_COUNT; row++)
+		out[TARGET_COUNT - DUEL_COUNT + row] = (struct target){duel_rows[row].name,
+			"x sandbox-agent", duel_ratio(b, row), 1, b->duel.peer[row].count > 0};
 }
 
 static const char *verdict(const struct target *t)
@@ -154,6 +191,38 @@ static void print_scale(const struct bench *b)
 	printf("\n");
 }
 
+static void print_duel(const struct bench *b)
+{
+	const struct duel *d = &b->duel;
+	printf("%-40s %9s %9s %9s %9s %8s\n", "beside sandbox-agent 0.4.2 (no isolation)", "p50 ms",
+		"p99 ms", "its p50", "its p99", "x peer");
+	if (d->skipped[0]) {
+		printf("skipped: %s\n\n", d->skipped);
+		return;
+	}
+	for (enum duel_row row = 0; row < DUEL_COUNT; row++)
+		printf("%-40s %9.3f %9.3f %9.3f %9.3f %8.2f\n", duel_rows[row].name,
+			sample_ms(&d->ours[row], 50), sample_ms(&d->ours[row], 99),
+			sample_ms(&d->peer[row], 50), sample_ms(&d->peer[row], 99),
+			duel_ratio(b, row));
+	printf("a file of %.0f MiB: down %.0f MB/s (the peer %.0f MB/s), up %.0f MB/s (the peer takes 2 MB)\n\n",
+		(double)d->size / 1048576, d->down / 1e6, d->peer_down / 1e6, d->up / 1e6);
+}
+
+static void print_streams(const struct bench *b)
+{
+	const struct streams *s = &b->streams;
+	if (s->skipped[0]) {
+		printf("output as it comes: skipped: %s\n\n", s->skipped);
+		return;
+	}
+	printf("output as it comes: from a write inside to its byte here p50 %.3f ms, p99 %.3f ms\n",
+		sample_ms(&s->latency, 50), sample_ms(&s->latency, 99));
+	printf("%u streams at once: %u came to their end, p50 %.3f ms, p99 %.3f ms, longest gap %.0f ms (of 100)\n\n",
+		s->count, s->ended, sample_ms(&s->many, 50), sample_ms(&s->many, 99),
+		(double)s->longest_gap_us / 1000);
+}
+
 static void print_targets(const struct bench *b)
 {
 	struct target targets[TARGET_COUNT];
@@ -189,6 +258,8 @@ void report_print(const struct bench *b)
 	if (b->sdk.parallel)
 		printf("%u of them at once: %.3f s\n\n", b->sdk.parallel,
 			(double)b->sdk.parallel_us / 1e6);
+	print_duel(b);
+	print_streams(b);
 	print_scale(b);
 	print_targets(b);
 }
@@ -225,6 +296,31 @@ static void add_targets(cJSON *array, const struct bench *b)
 		cJSON_AddStringToObject(item, "verdict", verdict(&targets[i]));
 		cJSON_AddItemToArray(array, item);
 	}
+}
+
+static void add_duel(cJSON *root, const struct bench *b)
+{
+	const struct duel *d = &b->duel;
+	cJSON *duel = cJSON_AddObjectToObject(root, "sandboxAgent");
+	if (d->skipped[0])
+		cJSON_AddStringToObject(duel, "skipped", d->skipped);
+	for (enum duel_row row = 0; row < DUEL_COUNT && !d->skipped[0]; row++) {
+		cJSON *item = cJSON_AddObjectToObject(duel, duel_rows[row].key);
+		cJSON_AddNumberToObject(item, "p50Ms", sample_ms(&d->ours[row], 50));
+		cJSON_AddNumberToObject(item, "p99Ms", sample_ms(&d->ours[row], 99));
+		cJSON_AddNumberToObject(item, "peerP50Ms", sample_ms(&d->peer[row], 50));
+		cJSON_AddNumberToObject(item, "peerP99Ms", sample_ms(&d->peer[row], 99));
+		cJSON_AddNumberToObject(item, "timesPeer", duel_ratio(b, row));
+	}
+	cJSON_AddNumberToObject(duel, "downBytesPerSecond", d->down);
+	cJSON_AddNumberToObject(duel, "peerDownBytesPerSecond", d->peer_down);
+	cJSON_AddNumberToObject(duel, "upBytesPerSecond", d->up);
+	cJSON *streams = cJSON_AddObjectToObject(root, "streams");
+	cJSON_AddNumberToObject(streams, "latencyP50Ms", sample_ms(&b->streams.latency, 50));
+	cJSON_AddNumberToObject(streams, "latencyP99Ms", sample_ms(&b->streams.latency, 99));
+	cJSON_AddNumberToObject(streams, "atOnce", b->streams.count);
+	cJSON_AddNumberToObject(streams, "ended", b->streams.ended);
+	cJSON_AddNumberToObject(streams, "longestGapMs", (double)b->streams.longest_gap_us / 1000);
 }
 
 static void add_memory(cJSON *parent, const char *name, const struct memory *m)
@@ -271,6 +367,7 @@ int report_write_json(const struct bench *b)
 	cJSON_AddNumberToObject(root, "loadBefore", b->load[0]);
 	cJSON_AddNumberToObject(root, "loadAfter", b->load[1]);
 	add_rows(cJSON_AddArrayToObject(root, "rows"), b);
+	add_duel(root, b);
 	add_scale(root, b);
 	cJSON *sdk = cJSON_AddObjectToObject(root, "e2b");
 	cJSON_AddNumberToObject(sdk, "parallel", b->sdk.parallel);

@@ -17,7 +17,8 @@
 
 static int open_regular(const char *path, struct stat *st)
 {
-	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	/* openat: musl's open asks the kernel a second time for O_CLOEXEC. */
+	autoclose int fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 || fstat(fd, st) < 0)
 		return -errno;
 	if (S_ISDIR(st->st_mode))
@@ -25,10 +26,11 @@ static int open_regular(const char *path, struct stat *st)
 	return S_ISREG(st->st_mode) ? take_fd(&fd) : -ENXIO;
 }
 
-static ssize_t read_full(int fd, char *bytes, size_t wanted)
+/* To the end, or `wanted` bytes; `expected` of them, if any, are known to be all there are. */
+static ssize_t read_full(int fd, char *bytes, size_t wanted, uint64_t expected)
 {
 	size_t got = 0;
-	while (got < wanted) {
+	while (got < wanted && (got == 0 || got != expected)) {
 		ssize_t n = read(fd, bytes + got, wanted - got);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -98,10 +100,11 @@ static int send_unknown(int fd, const char *first, size_t first_len, uint64_t of
 	return r;
 }
 
-static int send_small(int fd, uint64_t offset, uint64_t wanted)
+static int send_small(int fd, uint64_t offset, uint64_t wanted, uint64_t there)
 {
 	static char first[SMALL + 1];
-	ssize_t n = read_full(fd, first, wanted < sizeof first ? (size_t)wanted : sizeof first);
+	size_t most = wanted < sizeof first ? (size_t)wanted : sizeof first;
+	ssize_t n = read_full(fd, first, most, there);
 	if (n < 0)
 		return (int)n;
 	if ((size_t)n == sizeof first)
@@ -141,6 +144,6 @@ int file_read(const struct file_request *r, struct outcome *o)
 		return e;
 	uint64_t there = offset < size ? size - offset : 0;
 	if (there <= SMALL)
-		return send_small(fd, offset, wanted);
+		return send_small(fd, offset, wanted, there);
 	return send_large(fd, offset, wanted < there ? wanted : there);
 }

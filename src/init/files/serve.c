@@ -15,26 +15,27 @@
 static const struct {
 	int (*run)(const struct file_request *r, struct outcome *o);
 	bool input;
+	bool slow; /* it may go on for long without a word */
 } operations[FILE_OP_END] = {
-	[FILE_READ] = {file_read, false},
-	[FILE_WRITE] = {file_write, true},
-	[FILE_STAT] = {file_stat, false},
-	[FILE_LIST] = {file_list, false},
-	[FILE_MKDIR] = {file_mkdir, false},
-	[FILE_MOVE] = {file_move, false},
-	[FILE_COPY] = {file_copy, false},
-	[FILE_REMOVE] = {file_remove, false},
-	[FILE_CHMOD] = {file_chmod, false},
-	[FILE_CHOWN] = {file_chown, false},
-	[FILE_SYMLINK] = {file_symlink, false},
-	[FILE_FIND] = {file_find, false},
-	[FILE_GREP] = {file_grep, false},
-	[FILE_REPLACE] = {file_replace, false},
-	[FILE_ATTRIBUTES] = {file_attributes, true},
-	[FILE_PACK] = {file_pack, false},
-	[FILE_UNPACK] = {file_unpack, true},
-	[FILE_WATCH] = {file_watch, false},
-	[FILE_ROOT] = {file_root, false},
+	[FILE_READ] = {file_read, false, false},
+	[FILE_WRITE] = {file_write, true, false},
+	[FILE_STAT] = {file_stat, false, false},
+	[FILE_LIST] = {file_list, false, true},
+	[FILE_MKDIR] = {file_mkdir, false, false},
+	[FILE_MOVE] = {file_move, false, true},
+	[FILE_COPY] = {file_copy, false, true},
+	[FILE_REMOVE] = {file_remove, false, true},
+	[FILE_CHMOD] = {file_chmod, false, true},
+	[FILE_CHOWN] = {file_chown, false, true},
+	[FILE_SYMLINK] = {file_symlink, false, false},
+	[FILE_FIND] = {file_find, false, true},
+	[FILE_GREP] = {file_grep, false, true},
+	[FILE_REPLACE] = {file_replace, false, true},
+	[FILE_ATTRIBUTES] = {file_attributes, true, false},
+	[FILE_PACK] = {file_pack, false, true},
+	[FILE_UNPACK] = {file_unpack, true, true},
+	[FILE_WATCH] = {file_watch, false, false},
+	[FILE_ROOT] = {file_root, false, false},
 };
 
 int fail(struct outcome *o, int error, const char *path)
@@ -77,6 +78,13 @@ static int enter_cwd(const char *cwd, const char *home, struct outcome *o)
 	return cwd_is_inside() ? 0 : fail(o, -EACCES, cwd);
 }
 
+/* For one absolute path it makes no difference where we are. */
+static bool needs_cwd(const struct file_request *r)
+{
+	bool single = r->fixed.op == FILE_READ || r->fixed.op == FILE_STAT;
+	return !single || r->text[FILE_PATH][0] != '/' || r->text[FILE_CWD][0] != '\0';
+}
+
 static int put_end(int error, const struct outcome *o, const char *path)
 {
 	struct record_end end = {.error = abs(error), .truncated = o->truncated, .count = o->count};
@@ -112,11 +120,14 @@ static int serve_one(const char *home)
 	struct outcome o = {0};
 	if (take_request(&r, &memory) < 0)
 		return -1;
-	watch_front(true);
-	int error = enter_cwd(r.text[FILE_CWD], home, &o);
+	bool slow = operations[r.fixed.op].slow;
+	if (slow)
+		watch_front(true);
+	int error = needs_cwd(&r) ? enter_cwd(r.text[FILE_CWD], home, &o) : 0;
 	if (error == 0)
 		error = operations[r.fixed.op].run(&r, &o);
-	watch_front(false);
+	if (slow)
+		watch_front(false);
 	int ended = error == -ECONNRESET || error == -EPROTO
 			    ? -1
 			    : put_end(error, &o, r.text[FILE_PATH]);
