@@ -53,6 +53,10 @@ const struct option cli_sandbox_options[] = {
 	{'w', "workdir", "PATH", OPTION_STRING, AT(create.workdir), "where commands start"},
 	{'m', "metadata", "K=V", OPTION_LIST, AT(metadata), "a label to find it by; repeatable"},
 	{0, "project", "NAME", OPTION_STRING, AT(create.project), "the project it belongs to"},
+	{0, "dependency", "PACKAGE", OPTION_LIST, AT(dependencies),
+		"install this apt package first; repeatable"},
+	{0, "package", "PACKAGE", OPTION_LIST, AT(packages),
+		"install this npm package first; repeatable"},
 	{0},
 };
 
@@ -155,6 +159,10 @@ int cli_arguments_resolve(struct arguments *args)
 	args->create.metadata_count = args->list.metadata_count = args->metadata.count;
 	args->create.files = args->local_files;
 	args->create.file_count = args->files.count;
+	args->create.dependencies = (const char *const *)args->dependencies.items;
+	args->create.dependency_count = args->dependencies.count;
+	args->create.packages = (const char *const *)args->packages.items;
+	args->create.package_count = args->packages.count;
 	return 0;
 }
 
@@ -169,5 +177,8 @@ void cli_arguments_finish(struct arguments *args)
 	free(args->metadata.items);
 	free(args->files.items);
 	free(args->unset.items);
+	free(args->template.build_args.items);
+	free(args->dependencies.items);
+	free(args->packages.items);
 	buf_finish(&args->input);
 }

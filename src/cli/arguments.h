@@ -31,6 +31,14 @@ struct arguments {
 	struct option_list env;
 	struct option_list metadata;
 	struct option_list files;
+	struct option_list dependencies, packages;
+	bool quiet; /* template build */
+	struct {
+		const char *tag, *file, *ready, *format, *ref, *digest, *creds, *authfile;
+		const char *recipe, *suite, *include, *variant, *mirror;
+		struct option_list build_args;
+		bool no_cache, insecure;
+	} template;
 	struct bunker_create_options create;
 	struct bunker_exec_options exec;
 	struct bunker_list_options list;

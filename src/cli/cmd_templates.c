@@ -6,7 +6,7 @@
 #include "cli/session.h"
 #include "cli/table.h"
 
-static const char *const titles[] = {"NAME", "DEFAULT", "DESCRIPTION"};
+static const char *const titles[] = {"NAME", "DEFAULT", "TAGS", "STATUS", "DESCRIPTION"};
 #define COLUMN_COUNT ARRAY_LEN(titles)
 
 static int print_table(const struct bunker_template_list *list)
@@ -20,13 +20,15 @@ static int print_table(const struct bunker_template_list *list)
 		const char **row = cells + (i + 1) * COLUMN_COUNT;
 		row[0] = list->items[i].name;
 		row[1] = list->items[i].is_default ? "yes" : "-";
-		row[2] = list->items[i].description;
+		row[2] = list->items[i].tags[0] ? list->items[i].tags : "-";
+		row[3] = list->items[i].status;
+		row[4] = list->items[i].description;
 	}
 	cli_table_print(cells, list->count + 1, COLUMN_COUNT);
 	return 0;
 }
 
-static int run_templates(struct arguments *args)
+int cli_templates_list(struct arguments *args)
 {
 	struct bunker *b;
 	struct bunker_template_list list;
@@ -57,5 +59,5 @@ const struct command cmd_templates = {
 		    "  bunker templates --json",
 	.options = templates_options,
 	.operands_before_command = OPTIONS_ANYWHERE,
-	.run = run_templates,
+	.run = cli_templates_list,
 };

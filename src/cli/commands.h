@@ -38,6 +38,7 @@ extern const struct command cmd_vars;
 extern const struct command cmd_ls;
 extern const struct command cmd_info;
 extern const struct command cmd_rm;
+extern const struct command cmd_template;
 extern const struct command cmd_templates;
 extern const struct command cmd_env;
 extern const struct command cmd_doctor;
@@ -50,6 +51,9 @@ extern const struct command *const cli_commands[];
 const struct command *cli_command_find(const char *name);
 /* argv[0] is the command's name. Returns the exit status. */
 int cli_command_run(const struct command *command, int argc, char **argv);
+
+/* In cmd_templates.c: `templates` and `template ls` are the same. */
+int cli_templates_list(struct arguments *args);
 
 /* In help.c. */
 void cli_help_print_overview(void);

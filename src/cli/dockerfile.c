@@ -122,6 +122,7 @@ static int take_cmd(struct planner *p, const struct dockerfile_line *line)
 
 static int take_entrypoint(struct planner *p, const struct dockerfile_line *line)
 {
+	p->plan->entrypoint_is_line = !dockerfile_list(line->rest, p->memory);
 	return read_command(p, line, &p->plan->entrypoint);
 }
 
@@ -349,6 +350,14 @@ static int take_workdir(struct planner *p, const struct dockerfile_line *line)
 static int take_user(struct planner *p, const struct dockerfile_line *line)
 {
 	return read_one(p, line, &add_step(p, DOCKERFILE_USER, line)->user);
+}
+
+const char *dockerfile_user(struct scratch *memory, const char *text)
+{
+	const char *user = dockerfile_copy(memory, text, strcspn(text, ":"));
+	if (strcmp(user, "0") == 0)
+		return "root";
+	return strcmp(user, "1000") == 0 ? "user" : user;
 }
 
 static bool is_port(const char *text)

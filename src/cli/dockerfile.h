@@ -50,10 +50,14 @@ struct dockerfile_step {
 	bool unpack;                /* ADD: archives are unpacked */
 };
 
+/* "user" of "user:group", with the names that sandboxes have for 0 and 1000. */
+const char *dockerfile_user(struct scratch *memory, const char *text);
+
 struct dockerfile_plan {
 	struct dockerfile_step *steps;
 	size_t step_count;
 	const char *const *entrypoint, *const *command; /* NULL: not said */
+	bool entrypoint_is_line;                        /* for a shell, and takes no arguments */
 	const char *const *ports;                       /* NULL: none */
 };
 

@@ -164,20 +164,38 @@ static int parse_answer(const struct buf *text, cJSON **ret, struct bunker_error
 	return 0;
 }
 
-int client_call_json(struct bunker *b, const char *method, struct buf *target,
+static int call_for_json(struct bunker *b, struct transport_request *request, struct buf *target,
 	const struct buf *body, cJSON **ret, struct bunker_error *e)
 {
-	struct transport_request request = {
-		.method = method, .accept = "application/json", .silence_s = SILENCE_S};
 	struct receiver receiver = {.e = e};
 	int status = 0;
-	int r = exchange(b, &request, target, body, &receiver, &status);
+	int r = exchange(b, request, target, body, &receiver, &status);
 	if (r == 0 && (status < 200 || status > 299))
 		r = client_call_fail_refused(e, status, &receiver.text);
 	if (r == 0)
 		r = parse_answer(&receiver.text, ret, e);
 	buf_finish(&receiver.text);
 	return r;
+}
+
+int client_call_json(struct bunker *b, const char *method, struct buf *target,
+	const struct buf *body, cJSON **ret, struct bunker_error *e)
+{
+	struct transport_request request = {
+		.method = method, .accept = "application/json", .silence_s = SILENCE_S};
+	return call_for_json(b, &request, target, body, ret, e);
+}
+
+/* However long the server takes with what it got. */
+int client_call_upload(struct bunker *b, const char *method, struct buf *target, const char *type,
+	bunker_read_fn *source, void *arg, cJSON **ret, struct bunker_error *e)
+{
+	struct transport_request request = {.method = method,
+		.accept = "application/json",
+		.source = source,
+		.source_arg = arg,
+		.source_type = type};
+	return call_for_json(b, &request, target, NULL, ret, e);
 }
 
 int client_call_lines(struct bunker *b, const char *method, struct buf *target,

@@ -20,6 +20,10 @@ int client_call_json(struct bunker *b, const char *method, struct buf *target,
 int client_call_lines(struct bunker *b, const char *method, struct buf *target,
 	const struct buf *body, struct lines *lines, struct bunker_error *e);
 
+/* The body is what `source` gives, of the content type `type`. */
+int client_call_upload(struct bunker *b, const char *method, struct buf *target, const char *type,
+	bunker_read_fn *source, void *arg, cJSON **ret, struct bunker_error *e);
+
 /* What an upgrade needs to know. */
 const struct transport_url *client_call_url(const struct bunker *b);
 const char *client_call_key(const struct bunker *b);

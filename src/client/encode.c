@@ -101,9 +101,23 @@ static void put_timeout(struct json_writer *w, const char *idle, const char *exe
 }
 
 /* What has the same name and form in a create and in a run. */
+static void put_strings(
+	struct json_writer *w, const char *key, const char *const *strings, size_t count)
+{
+	if (count == 0)
+		return;
+	json_key(w, key);
+	json_begin_array(w);
+	for (size_t i = 0; i < count; i++)
+		json_string(w, strings[i]);
+	json_end_array(w);
+}
+
 static void put_sandbox(struct json_writer *w, const struct bunker_create_options *o)
 {
 	put_optional_string(w, "template", o->template_name);
+	put_strings(w, "dependencies", o->dependencies, o->dependency_count);
+	put_strings(w, "packages", o->packages, o->package_count);
 	put_optional_string(w, "name", o->name);
 	put_optional_string(w, "description", o->description);
 	put_optional_string(w, "workdir", o->workdir);

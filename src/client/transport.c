@@ -167,6 +167,9 @@ static void write_head(
 	if (request->body)
 		buf_printf(head, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
 			request->body_len);
+	if (request->source)
+		buf_printf(head, "Content-Type: %s\r\nTransfer-Encoding: chunked\r\n",
+			request->source_type);
 	buf_append_str(head, "Connection: close\r\n\r\n");
 }
 
@@ -184,6 +187,27 @@ int client_transport_send(int fd, const char *data, size_t len, int flags)
 	return 0;
 }
 
+/* In chunks. 1: the source has failed, and the request stays incomplete. */
+static int send_source(int fd, const struct transport_request *request)
+{
+	static char data[128 << 10];
+	int r = 0;
+	for (;;) {
+		char line[24];
+		ssize_t n = request->source(request->source_arg, data, sizeof data);
+		if (n < 0)
+			return 1;
+		int len = snprintf(line, sizeof line, "%zx\r\n%s", (size_t)n, n ? "" : "\r\n");
+		r = client_transport_send(fd, line, (size_t)len, n ? MSG_MORE : 0);
+		if (r == 0 && n > 0)
+			r = client_transport_send(fd, data, (size_t)n, MSG_MORE);
+		if (r == 0 && n > 0)
+			r = client_transport_send(fd, "\r\n", 2, 0);
+		if (r < 0 || n == 0)
+			return r;
+	}
+}
+
 static int send_request(int fd, const struct transport_url *url,
 	const struct transport_request *request, struct bunker_error *e)
 {
@@ -194,6 +218,10 @@ static int send_request(int fd, const struct transport_url *url,
 	int r = client_transport_send(fd, head.data, head.len, request->body ? MSG_MORE : 0);
 	if (r == 0)
 		r = client_transport_send(fd, request->body, request->body_len, 0);
+	if (r == 0 && request->source)
+		r = send_source(fd, request);
+	if (r > 0)
+		return client_fail(e, BUNKER_STOPPED, "what was to be sent could not be read");
 	/* A server that refuses a body closes before it has read all of it: what it said is
 	 * waiting. */
 	if (r == 0 || r == -EPIPE || r == -ECONNRESET)

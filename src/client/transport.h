@@ -20,6 +20,11 @@ struct transport_request {
 	const char *accept;
 	const char *body; /* JSON; NULL: none */
 	size_t body_len;
+	/* Instead of body: one of any length, asked for until it gives 0; negative ends the call.
+	 */
+	bunker_read_fn *source;
+	void *source_arg;
+	const char *source_type;
 	unsigned silence_s; /* give up after so long without a byte; 0: wait for ever */
 };
 

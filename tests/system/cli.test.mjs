@@ -8,7 +8,7 @@ import { after, afterEach, before, describe, it } from 'node:test';
 import { BUNKER, Server, dataDirectory, until } from '../lib/server.mjs';
 import { clear, finish, list, metric, sha256 } from './support.mjs';
 
-const COMMANDS = ['run', 'create', 'exec', 'shell', 'ps', 'logs', 'attach', 'kill', 'jobs', 'vars', 'ls', 'info', 'rm', 'templates', 'serve', 'doctor', 'version', 'help'];
+const COMMANDS = ['run', 'create', 'exec', 'shell', 'ps', 'logs', 'attach', 'kill', 'jobs', 'vars', 'ls', 'info', 'rm', 'template', 'templates', 'serve', 'doctor', 'version', 'help'];
 
 describe('bunker', () => {
   let server;
@@ -315,7 +315,7 @@ describe('bunker', () => {
 
   describe('templates', () => {
     it('are listed as a table and as JSON', () => {
-      assert.match(ok('templates'), /^NAME +DEFAULT +DESCRIPTION\nbase +yes +\S/);
+      assert.match(ok('templates'), /^NAME +DEFAULT +TAGS +STATUS +DESCRIPTION\nbase +yes +\S/);
       assert.equal(JSON.parse(ok('templates', '--json')).templates[0].name, 'base');
     });
   });

@@ -1,0 +1,269 @@
+/* bunker template: a command of commands, each with an entry of its own. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/template.h"
+
+static const struct command *const parts[] = {&cmd_template_ls, &cmd_template_info,
+	&cmd_template_import, &cmd_template_build, &cmd_template_debian, &cmd_template_tag,
+	&cmd_template_untag, &cmd_template_rm, &cmd_template_log, NULL};
+
+static void print_overview(void)
+{
+	puts("usage: bunker template COMMAND [options] [arguments]\n\n"
+	     "What sandboxes start from: made of images, of Dockerfiles, of a clean Debian.\n\ncommands:");
+	for (const struct command *const *c = parts; *c; c++)
+		printf("  %-10s%s\n", strchr((*c)->name, ' ') + 1, (*c)->summary);
+	puts("\nMore about one of them: bunker template COMMAND --help");
+}
+
+static int forward_template(int argc, char **argv)
+{
+	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+		strcmp(argv[1], "help") == 0) {
+		print_overview();
+		return argc < 2 ? STATUS_USAGE : 0;
+	}
+	for (const struct command *const *c = parts; *c; c++)
+		if (strcmp(strchr((*c)->name, ' ') + 1, argv[1]) == 0)
+			return cli_command_run(*c, argc - 1, argv + 1);
+	cli_report("there is no command \"template %s\"; see: bunker template --help", argv[1]);
+	return STATUS_USAGE;
+}
+
+const struct command cmd_template = {
+	.name = "template",
+	.summary = "make, tag and delete what sandboxes start from",
+	.forward = forward_template,
+};
+
+/* ---- what they share ---- */
+
+ptrdiff_t cli_template_read(void *fd, char *data, size_t size)
+{
+	ssize_t n;
+	do
+		n = read(*(int *)fd, data, size);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
+int cli_template_report(const struct arguments *args, struct bunker_build *build)
+{
+	autofree char *json = args->json ? bunker_json_text(build->json) : NULL;
+	int status = strcmp(build->status, "ready") == 0 ? 0 : STATUS_FAILED;
+	if (json)
+		puts(json);
+	else if (status == 0)
+		puts(build->id);
+	if (status)
+		cli_report("the build is %s, at step %s: %s", build->status, build->failed_step,
+			build->reason);
+	bunker_build_finish(build);
+	return status;
+}
+
+static int print_entry(void *arg, const struct bunker_log_entry *entry)
+{
+	(void)arg;
+	fprintf(stderr, "%s %s\n", entry->step, entry->message);
+	return 0;
+}
+
+int cli_template_follow(struct arguments *args, struct bunker *b, const char *id)
+{
+	struct bunker_build build;
+	struct bunker_error e;
+	if (bunker_build_follow(b, id, args->quiet ? NULL : print_entry, NULL, &build, &e) < 0) {
+		cli_session_report(args, &e);
+		return STATUS_FAILED;
+	}
+	return cli_template_report(args, &build);
+}
+
+/* A call that answers with nothing. */
+static int run_simple(struct arguments *args,
+	int (*call)(struct bunker *b, char **operands, struct bunker_error *e))
+{
+	struct bunker *b;
+	struct bunker_error e;
+	if (cli_session_open(args, SESSION_NEEDS_SERVER, &b) < 0)
+		return STATUS_FAILED;
+	int r = call(b, args->operands, &e);
+	bunker_close(b);
+	if (r < 0)
+		cli_session_report(args, &e);
+	return r < 0 ? STATUS_FAILED : 0;
+}
+
+static const struct option *const plain_options[] = {
+	cli_connection_options, cli_common_options, NULL};
+
+/* ---- ls ---- */
+
+const struct command cmd_template_ls = {
+	.name = "template ls",
+	.summary = "list them",
+	.usage = "[options]",
+	.description = "Lists the templates of the server, with their tags.",
+	.examples = "  bunker template ls\n  bunker template ls --json",
+	.options = plain_options,
+	.operands_before_command = OPTIONS_ANYWHERE,
+	.run = cli_templates_list,
+};
+
+/* ---- info ---- */
+
+static int run_info(struct arguments *args)
+{
+	struct bunker *b;
+	struct bunker_error e;
+	struct bunker_json *json;
+	if (cli_session_open(args, SESSION_NEEDS_SERVER, &b) < 0)
+		return STATUS_FAILED;
+	int r = bunker_template_get(b, args->operands[0], &json, &e);
+	bunker_close(b);
+	if (r < 0) {
+		cli_session_report(args, &e);
+		return STATUS_FAILED;
+	}
+	autofree char *text = bunker_json_text(json);
+	puts(text ? text : "");
+	bunker_json_free(json);
+	return 0;
+}
+
+const struct command cmd_template_info = {
+	.name = "template info",
+	.summary = "one of them, with its builds, as JSON",
+	.usage = "[options] NAME",
+	.description = "Prints what the server knows of a template: tags, builds, and what its\n"
+		       "sandboxes get.",
+	.examples = "  bunker template info python",
+	.options = plain_options,
+	.operands_before_command = OPTIONS_ANYWHERE,
+	.min_operands = 1,
+	.max_operands = 1,
+	.run = run_info,
+};
+
+/* ---- tag, untag, rm ---- */
+
+/* "NAME:TAG" in argv itself; NULL: there is no tag. */
+static char *split_tag(char *ref)
+{
+	char *colon = strrchr(ref, ':');
+	if (!colon)
+		return NULL;
+	*colon = '\0';
+	return colon + 1;
+}
+
+static int call_tag(struct bunker *b, char **operands, struct bunker_error *e)
+{
+	char *build = split_tag(operands[0]);
+	return bunker_template_tag(b, operands[0], operands[1], build, e);
+}
+
+static int run_tag(struct arguments *args)
+{
+	return run_simple(args, call_tag);
+}
+
+const struct command cmd_template_tag = {
+	.name = "template tag",
+	.summary = "give a version another name",
+	.usage = "[options] NAME[:TAG] NEWTAG",
+	.description =
+		"NAME:NEWTAG stands from now on for what NAME or NAME:TAG stands for. A tag that\n"
+		"is there already is moved.",
+	.examples = "  bunker template tag web:v3 prod",
+	.options = plain_options,
+	.operands_before_command = OPTIONS_ANYWHERE,
+	.min_operands = 2,
+	.max_operands = 2,
+	.run = run_tag,
+};
+
+static int call_untag(struct bunker *b, char **operands, struct bunker_error *e)
+{
+	char *tag = split_tag(operands[0]);
+	return bunker_template_untag(b, operands[0], tag ? tag : "latest", e);
+}
+
+static int run_untag(struct arguments *args)
+{
+	return run_simple(args, call_untag);
+}
+
+const struct command cmd_template_untag = {
+	.name = "template untag",
+	.summary = "take a tag away",
+	.usage = "[options] NAME[:TAG]",
+	.description = "A version that has no tag left goes when no sandbox stands on it.",
+	.examples = "  bunker template untag web:v1",
+	.options = plain_options,
+	.operands_before_command = OPTIONS_ANYWHERE,
+	.min_operands = 1,
+	.max_operands = 1,
+	.run = run_untag,
+};
+
+static int call_rm(struct bunker *b, char **operands, struct bunker_error *e)
+{
+	int r = 0;
+	for (; r == 0 && *operands; operands++)
+		r = bunker_template_delete(b, *operands, e);
+	return r;
+}
+
+static int run_rm(struct arguments *args)
+{
+	return run_simple(args, call_rm);
+}
+
+const struct command cmd_template_rm = {
+	.name = "template rm",
+	.summary = "delete them",
+	.usage = "[options] NAME...",
+	.description =
+		"Deletes templates with all their versions. One that a sandbox stands on is kept,\n"
+		"and that is an error.",
+	.examples = "  bunker template rm web",
+	.options = plain_options,
+	.operands_before_command = OPTIONS_ANYWHERE,
+	.min_operands = 1,
+	.max_operands = OPERANDS_MANY,
+	.run = run_rm,
+};
+
+/* ---- log ---- */
+
+static int run_log(struct arguments *args)
+{
+	struct bunker *b;
+	if (cli_session_open(args, SESSION_NEEDS_SERVER, &b) < 0)
+		return STATUS_FAILED;
+	int status = cli_template_follow(args, b, args->operands[0]);
+	bunker_close(b);
+	return status;
+}
+
+const struct command cmd_template_log = {
+	.name = "template log",
+	.summary = "what happened in a build, until its end",
+	.usage = "[options] BUILD",
+	.description =
+		"Prints the log of a build on stderr, from its beginning to its end, as it comes.\n"
+		"The ids of builds are in `bunker template info`.",
+	.examples = "  bunker template log 2r2yb2149z7awqdo0kub",
+	.options = plain_options,
+	.operands_before_command = OPTIONS_ANYWHERE,
+	.min_operands = 1,
+	.max_operands = 1,
+	.run = run_log,
+};
