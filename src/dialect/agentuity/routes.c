@@ -1,0 +1,230 @@
+/* The list of tables, who may use them, and what handlers share. */
+#include "dialect/agentuity/routes.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+
+#define WAIT_MAX_MS (5 * 60 * 1000)
+
+static const struct agentuity_table *const tables[] = {
+	&agentuity_sandbox_table,
+	&agentuity_list_table,
+	&agentuity_status_table,
+	&agentuity_lifecycle_table,
+	&agentuity_execution_table,
+	&agentuity_job_table,
+	&agentuity_file_table,
+	&agentuity_event_table,
+	&agentuity_runtime_table,
+	&agentuity_cli_table,
+	&agentuity_input_table,
+};
+
+static int admit_key(struct http_request *req, struct error *e)
+{
+	return auth_admit(agentuity_of(req)->auth, req, e);
+}
+
+static void encode_error(
+	struct http_request *req, const struct error *e, struct http_error_answer *answer)
+{
+	struct json_writer w = {.out = &answer->body};
+	(void)req;
+	/* 503 is tried again for half a minute, which is for a server that starts. */
+	if (answer->status == 503 && e->code != ERROR_UNAVAILABLE)
+		answer->status = 429;
+	json_begin_object(&w);
+	json_put_bool(&w, "success", false);
+	json_put_string(&w, "message", e->message);
+	json_put_string(&w, "code", error_name(e->code));
+	json_end_object(&w);
+}
+
+size_t agentuity_mounts(struct agentuity *d, struct http_mount out[AGENTUITY_MOUNTS_MAX])
+{
+	size_t n = 0;
+	const struct http_mount closed = {.ctx = d,
+		.admit = admit_key,
+		.prefix = AGENTUITY_PREFIX,
+		.encode_error = encode_error};
+	static_assert(ARRAY_LEN(tables) < AGENTUITY_MOUNTS_MAX, "there is a place for each");
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
+		out[n] = closed;
+		out[n].routes = tables[i]->routes;
+		out[n++].route_count = tables[i]->count;
+	}
+	/* A stream's address is the right to read it. */
+	out[n] = closed;
+	out[n].admit = NULL;
+	out[n].routes = agentuity_stream_table.routes;
+	out[n++].route_count = agentuity_stream_table.count;
+	return n;
+}
+
+/* ---- ids ---- */
+
+void agentuity_put_id(struct json_writer *w, const char *key, const char *prefix, const char *id)
+{
+	char text[AGENTUITY_ID_SIZE + 8];
+	snprintf(text, sizeof text, "%s%s", prefix, id);
+	json_put_string(w, key, text);
+}
+
+bool agentuity_parse_id(const char *text, const char *prefix, char id[ID_SIZE])
+{
+	size_t len = strlen(prefix);
+	if (strncmp(text, prefix, len) == 0)
+		text += len;
+	if (!id_is_valid(text))
+		return false;
+	memcpy(id, text, ID_SIZE);
+	return true;
+}
+
+/* ---- bodies ---- */
+
+cJSON *agentuity_body(struct http_request *req)
+{
+	struct error e;
+	size_t len;
+	cJSON *tree = NULL;
+	const char *text = http_body(req, &len);
+	int r = len ? json_parse(text, len, &tree, &e) : json_parse("{}", 2, &tree, &e);
+	if (r == 0 && cJSON_IsObject(tree))
+		return tree;
+	if (r == 0)
+		error_set(&e, ERROR_INVALID_JSON, "the body must be a JSON object");
+	cJSON_Delete(tree);
+	http_respond_error(req, &e);
+	return NULL;
+}
+
+/* ---- answers ---- */
+
+void agentuity_begin_data(struct json_writer *w)
+{
+	json_begin_object(w);
+	json_put_bool(w, "success", true);
+	json_key(w, "data");
+}
+
+void agentuity_respond_data(struct http_request *req, int status, struct json_writer *w)
+{
+	json_end_object(w);
+	http_respond(req, status, "application/json", w->out);
+}
+
+void agentuity_respond_success(struct http_request *req)
+{
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	json_begin_object(&w);
+	json_put_bool(&w, "success", true);
+	json_end_object(&w);
+	http_respond(req, 200, "application/json", &body);
+}
+
+void agentuity_respond_typed(struct http_request *req, const char *code, const char *message)
+{
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	json_begin_object(&w);
+	json_put_bool(&w, "success", false);
+	json_put_string(&w, "message", message);
+	json_put_string(&w, "code", code);
+	json_end_object(&w);
+	http_respond(req, 200, "application/json", &body);
+}
+
+void agentuity_respond_error(struct http_request *req, const struct error *e)
+{
+	http_respond_error(req, e);
+}
+
+struct sandbox *agentuity_sandbox(struct http_request *req)
+{
+	char id[ID_SIZE];
+	const char *text = http_param(req, "id");
+	struct sandbox *s = agentuity_parse_id(text, "sbx_", id)
+				    ? sandbox_find(agentuity_of(req)->box, agentuity_tenant(req), id)
+				    : NULL;
+	if (!s)
+		agentuity_respond_typed(req, "SANDBOX_NOT_FOUND", "there is no such sandbox");
+	return s;
+}
+
+/* ---- a request that waits ---- */
+
+static void call_aborted(void *arg)
+{
+	((struct agentuity_call *)arg)->req = NULL;
+}
+
+struct agentuity_call *agentuity_call_new(struct http_request *req, const struct sandbox *s)
+{
+	struct agentuity_call *call = calloc(1, sizeof *call);
+	struct sandbox_view view;
+	if (!call)
+		abort();
+	call->req = req;
+	if (s) {
+		sandbox_view(s, &view);
+		memcpy(call->sandbox_id, view.id, ID_SIZE);
+	}
+	http_on_abort(req, call_aborted, call);
+	return call;
+}
+
+struct http_request *agentuity_call_end(struct agentuity_call *call)
+{
+	struct http_request *req = call->req;
+	free(call);
+	return req;
+}
+
+void agentuity_succeed(void *arg, const struct error *e)
+{
+	struct http_request *req = agentuity_call_end(arg);
+	if (req && e)
+		http_respond_error(req, e);
+	else if (req)
+		agentuity_respond_success(req);
+}
+
+/* ---- query ---- */
+
+int agentuity_query_number(const struct http_request *req, const char *name, int64_t min,
+	int64_t max, int64_t *ret, struct error *e)
+{
+	const char *text = http_query(req, name);
+	char *end;
+	if (!text || !text[0])
+		return 0;
+	errno = 0;
+	long long value = strtoll(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || value < min || value > max)
+		return error_set_field(e, ERROR_INVALID_FIELD, name,
+			"\"%s\" must be a number from %lld to %lld", name, (long long)min,
+			(long long)max);
+	*ret = value;
+	return 0;
+}
+
+int agentuity_query_wait(const struct http_request *req, int64_t *ms, struct error *e)
+{
+	const char *text = http_query(req, "wait");
+	*ms = 0;
+	if (text && (units_parse_duration_ms(text, ms) < 0 || *ms < 0))
+		return error_set_field(e, ERROR_INVALID_FIELD, "wait",
+			"\"wait\" must be a duration such as \"60s\"");
+	if (!text && agentuity_query_number(req, "waitMs", 0, INT32_MAX, ms, e) < 0)
+		return -1;
+	if (*ms > WAIT_MAX_MS)
+		*ms = WAIT_MAX_MS;
+	return 0;
+}

@@ -1,0 +1,100 @@
+/* What the files of this dialect share. */
+#pragma once
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/scratch.h"
+#include "box/execution.h"
+#include "box/sandbox.h"
+#include "dialect/agentuity/agentuity.h"
+#include "http/json.h"
+
+#define AGENTUITY_BODY_LIMIT (32u << 20)
+#define AGENTUITY_ID_SIZE    (5 + ID_SIZE)
+/* Where relative paths begin, and what $HOME is. */
+#define AGENTUITY_HOME "/home/agentuity"
+
+/* A resource's routes, at the end of its file; routes.c lists them all. */
+struct agentuity_table {
+	const struct http_route *routes;
+	size_t count;
+};
+
+#define AGENTUITY_TABLE(rows)                                                                      \
+	{                                                                                          \
+		rows, ARRAY_LEN(rows)                                                              \
+	}
+
+extern const struct agentuity_table agentuity_sandbox_table, agentuity_list_table,
+	agentuity_status_table, agentuity_lifecycle_table, agentuity_execution_table,
+	agentuity_job_table, agentuity_file_table, agentuity_event_table, agentuity_runtime_table,
+	agentuity_cli_table, agentuity_stream_table, agentuity_input_table;
+
+static inline struct agentuity *agentuity_of(const struct http_request *req)
+{
+	return http_ctx(req);
+}
+
+static inline const char *agentuity_tenant(const struct http_request *req)
+{
+	return http_principal(req);
+}
+
+/* ---- ids ---- */
+
+/* Behind the prefix, such as "sbx_". */
+void agentuity_put_id(
+	struct json_writer *w, const char *key, const char *prefix, const char *id);
+/* With the prefix or without; false when it is no id at all. */
+bool agentuity_parse_id(const char *text, const char *prefix, char id[ID_SIZE]);
+
+/* ---- bodies ---- */
+
+/* The body's object, {} when there is none; NULL after the request was answered. */
+cJSON *agentuity_body(struct http_request *req);
+
+/* ---- answers ---- */
+
+/* {"success":true,"data": …}; between the two calls comes the value of data. */
+void agentuity_begin_data(struct json_writer *w);
+/* Takes the content. */
+void agentuity_respond_data(struct http_request *req, int status, struct json_writer *w);
+/* {"success":true} */
+void agentuity_respond_success(struct http_request *req);
+/*
+ * What the SDK has an error class for, it finds by its code behind a status 200; everything else is
+ * an HTTP error.
+ */
+void agentuity_respond_typed(struct http_request *req, const char *code, const char *message);
+void agentuity_respond_error(struct http_request *req, const struct error *e);
+
+/* The sandbox that {id} names; NULL after the request was answered. */
+struct sandbox *agentuity_sandbox(struct http_request *req);
+
+/* ---- a request that waits ---- */
+
+/* What is left when the client has gone: req is NULL. */
+struct agentuity_call {
+	struct http_request *req;
+	char sandbox_id[ID_SIZE];
+};
+
+struct agentuity_call *agentuity_call_new(struct http_request *req, const struct sandbox *s);
+/* The request, or NULL; the call is freed. */
+struct http_request *agentuity_call_end(struct agentuity_call *call);
+/* For what is answered with {"success":true} when it is done. */
+void agentuity_succeed(void *arg, const struct error *e);
+
+/* ---- query ---- */
+
+int agentuity_query_number(const struct http_request *req, const char *name, int64_t min,
+	int64_t max, int64_t *ret, struct error *e);
+/* ?wait=5m or ?waitMs=300000, at most five minutes; 0 when absent. */
+int agentuity_query_wait(const struct http_request *req, int64_t *ms, struct error *e);
+
+/* ---- streams ---- */
+
+/* An address that opens one stream of one execution to whoever has it. */
+void agentuity_put_stream_url(struct json_writer *w, const char *key,
+	const struct http_request *req, const char *execution, unsigned stream);
