@@ -358,6 +358,7 @@ struct box {
 	struct tenant *tenants;
 	struct sandbox *samplings; /* who is sampled next */
 	uv_timer_t sampler;
+	struct sandbox_watcher *sandbox_watchers;
 	uv_timer_t refill_timer;
 	uv_timer_t watchdog;
 	uv_timer_t retention_timer;

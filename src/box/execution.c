@@ -116,7 +116,7 @@ struct execution *execution_find(struct box *b, const char *tenant, const char *
 	if (!id_is_valid(id))
 		return NULL;
 	HASH_FIND(by_id, b->executions, id, ID_LEN, x);
-	return x && strcmp(x->tenant, tenant) == 0 ? x : NULL;
+	return x && (!tenant || strcmp(x->tenant, tenant) == 0) ? x : NULL;
 }
 
 struct execution *execution_find_tag(const struct sandbox *s, uint64_t tag)

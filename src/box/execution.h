@@ -84,6 +84,8 @@ struct execution_view {
 struct execution_watcher {
 	void (*changed)(void *arg);
 	void (*room)(void *arg); /* stdin has room again; may be NULL */
+	/* The last of the others has gone, and it runs on; may be NULL. Unwatches nobody. */
+	void (*alone)(void *arg);
 	void *arg;
 	bool paced;
 	bool ignores[EXECUTION_STREAMS]; /* it does not read these, and holds nobody back there */
@@ -93,7 +95,10 @@ struct execution_watcher {
 
 int execution_start(struct sandbox *s, const struct execution_spec *spec, struct execution **ret,
 	struct error *e);
-/* While it runs, and until its end is committed. */
+/*
+ * While it runs, and until its end is committed. tenant NULL, here and in execution_load: of
+ * whichever, for callers that have shown a token of the execution itself.
+ */
 struct execution *execution_find(struct box *b, const char *tenant, const char *id);
 void execution_view(const struct execution *x, struct execution_view *out);
 bool execution_has_started(const struct execution *x);
@@ -158,6 +163,8 @@ void execution_uninspect(struct execution *x, struct execution_inspection *i);
 /* An execution lives at least as long as it is watched. */
 void execution_watch(struct execution *x, struct execution_watcher *w);
 void execution_unwatch(struct execution *x, struct execution_watcher *w);
+/* Whether w is the only one. */
+bool execution_watched_by_none_but(const struct execution *x, const struct execution_watcher *w);
 /* Appends up to max bytes from the watcher's position and moves it; false on an I/O error. */
 bool execution_read(struct execution *x, struct execution_watcher *w, unsigned stream, size_t max,
 	struct buf *out);

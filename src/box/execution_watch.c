@@ -62,10 +62,18 @@ void execution_unwatch(struct execution *x, struct execution_watcher *w)
 {
 	DL_DELETE(x->watchers, w);
 	count_reader(x, w, -1);
-	if (!execution_has_ended(x))
+	if (!execution_has_ended(x)) {
 		for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
 			execution_acknowledge(x, i);
+		if (x->watchers && !x->watchers->next && x->watchers->alone)
+			x->watchers->alone(x->watchers->arg);
+	}
 	execution_free_if_unused(x);
+}
+
+bool execution_watched_by_none_but(const struct execution *x, const struct execution_watcher *w)
+{
+	return x->watchers == w && !w->next;
 }
 
 bool execution_read(struct execution *x, struct execution_watcher *w, unsigned stream, size_t max,

@@ -274,6 +274,7 @@ void sandbox_view(const struct sandbox *s, struct sandbox_view *out)
 		.startup_us = s->startup_us,
 		.executions = s->executions,
 		.auto_resume = s->auto_resume,
+		.ephemeral = s->ephemeral,
 		.boot_id = s->boot_id,
 		.snapshot = s->snapshot,
 		.parent = s->parent,
@@ -313,6 +314,7 @@ void sandbox_view_row(const struct sandbox_row *row, struct sandbox_view *out)
 		.auto_resume = row->auto_resume,
 		.snapshot = row->snapshot,
 		.parent = row->parent,
+		.ephemeral = row->ephemeral,
 		.boot_id = row->boot_id,
 	};
 	sandbox_expiry_of(row->on_idle, &out->on_idle);

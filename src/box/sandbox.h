@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/id.h"
 #include "box/box.h"
 #include "box/files.h"
 #include "wire/keeper.h"
@@ -89,6 +90,7 @@ struct sandbox_view {
 	int64_t startup_us;
 	uint64_t executions;
 	bool auto_resume;
+	bool ephemeral; /* it ends with its first execution */
 	const char *boot_id;
 	const char *snapshot; /* on which its disk began; "": none */
 	const char *parent;   /* the sandbox it is a fork of; "": none */
@@ -117,6 +119,20 @@ struct sandbox *sandbox_find_any(struct box *b, const char *id);
 struct sandbox *sandbox_search(
 	struct box *b, bool (*matches)(void *arg, const char *id), void *arg);
 void sandbox_view(const struct sandbox *s, struct sandbox_view *out);
+
+/*
+ * Whoever wants to know that a sandbox has another status: while it is told, the sandbox can be
+ * found and viewed. It may unwatch itself, and nothing else of the sandbox's may be done.
+ */
+struct sandbox_watcher {
+	char id[ID_SIZE];
+	void (*changed)(void *arg, const struct sandbox *s);
+	void *arg;
+	struct sandbox_watcher *prev, *next;
+};
+
+void sandbox_watch(struct box *b, struct sandbox_watcher *w);
+void sandbox_unwatch(struct box *b, struct sandbox_watcher *w);
 
 /* e: NULL when it is done. */
 typedef void sandbox_done_fn(void *arg, const struct error *e);

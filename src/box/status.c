@@ -56,6 +56,20 @@ void sandbox_set_status(struct sandbox *s, enum sandbox_status status)
 		return;
 	}
 	s->status = status;
+	struct sandbox_watcher *w, *next;
+	DL_FOREACH_SAFE (s->box->sandbox_watchers, w, next)
+		if (strcmp(w->id, s->id) == 0)
+			w->changed(w->arg, s);
+}
+
+void sandbox_watch(struct box *b, struct sandbox_watcher *w)
+{
+	DL_APPEND(b->sandbox_watchers, w);
+}
+
+void sandbox_unwatch(struct box *b, struct sandbox_watcher *w)
+{
+	DL_DELETE(b->sandbox_watchers, w);
 }
 
 bool sandbox_is_awake(const struct sandbox *s)

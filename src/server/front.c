@@ -17,6 +17,7 @@
 #include "api/api.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "dialect/agentuity/agentuity.h"
 #include "dialect/e2b/e2b.h"
 #include "server/confine.h"
 #include "store/store.h"
@@ -34,8 +35,9 @@ struct front {
 	struct http_server *server;
 	struct api api;
 	struct e2b e2b;
+	struct agentuity agentuity;
 	char sandbox_domain[256];
-	struct http_mount mounts[API_MOUNTS + E2B_MOUNTS_MAX];
+	struct http_mount mounts[API_MOUNTS + E2B_MOUNTS_MAX + AGENTUITY_MOUNTS_MAX];
 	char run_dir[128], spool_dir[128], contexts_dir[128], database[128];
 	bool stopping;
 	int status;
@@ -120,6 +122,7 @@ static void stop(struct front *fr)
 		return;
 	fr->stopping = true;
 	fr->api.stopping = true;
+	agentuity_stop(&fr->agentuity);
 	if (fr->server)
 		http_server_close(fr->server, CLOSE_GRACE_MS, http_closed, fr);
 	else
@@ -156,6 +159,7 @@ static void serve(void *arg)
 		return;
 	api_mounts(&fr->api, fr->mounts);
 	size_t mount_count = API_MOUNTS + e2b_mounts(&fr->e2b, fr->mounts + API_MOUNTS);
+	mount_count += agentuity_mounts(&fr->agentuity, fr->mounts + mount_count);
 	int r = http_server_open(
 		&fr->server, &fr->loop, fr->f->listen_fd, &limits, fr->mounts, mount_count);
 	if (r < 0) {
@@ -212,6 +216,7 @@ static int open_core(struct front *fr, struct error *e)
 	name_sandbox_domain(fr);
 	fr->e2b = (struct e2b){
 		.box = fr->box, .auth = fr->auth, .loop = &fr->loop, .domain = fr->sandbox_domain};
+	fr->agentuity = (struct agentuity){.box = fr->box, .auth = fr->auth, .loop = &fr->loop};
 	return 0;
 }
 

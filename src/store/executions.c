@@ -18,6 +18,8 @@ static const char sql_put[] =
 	"(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 static const char sql_count[] =
 	"UPDATE sandboxes SET executions = executions + 1 WHERE id = ? AND changes() > 0";
+static const char sql_get_any[] =
+	"SELECT " FACTS ", command, out_data, err_data FROM executions WHERE id = ?";
 static const char sql_get[] =
 	"SELECT " FACTS ", command, out_data, err_data FROM executions WHERE id = ? AND tenant = ?";
 static const char sql_get_named[] = "SELECT " FACTS ", command, out_data, err_data FROM executions"
@@ -101,10 +103,13 @@ static void found(struct operation *op, const struct value *columns, size_t coun
 void store_get_execution(struct store *s, const char *id, const char *tenant, const char *sandbox,
 	void (*done)(void *arg, const struct execution_row *row), void *arg)
 {
-	struct operation *op = operation_new(sandbox ? sql_get_named : sql_get);
+	struct operation *op = operation_new(!tenant   ? sql_get_any
+					     : sandbox ? sql_get_named
+						       : sql_get);
 	operation_add_text(op, id);
-	operation_add_text(op, tenant);
-	if (sandbox)
+	if (tenant)
+		operation_add_text(op, tenant);
+	if (tenant && sandbox)
 		operation_add_text(op, sandbox);
 	op->row = found;
 	op->found = done;

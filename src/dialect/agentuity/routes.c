@@ -8,17 +8,19 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "dialect/agentuity/input.h"
+#include "dialect/agentuity/waiting.h"
 
 #define WAIT_MAX_MS (5 * 60 * 1000)
 
 static const struct agentuity_table *const tables[] = {
 	&agentuity_sandbox_table,
 	&agentuity_list_table,
-	&agentuity_status_table,
 	&agentuity_lifecycle_table,
 	&agentuity_execution_table,
 	&agentuity_job_table,
 	&agentuity_file_table,
+	&agentuity_content_table,
 	&agentuity_event_table,
 	&agentuity_runtime_table,
 	&agentuity_cli_table,
@@ -34,10 +36,10 @@ static void encode_error(
 	struct http_request *req, const struct error *e, struct http_error_answer *answer)
 {
 	struct json_writer w = {.out = &answer->body};
-	(void)req;
 	/* 503 is tried again for half a minute, which is for a server that starts. */
 	if (answer->status == 503 && e->code != ERROR_UNAVAILABLE)
 		answer->status = 429;
+	http_add_header(req, "x-session-id", http_request_id(req));
 	json_begin_object(&w);
 	json_put_bool(&w, "success", false);
 	json_put_string(&w, "message", e->message);
@@ -45,25 +47,54 @@ static void encode_error(
 	json_end_object(&w);
 }
 
+static const struct {
+	const char *area, *path, *dated_path;
+} areas[] = {
+	{AGENTUITY_SANDBOX, AGENTUITY_PREFIX AGENTUITY_SANDBOX,
+		AGENTUITY_PREFIX AGENTUITY_SANDBOX AGENTUITY_DATED},
+	{AGENTUITY_FILES, AGENTUITY_PREFIX AGENTUITY_FILES,
+		AGENTUITY_PREFIX AGENTUITY_FILES AGENTUITY_DATED},
+};
+
+static size_t add_mount(struct http_mount *out, struct http_mount mount, const char *prefix,
+	const struct agentuity_table *table)
+{
+	mount.prefix = prefix;
+	mount.routes = table->routes;
+	mount.route_count = table->count;
+	*out = mount;
+	return 1;
+}
+
 size_t agentuity_mounts(struct agentuity *d, struct http_mount out[AGENTUITY_MOUNTS_MAX])
 {
 	size_t n = 0;
-	const struct http_mount closed = {.ctx = d,
-		.admit = admit_key,
-		.prefix = AGENTUITY_PREFIX,
-		.encode_error = encode_error};
-	static_assert(ARRAY_LEN(tables) < AGENTUITY_MOUNTS_MAX, "there is a place for each");
+	const struct http_mount closed = {
+		.ctx = d, .admit = admit_key, .encode_error = encode_error};
+	struct http_mount open = closed;
+	static_assert(2 * ARRAY_LEN(tables) < AGENTUITY_MOUNTS_MAX, "there is a place for each");
 	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
-		out[n] = closed;
-		out[n].routes = tables[i]->routes;
-		out[n++].route_count = tables[i]->count;
+		const char *area = tables[i]->area;
+		if (!area)
+			n += add_mount(&out[n], closed, AGENTUITY_PREFIX, tables[i]);
+		for (size_t k = 0; area && k < ARRAY_LEN(areas); k++) {
+			if (strcmp(areas[k].area, area) != 0)
+				continue;
+			n += add_mount(&out[n], closed, areas[k].path, tables[i]);
+			n += add_mount(&out[n], closed, areas[k].dated_path, tables[i]);
+		}
 	}
 	/* A stream's address is the right to read it. */
-	out[n] = closed;
-	out[n].admit = NULL;
-	out[n].routes = agentuity_stream_table.routes;
-	out[n++].route_count = agentuity_stream_table.count;
+	open.admit = NULL;
+	n += add_mount(&out[n], open, AGENTUITY_PREFIX, &agentuity_stream_table);
 	return n;
+}
+
+void agentuity_stop(struct agentuity *d)
+{
+	d->stopping = true;
+	waiting_stop(d);
+	input_stop(d);
 }
 
 /* ---- ids ---- */
@@ -129,7 +160,8 @@ void agentuity_respond_success(struct http_request *req)
 	http_respond(req, 200, "application/json", &body);
 }
 
-void agentuity_respond_typed(struct http_request *req, const char *code, const char *message)
+void agentuity_respond_failure(
+	struct http_request *req, int status, const char *code, const char *message)
 {
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
@@ -138,24 +170,63 @@ void agentuity_respond_typed(struct http_request *req, const char *code, const c
 	json_put_string(&w, "message", message);
 	json_put_string(&w, "code", code);
 	json_end_object(&w);
-	http_respond(req, 200, "application/json", &body);
+	http_add_header(req, "x-session-id", http_request_id(req));
+	http_respond(req, status, "application/json", &body);
 }
 
-void agentuity_respond_error(struct http_request *req, const struct error *e)
+/* ---- the sandbox ---- */
+
+struct missing {
+	struct http_request *req; /* NULL once the client has gone */
+	int status;
+};
+
+static void missing_aborted(void *arg)
 {
-	http_respond_error(req, e);
+	((struct missing *)arg)->req = NULL;
+}
+
+static void missing_found(void *arg, const struct sandbox_view *view)
+{
+	struct missing *m = arg;
+	bool ended = view && view->status == SANDBOX_TERMINATED;
+	if (m->req)
+		agentuity_respond_failure(m->req, ended && m->status != 200 ? 410 : m->status,
+			ended ? "SANDBOX_TERMINATED" : "SANDBOX_NOT_FOUND",
+			ended ? "the sandbox has terminated" : "there is no such sandbox");
+	free(m);
+}
+
+static struct sandbox *find_sandbox(struct http_request *req, int status_if_missing)
+{
+	char id[ID_SIZE];
+	struct agentuity *d = agentuity_of(req);
+	const char *tenant = agentuity_tenant(req);
+	if (!agentuity_parse_id(http_param(req, "id"), "sbx_", id)) {
+		agentuity_respond_failure(
+			req, status_if_missing, "SANDBOX_NOT_FOUND", "there is no such sandbox");
+		return NULL;
+	}
+	struct sandbox *s = sandbox_find(d->box, tenant, id);
+	if (s)
+		return s;
+	struct missing *m = calloc(1, sizeof *m);
+	if (!m)
+		abort();
+	*m = (struct missing){req, status_if_missing};
+	http_on_abort(req, missing_aborted, m);
+	sandbox_load_ended(d->box, tenant, id, missing_found, m);
+	return NULL;
 }
 
 struct sandbox *agentuity_sandbox(struct http_request *req)
 {
-	char id[ID_SIZE];
-	const char *text = http_param(req, "id");
-	struct sandbox *s = agentuity_parse_id(text, "sbx_", id)
-				    ? sandbox_find(agentuity_of(req)->box, agentuity_tenant(req), id)
-				    : NULL;
-	if (!s)
-		agentuity_respond_typed(req, "SANDBOX_NOT_FOUND", "there is no such sandbox");
-	return s;
+	return find_sandbox(req, 200);
+}
+
+struct sandbox *agentuity_sandbox_or_404(struct http_request *req)
+{
+	return find_sandbox(req, 404);
 }
 
 /* ---- a request that waits ---- */
@@ -213,6 +284,22 @@ int agentuity_query_number(const struct http_request *req, const char *name, int
 			(long long)max);
 	*ret = value;
 	return 0;
+}
+
+int agentuity_query_word(const struct http_request *req, const char *name, const char *const *words,
+	int *ret, struct error *e)
+{
+	const char *text = http_query(req, name);
+	*ret = 0;
+	if (!text || !text[0])
+		return 0;
+	for (int i = 0; words[i]; i++) {
+		*ret = i;
+		if (strcmp(words[i], text) == 0)
+			return 0;
+	}
+	return error_set_field(
+		e, ERROR_INVALID_FIELD, name, "\"%s\" cannot be \"%.64s\"", name, text);
 }
 
 int agentuity_query_wait(const struct http_request *req, int64_t *ms, struct error *e)

@@ -13,23 +13,30 @@
 #define AGENTUITY_BODY_LIMIT (32u << 20)
 #define AGENTUITY_ID_SIZE    (5 + ID_SIZE)
 /* Where relative paths begin, and what $HOME is. */
-#define AGENTUITY_HOME "/home/agentuity"
+#define AGENTUITY_HOME   "/home/agentuity"
+#define AGENTUITY_REGION "local"
+
+/* Below which path a table is; older SDKs have a date behind it. */
+#define AGENTUITY_SANDBOX "/sandbox"
+#define AGENTUITY_FILES   "/fs"
+#define AGENTUITY_DATED   "/2025-03-17"
 
 /* A resource's routes, at the end of its file; routes.c lists them all. */
 struct agentuity_table {
+	const char *area; /* AGENTUITY_SANDBOX, AGENTUITY_FILES; NULL: the patterns are whole */
 	const struct http_route *routes;
 	size_t count;
 };
 
-#define AGENTUITY_TABLE(rows)                                                                      \
+#define AGENTUITY_TABLE(area, rows)                                                                \
 	{                                                                                          \
-		rows, ARRAY_LEN(rows)                                                              \
+		area, rows, ARRAY_LEN(rows)                                                        \
 	}
 
 extern const struct agentuity_table agentuity_sandbox_table, agentuity_list_table,
-	agentuity_status_table, agentuity_lifecycle_table, agentuity_execution_table,
-	agentuity_job_table, agentuity_file_table, agentuity_event_table, agentuity_runtime_table,
-	agentuity_cli_table, agentuity_stream_table, agentuity_input_table;
+	agentuity_lifecycle_table, agentuity_execution_table, agentuity_job_table,
+	agentuity_file_table, agentuity_content_table, agentuity_event_table,
+	agentuity_runtime_table, agentuity_cli_table, agentuity_stream_table, agentuity_input_table;
 
 static inline struct agentuity *agentuity_of(const struct http_request *req)
 {
@@ -44,8 +51,7 @@ static inline const char *agentuity_tenant(const struct http_request *req)
 /* ---- ids ---- */
 
 /* Behind the prefix, such as "sbx_". */
-void agentuity_put_id(
-	struct json_writer *w, const char *key, const char *prefix, const char *id);
+void agentuity_put_id(struct json_writer *w, const char *key, const char *prefix, const char *id);
 /* With the prefix or without; false when it is no id at all. */
 bool agentuity_parse_id(const char *text, const char *prefix, char id[ID_SIZE]);
 
@@ -63,14 +69,19 @@ void agentuity_respond_data(struct http_request *req, int status, struct json_wr
 /* {"success":true} */
 void agentuity_respond_success(struct http_request *req);
 /*
- * What the SDK has an error class for, it finds by its code behind a status 200; everything else is
- * an HTTP error.
+ * {"success":false,"message","code"}. What the SDK has an error class for, it finds by its code
+ * behind a status 200; everything else is an HTTP error.
  */
-void agentuity_respond_typed(struct http_request *req, const char *code, const char *message);
-void agentuity_respond_error(struct http_request *req, const struct error *e);
+void agentuity_respond_failure(
+	struct http_request *req, int status, const char *code, const char *message);
 
-/* The sandbox that {id} names; NULL after the request was answered. */
+/*
+ * The sandbox that {id} names. NULL when there is none, and then the request is being answered:
+ * with SANDBOX_TERMINATED if it has ended by itself, else with SANDBOX_NOT_FOUND.
+ */
 struct sandbox *agentuity_sandbox(struct http_request *req);
+/* The same for answers that are bytes, where the status has to tell. */
+struct sandbox *agentuity_sandbox_or_404(struct http_request *req);
 
 /* ---- a request that waits ---- */
 
@@ -90,6 +101,9 @@ void agentuity_succeed(void *arg, const struct error *e);
 
 int agentuity_query_number(const struct http_request *req, const char *name, int64_t min,
 	int64_t max, int64_t *ret, struct error *e);
+/* One of the words, by its index; the first when absent. A NULL ends the list. */
+int agentuity_query_word(const struct http_request *req, const char *name, const char *const *words,
+	int *ret, struct error *e);
 /* ?wait=5m or ?waitMs=300000, at most five minutes; 0 when absent. */
 int agentuity_query_wait(const struct http_request *req, int64_t *ms, struct error *e);
 
@@ -98,3 +112,6 @@ int agentuity_query_wait(const struct http_request *req, int64_t *ms, struct err
 /* An address that opens one stream of one execution to whoever has it. */
 void agentuity_put_stream_url(struct json_writer *w, const char *key,
 	const struct http_request *req, const char *execution, unsigned stream);
+/* Both, under their usual names. */
+void agentuity_put_stream_urls(
+	struct json_writer *w, const struct http_request *req, const char *execution);

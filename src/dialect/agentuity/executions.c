@@ -1,0 +1,311 @@
+/*
+ * POST /sandbox/{id}/execute, and what became of it.
+ *
+ * A sandbox runs one execute at a time; the next is told that it is busy. The SDK has no call that
+ * cancels: it drops its connections. So an execution that was started here is cancelled when
+ * nobody has waited for it for a second. Whoever polls, long-polls or reads its streams waits.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dialect/agentuity/create.h"
+#include "dialect/agentuity/encode.h"
+#include "dialect/agentuity/waiting.h"
+
+#define LIST_DEFAULT 50
+#define LIST_MAX     100
+#define YEAR_MS      (INT64_C(365) * 24 * 3600 * 1000)
+
+struct execute_body {
+	const cJSON *command, *files, *stream;
+	int64_t timeout_ms;
+};
+
+#define AT(member) offsetof(struct execute_body, member)
+
+static const struct json_field execute_fields[] = {
+	{"command", JSON_ARRAY, AT(command), JSON_REQUIRED | JSON_NOT_EMPTY, 0, 4000},
+	{"files", JSON_ARRAY, AT(files), 0, 0, 1000},
+	{"timeout", JSON_DURATION, AT(timeout_ms), 0, 0, YEAR_MS},
+	{"stream", JSON_OBJECT, AT(stream), 0, 0, 0},
+};
+
+struct execute_call {
+	struct http_request *req; /* NULL once the client has gone */
+	struct agentuity *dialect;
+	cJSON *body;
+	struct scratch memory;
+	char *tenant;
+	char sandbox_id[ID_SIZE];
+	struct execution_spec spec;
+	const struct file_spec *files;
+	size_t file_count;
+	bool ignores[2];
+	bool auto_resumed;
+};
+
+static void call_free(struct execute_call *call)
+{
+	scratch_finish(&call->memory);
+	cJSON_Delete(call->body);
+	free(call->tenant);
+	free(call);
+}
+
+static void execute_aborted(void *arg)
+{
+	((struct execute_call *)arg)->req = NULL;
+}
+
+static void fail(struct execute_call *call, const struct error *e)
+{
+	if (call->req)
+		http_respond_error(call->req, e);
+	call_free(call);
+}
+
+static bool is_busy(const struct sandbox *s)
+{
+	for (struct execution *x = execution_first(s); x; x = execution_next(x)) {
+		struct execution_view view;
+		execution_view(x, &view);
+		if (view.kind == EXECUTION_COMMAND && !execution_has_ended(x))
+			return true;
+	}
+	return false;
+}
+
+static void respond_busy(struct http_request *req)
+{
+	agentuity_respond_failure(req, 409, "SANDBOX_BUSY",
+		"the sandbox runs another command: wait for its end, or use a job");
+}
+
+static void respond_started(struct execute_call *call, const struct execution *x)
+{
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	struct execution_view view;
+	execution_view(x, &view);
+	agentuity_begin_data(&w);
+	json_begin_object(&w);
+	agentuity_put_execution(&w, call->req, &view, call->ignores);
+	json_end_object(&w);
+	if (call->auto_resumed)
+		json_put_bool(&w, "autoResumed", true);
+	agentuity_respond_data(call->req, 200, &w);
+}
+
+static void start(struct execute_call *call, struct sandbox *s)
+{
+	struct error e = {0};
+	struct execution *x = NULL;
+	if (is_busy(s)) {
+		respond_busy(call->req);
+		call_free(call);
+	} else if (execution_start(s, &call->spec, &x, &e) < 0) {
+		fail(call, &e);
+	} else {
+		waiting_guard(call->dialect, x);
+		respond_started(call, x);
+		call_free(call);
+	}
+}
+
+static void files_written(void *arg, const struct error *e)
+{
+	struct execute_call *call = arg;
+	struct error gone;
+	struct sandbox *s = sandbox_find(call->dialect->box, call->tenant, call->sandbox_id);
+	error_set(&gone, ERROR_NOT_FOUND, "there is no such sandbox");
+	if (e || !s || !call->req)
+		fail(call, e ? e : &gone);
+	else
+		start(call, s);
+}
+
+static void awake(void *arg, const struct error *e)
+{
+	struct execute_call *call = arg;
+	struct sandbox *s = sandbox_find(call->dialect->box, call->tenant, call->sandbox_id);
+	if (e || !s || !call->req || call->file_count == 0)
+		files_written(call, e);
+	else
+		files_write(s, &(struct files_owner){0}, call->files, call->file_count,
+			files_written, call);
+}
+
+static int decode_execute(struct execute_call *call, struct error *e)
+{
+	struct execute_body fields = {0};
+	if (json_decode_known(
+		    call->body, execute_fields, ARRAY_LEN(execute_fields), "", &fields, e) < 0 ||
+		agentuity_decode_argv(
+			fields.command, "command", &call->memory, &call->spec.argv, e) < 0 ||
+		agentuity_decode_files(fields.files, "files", &call->memory, &call->files,
+			&call->file_count, e) < 0 ||
+		agentuity_decode_streams(fields.stream, call->ignores, NULL, e) < 0)
+		return -1;
+	call->spec.timeout_ms = fields.timeout_ms;
+	return 0;
+}
+
+/* The answer comes when it runs; a sandbox that is being made or sleeps is waited for. */
+static void handle_execute(struct http_request *req)
+{
+	struct error e = {0};
+	struct sandbox_view view;
+	struct sandbox *s = agentuity_sandbox(req);
+	cJSON *body = s ? agentuity_body(req) : NULL;
+	if (!body)
+		return;
+	struct execute_call *call = calloc(1, sizeof *call);
+	if (!call || !(call->tenant = strdup(agentuity_tenant(req))))
+		abort();
+	call->req = req;
+	call->dialect = agentuity_of(req);
+	call->body = body;
+	sandbox_view(s, &view);
+	memcpy(call->sandbox_id, view.id, ID_SIZE);
+	if (decode_execute(call, &e) < 0) {
+		fail(call, &e);
+	} else if (is_busy(s)) {
+		respond_busy(req);
+		call_free(call);
+	} else {
+		call->auto_resumed =
+			view.status == SANDBOX_PAUSED || view.status == SANDBOX_SUSPENDED;
+		http_on_abort(req, execute_aborted, call);
+		sandbox_resume(s, true, awake, call);
+	}
+}
+
+/* ---- one execution ---- */
+
+static void respond_execution(struct http_request *req, struct execution *x)
+{
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	struct execution_view view;
+	execution_view(x, &view);
+	agentuity_begin_data(&w);
+	json_begin_object(&w);
+	agentuity_put_execution(&w, req, &view, NULL);
+	json_end_object(&w);
+	agentuity_respond_data(req, 200, &w);
+}
+
+static void respond_missing(struct http_request *req)
+{
+	agentuity_respond_failure(req, 200, "EXECUTION_NOT_FOUND", "there is no such execution");
+}
+
+static void wait_and_respond(struct http_request *req, struct execution *x)
+{
+	int64_t ms;
+	agentuity_query_wait(req, &ms, NULL);
+	if (x)
+		waiting_for_end(req, x, ms, respond_execution);
+	else
+		respond_missing(req);
+}
+
+static void handle_get_execution(struct http_request *req)
+{
+	struct error e;
+	int64_t ms;
+	char id[ID_SIZE];
+	if (agentuity_query_wait(req, &ms, &e) < 0)
+		http_respond_error(req, &e);
+	else if (!agentuity_parse_id(http_param(req, "execution"), "exe_", id))
+		respond_missing(req);
+	else
+		waiting_find(req, NULL, id, wait_and_respond);
+}
+
+/* ---- all of a sandbox ---- */
+
+struct list_call {
+	struct http_request *req;
+	struct buf body;
+	struct json_writer w;
+	int64_t left;
+};
+
+static void list_aborted(void *arg)
+{
+	((struct list_call *)arg)->req = NULL;
+}
+
+static void listed(void *arg, const struct execution_view *view)
+{
+	struct list_call *call = arg;
+	if (view) {
+		if (call->req && call->left-- > 0) {
+			json_begin_object(&call->w);
+			agentuity_put_execution(&call->w, call->req, view, NULL);
+			json_end_object(&call->w);
+		}
+		return;
+	}
+	json_end_array(&call->w);
+	json_end_object(&call->w);
+	if (call->req)
+		agentuity_respond_data(call->req, 200, &call->w);
+	buf_finish(&call->body);
+	free(call);
+}
+
+static void put_running(struct list_call *call, const struct sandbox *s)
+{
+	struct execution_view view;
+	for (struct execution *x = execution_first(s); x; x = execution_next(x)) {
+		execution_view(x, &view);
+		if (view.kind == EXECUTION_COMMAND && !execution_has_ended(x))
+			listed(call, &view);
+	}
+}
+
+/* Also of a sandbox that is gone. */
+static void handle_list_executions(struct http_request *req)
+{
+	struct error e;
+	int64_t limit = LIST_DEFAULT;
+	char id[ID_SIZE];
+	if (agentuity_query_number(req, "limit", 1, LIST_MAX, &limit, &e) < 0) {
+		http_respond_error(req, &e);
+		return;
+	}
+	if (!agentuity_parse_id(http_param(req, "id"), "sbx_", id)) {
+		agentuity_respond_failure(
+			req, 200, "SANDBOX_NOT_FOUND", "there is no such sandbox");
+		return;
+	}
+	struct list_call *call = calloc(1, sizeof *call);
+	if (!call)
+		abort();
+	call->req = req;
+	call->left = limit;
+	call->w.out = &call->body;
+	agentuity_begin_data(&call->w);
+	json_begin_object(&call->w);
+	json_key(&call->w, "executions");
+	json_begin_array(&call->w);
+	struct sandbox *s = sandbox_find(agentuity_of(req)->box, agentuity_tenant(req), id);
+	if (s)
+		put_running(call, s);
+	http_on_abort(req, list_aborted, call);
+	const struct execution_filter filter = {.tenant = agentuity_tenant(req),
+		.sandbox_id = id,
+		.kinds = 1u << EXECUTION_COMMAND,
+		.limit = (unsigned)limit};
+	execution_list_ended(agentuity_of(req)->box, &filter, listed, call);
+}
+
+static const struct http_route routes[] = {
+	{HTTP_POST, "/{id}/execute", handle_execute, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/execution/{execution}", handle_get_execution, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/sandboxes/{id}/executions", handle_list_executions, AGENTUITY_BODY_LIMIT},
+};
+
+const struct agentuity_table agentuity_execution_table = AGENTUITY_TABLE(AGENTUITY_SANDBOX, routes);

@@ -1,0 +1,188 @@
+/*
+ * GET /sandbox. Pages are by offset, as Agentuity has them, so the whole list is sorted for each
+ * page; a tenant has a few hundred sandboxes at most. Those that have ended are not in it.
+ */
+#include "dialect/agentuity/list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dialect/agentuity/encode.h"
+
+#define LIST_DEFAULT 50
+#define LIST_MAX     100
+
+static const char *const sorts[] = {
+	"created", "updated", "name", "status", "mode", "execution_count", NULL};
+static const char *const directions[] = {"desc", "asc", NULL};
+static const char *const modes[] = {"", "oneshot", "interactive", NULL};
+static const char *const statuses[] = {"", "creating", "idle", "running", "paused", "stopping",
+	"suspended", "failed", "terminated", "deleted", NULL};
+
+enum sort {
+	SORT_CREATED,
+	SORT_UPDATED,
+	SORT_NAME,
+	SORT_STATUS,
+	SORT_MODE,
+	SORT_EXECUTIONS
+};
+
+#define FIRST_ENDED 8 /* among the statuses */
+
+struct query {
+	int sort, direction, mode, status;
+	int64_t limit, offset;
+};
+
+static int parse_query(struct http_request *req, struct query *q, struct error *e)
+{
+	const char *deleted = http_query(req, "deletedOnly");
+	*q = (struct query){.limit = LIST_DEFAULT};
+	if (agentuity_query_number(req, "limit", 1, LIST_MAX, &q->limit, e) < 0 ||
+		agentuity_query_number(req, "offset", 0, INT32_MAX, &q->offset, e) < 0 ||
+		agentuity_query_word(req, "sort", sorts, &q->sort, e) < 0 ||
+		agentuity_query_word(req, "direction", directions, &q->direction, e) < 0 ||
+		agentuity_query_word(req, "mode", modes, &q->mode, e) < 0 ||
+		agentuity_query_word(req, "status", statuses, &q->status, e) < 0)
+		return -1;
+	if ((deleted && strcmp(deleted, "true") == 0) || q->status >= FIRST_ENDED)
+		return error_set_field(e, ERROR_NOT_IMPLEMENTED,
+			q->status ? "status" : "deletedOnly",
+			"sandboxes that have ended are not listed; they can be asked for by their ids");
+	return 0;
+}
+
+static const char *mode_of(const struct sandbox_view *view)
+{
+	return view->ephemeral ? "oneshot" : "interactive";
+}
+
+static bool is_wanted(
+	const struct http_request *req, const struct query *q, const struct sandbox_view *view)
+{
+	const char *name = http_query(req, "name"), *project = http_query(req, "projectId");
+	return (!name || !name[0] || strcmp(name, view->name) == 0) &&
+	       (!project || !project[0] || strcmp(project, view->project) == 0) &&
+	       (q->mode == 0 || strcmp(modes[q->mode], mode_of(view)) == 0) &&
+	       (q->status == 0 || strcmp(statuses[q->status], agentuity_status(view)) == 0);
+}
+
+/* ---- order ---- */
+
+static int compare_numbers(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_created(const void *a, const void *b)
+{
+	const struct sandbox_view *x = a, *y = b;
+	int r = compare_numbers(x->created_ms, y->created_ms);
+	return r ? r : strcmp(x->id, y->id);
+}
+
+static int by_updated(const void *a, const void *b)
+{
+	const struct sandbox_view *x = a, *y = b;
+	int r = compare_numbers(x->last_active_ms, y->last_active_ms);
+	return r ? r : by_created(a, b);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct sandbox_view *x = a, *y = b;
+	int r = strcmp(x->name, y->name);
+	return r ? r : by_created(a, b);
+}
+
+static int by_status(const void *a, const void *b)
+{
+	int r = strcmp(agentuity_status(a), agentuity_status(b));
+	return r ? r : by_created(a, b);
+}
+
+static int by_mode(const void *a, const void *b)
+{
+	int r = strcmp(mode_of(a), mode_of(b));
+	return r ? r : by_created(a, b);
+}
+
+static int by_executions(const void *a, const void *b)
+{
+	const struct sandbox_view *x = a, *y = b;
+	int r = compare_numbers((int64_t)x->executions, (int64_t)y->executions);
+	return r ? r : by_created(a, b);
+}
+
+static int (*const orders[])(const void *a, const void *b) = {
+	[SORT_CREATED] = by_created,
+	[SORT_UPDATED] = by_updated,
+	[SORT_NAME] = by_name,
+	[SORT_STATUS] = by_status,
+	[SORT_MODE] = by_mode,
+	[SORT_EXECUTIONS] = by_executions,
+};
+
+/* ---- the answer ---- */
+
+static struct sandbox_view *collect(struct http_request *req, const struct query *q, size_t *count)
+{
+	size_t room = 0;
+	struct sandbox_view *views = NULL, view;
+	*count = 0;
+	struct sandbox *s =
+		sandbox_first(agentuity_of(req)->box, agentuity_tenant(req), INT64_MIN, "");
+	for (; s; s = sandbox_next(s)) {
+		sandbox_view(s, &view);
+		if (!is_wanted(req, q, &view))
+			continue;
+		if (*count == room) {
+			room = room ? room * 2 : 64;
+			views = realloc(views, room * sizeof *views);
+			if (!views)
+				abort();
+		}
+		views[(*count)++] = view;
+	}
+	if (*count)
+		qsort(views, *count, sizeof *views, orders[q->sort]);
+	return views;
+}
+
+void agentuity_list_sandboxes(struct http_request *req,
+	void (*put)(struct json_writer *w, const struct sandbox_view *view))
+{
+	struct error e;
+	struct query q;
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	size_t count;
+	if (parse_query(req, &q, &e) < 0) {
+		http_respond_error(req, &e);
+		return;
+	}
+	struct sandbox_view *views = collect(req, &q, &count);
+	agentuity_begin_data(&w);
+	json_begin_object(&w);
+	json_key(&w, "sandboxes");
+	json_begin_array(&w);
+	for (size_t i = (size_t)q.offset; i < count && q.limit > 0; i++, q.limit--)
+		put(&w, &views[q.direction == 0 ? count - 1 - i : i]);
+	json_end_array(&w);
+	json_put_int(&w, "total", (int64_t)count);
+	json_end_object(&w);
+	free(views);
+	agentuity_respond_data(req, 200, &w);
+}
+
+static void handle_list(struct http_request *req)
+{
+	agentuity_list_sandboxes(req, agentuity_put_sandbox);
+}
+
+static const struct http_route routes[] = {
+	{HTTP_GET, "", handle_list, AGENTUITY_BODY_LIMIT},
+};
+
+const struct agentuity_table agentuity_list_table = AGENTUITY_TABLE(AGENTUITY_SANDBOX, routes);

@@ -1,0 +1,290 @@
+#include "dialect/agentuity/waiting.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#define GRACE_MS 1000
+
+/* ---- executions that nobody waits for ---- */
+
+struct agentuity_guard {
+	struct agentuity *dialect;
+	struct execution *execution;
+	struct execution_watcher watcher;
+	uv_timer_t timer;
+	struct agentuity_guard *prev, *next;
+};
+
+static void guard_free(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+static void guard_end(struct agentuity_guard *g)
+{
+	DL_DELETE(g->dialect->guards, g);
+	execution_unwatch(g->execution, &g->watcher);
+	uv_close((uv_handle_t *)&g->timer, guard_free);
+}
+
+static void guard_due(uv_timer_t *timer)
+{
+	struct agentuity_guard *g = timer->data;
+	if (execution_watched_by_none_but(g->execution, &g->watcher))
+		execution_cancel(g->execution);
+}
+
+static void guard_alone(void *arg)
+{
+	struct agentuity_guard *g = arg;
+	if (!g->dialect->stopping)
+		uv_timer_start(&g->timer, guard_due, GRACE_MS, 0);
+}
+
+static void guard_changed(void *arg)
+{
+	struct agentuity_guard *g = arg;
+	if (execution_has_ended(g->execution))
+		guard_end(g);
+}
+
+void waiting_guard(struct agentuity *d, struct execution *x)
+{
+	if (d->stopping)
+		return;
+	struct agentuity_guard *g = calloc(1, sizeof *g);
+	if (!g)
+		abort();
+	g->dialect = d;
+	g->execution = x;
+	g->watcher = (struct execution_watcher){
+		.changed = guard_changed, .alone = guard_alone, .arg = g};
+	uv_timer_init(d->loop, &g->timer);
+	g->timer.data = g;
+	execution_watch(x, &g->watcher);
+	DL_APPEND(d->guards, g);
+	guard_alone(g);
+}
+
+void waiting_stop(struct agentuity *d)
+{
+	while (d->guards)
+		guard_end(d->guards);
+}
+
+/* ---- finding ---- */
+
+struct finding {
+	struct http_request *req; /* NULL once the client has gone */
+	waiting_found_fn *found;
+};
+
+static void finding_aborted(void *arg)
+{
+	((struct finding *)arg)->req = NULL;
+}
+
+static void loaded(void *arg, struct execution *x)
+{
+	struct finding f = *(struct finding *)arg;
+	free(arg);
+	if (!f.req)
+		return;
+	http_on_abort(f.req, NULL, NULL);
+	f.found(f.req, x);
+}
+
+static bool is_of_sandbox(const struct execution *x, const char *sandbox_id)
+{
+	struct execution_view view;
+	execution_view(x, &view);
+	return !sandbox_id || strcmp(view.sandbox_id, sandbox_id) == 0;
+}
+
+void waiting_find(
+	struct http_request *req, const char *sandbox_id, const char *id, waiting_found_fn *found)
+{
+	struct agentuity *d = agentuity_of(req);
+	struct execution *x = execution_find(d->box, agentuity_tenant(req), id);
+	if (x) {
+		found(req, is_of_sandbox(x, sandbox_id) ? x : NULL);
+		return;
+	}
+	struct finding *f = calloc(1, sizeof *f);
+	if (!f)
+		abort();
+	*f = (struct finding){req, found};
+	http_on_abort(req, finding_aborted, f);
+	execution_load(d->box, agentuity_tenant(req), sandbox_id, id, loaded, f);
+}
+
+/* ---- the end of an execution ---- */
+
+struct waiting {
+	struct http_request *req;
+	struct execution *execution;
+	struct execution_watcher watcher;
+	uv_timer_t timer;
+	waiting_found_fn *then;
+};
+
+static void waiting_free(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+static void waiting_end(struct waiting *w)
+{
+	execution_unwatch(w->execution, &w->watcher);
+	uv_close((uv_handle_t *)&w->timer, waiting_free);
+}
+
+static void waiting_over(uv_timer_t *timer)
+{
+	struct waiting *w = timer->data;
+	http_on_abort(w->req, NULL, NULL);
+	w->then(w->req, w->execution);
+	waiting_end(w);
+}
+
+static void waiting_changed(void *arg)
+{
+	struct waiting *w = arg;
+	if (execution_has_ended(w->execution))
+		waiting_over(&w->timer);
+}
+
+static void waiting_aborted(void *arg)
+{
+	waiting_end(arg);
+}
+
+void waiting_for_end(
+	struct http_request *req, struct execution *x, int64_t ms, waiting_found_fn *then)
+{
+	if (ms == 0 || execution_has_ended(x)) {
+		then(req, x);
+		return;
+	}
+	struct waiting *w = calloc(1, sizeof *w);
+	if (!w)
+		abort();
+	*w = (struct waiting){.req = req, .execution = x, .then = then};
+	w->watcher = (struct execution_watcher){.changed = waiting_changed, .arg = w};
+	uv_timer_init(agentuity_of(req)->loop, &w->timer);
+	w->timer.data = w;
+	execution_watch(x, &w->watcher);
+	http_on_abort(req, waiting_aborted, w);
+	uv_timer_start(&w->timer, waiting_over, (uint64_t)ms, 0);
+}
+
+/* ---- the status of a sandbox ---- */
+
+struct status_wait {
+	struct http_request *req; /* NULL once the client has gone, while the store is asked */
+	struct box *box;
+	struct sandbox_watcher watcher;
+	uv_timer_t timer;
+	waiting_status_fn *over;
+	waiting_viewed_fn *then;
+};
+
+static void status_wait_end(struct status_wait *w)
+{
+	sandbox_unwatch(w->box, &w->watcher);
+	uv_close((uv_handle_t *)&w->timer, waiting_free);
+}
+
+static void status_wait_answer(struct status_wait *w, const struct sandbox *s)
+{
+	struct http_request *req = w->req;
+	waiting_viewed_fn *then = w->then;
+	struct sandbox_view view;
+	if (s)
+		sandbox_view(s, &view);
+	status_wait_end(w);
+	http_on_abort(req, NULL, NULL);
+	then(req, s ? &view : NULL);
+}
+
+static void status_changed(void *arg, const struct sandbox *s)
+{
+	struct status_wait *w = arg;
+	struct sandbox_view view;
+	sandbox_view(s, &view);
+	/* What has ended by request does not become anything else. */
+	if (w->over(w->req, &view) || view.status == SANDBOX_DELETED ||
+		view.status == SANDBOX_TERMINATED)
+		status_wait_answer(w, s);
+}
+
+static void status_wait_over(uv_timer_t *timer)
+{
+	struct status_wait *w = timer->data;
+	status_wait_answer(w, sandbox_find(w->box, agentuity_tenant(w->req), w->watcher.id));
+}
+
+static void status_wait_aborted(void *arg)
+{
+	status_wait_end(arg);
+}
+
+static void wait_for_status(struct http_request *req, const char *id, int64_t ms,
+	waiting_status_fn *over, waiting_viewed_fn *then)
+{
+	struct status_wait *w = calloc(1, sizeof *w);
+	if (!w)
+		abort();
+	*w = (struct status_wait){
+		.req = req, .box = agentuity_of(req)->box, .over = over, .then = then};
+	w->watcher = (struct sandbox_watcher){.changed = status_changed, .arg = w};
+	memcpy(w->watcher.id, id, ID_SIZE);
+	uv_timer_init(agentuity_of(req)->loop, &w->timer);
+	w->timer.data = w;
+	sandbox_watch(w->box, &w->watcher);
+	http_on_abort(req, status_wait_aborted, w);
+	uv_timer_start(&w->timer, status_wait_over, (uint64_t)ms, 0);
+}
+
+struct ended_call {
+	struct http_request *req; /* NULL once the client has gone */
+	waiting_viewed_fn *then;
+};
+
+static void ended_aborted(void *arg)
+{
+	((struct ended_call *)arg)->req = NULL;
+}
+
+static void ended_found(void *arg, const struct sandbox_view *view)
+{
+	struct ended_call call = *(struct ended_call *)arg;
+	free(arg);
+	if (!call.req)
+		return;
+	http_on_abort(call.req, NULL, NULL);
+	call.then(call.req, view);
+}
+
+void waiting_for_sandbox(struct http_request *req, const char *id, int64_t ms,
+	waiting_status_fn *over, waiting_viewed_fn *then)
+{
+	struct sandbox_view view;
+	struct box *b = agentuity_of(req)->box;
+	struct sandbox *s = sandbox_find(b, agentuity_tenant(req), id);
+	if (!s) {
+		struct ended_call *call = calloc(1, sizeof *call);
+		if (!call)
+			abort();
+		*call = (struct ended_call){req, then};
+		http_on_abort(req, ended_aborted, call);
+		sandbox_load_ended(b, agentuity_tenant(req), id, ended_found, call);
+		return;
+	}
+	sandbox_view(s, &view);
+	if (ms == 0 || over(req, &view))
+		then(req, &view);
+	else
+		wait_for_status(req, id, ms, over, then);
+}
