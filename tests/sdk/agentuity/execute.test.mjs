@@ -235,7 +235,7 @@ describe('jobs', () => {
     assert.equal(await fetchText(ended.stderrStreamUrl), 'err\n');
     const long = await client.createJob(sandbox.id, { command: ['sleep', '100'] });
     const again = await client.getJob(sandbox.id, long.id);
-    assert.equal((await again.get()).status, 'running');
+    await until('it runs', async () => (await again.get()).status === 'running');
     const { jobs } = await client.listJobs(sandbox.id);
     assert.deepEqual(jobs.map((j) => j.jobId), [long.id, quick.id]);
     assert.equal((await client.listJobs(sandbox.id, 1)).jobs.length, 1);
