@@ -138,8 +138,10 @@ bool stream_collect(
 {
 	struct execution_view view;
 	execution_view(x, &view);
-	if (!s->announced)
+	if (!s->announced) {
+		execution_record(x);
 		announce(s, &view, out);
+	}
 	bool ended = execution_has_ended(x);
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
 		collect_stream(s, x, w, i, out);

@@ -172,6 +172,7 @@ static void handle_closed(uv_handle_t *handle)
 		return;
 	void (*closed)(void *arg) = b->closed;
 	void *arg = b->closed_arg;
+	execution_drop_recorded(b);
 	free(b);
 	closed(arg);
 }

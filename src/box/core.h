@@ -346,6 +346,7 @@ struct box {
 	struct sandbox *sandboxes;      /* by id */
 	struct sandbox *order;          /* by creation */
 	struct execution *executions;
+	struct recorded *recorded;  /* until the first reconciliation is done */
 	struct snapshot *snapshots; /* by id */
 	struct snapshot *snapshot_order;
 	unsigned snapshots_pending;

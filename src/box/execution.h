@@ -113,6 +113,9 @@ struct execution *execution_next(const struct execution *x);
 struct execution *execution_find_pid(const struct sandbox *s, int32_t pid);
 struct execution *execution_find_name(const struct sandbox *s, const char *name);
 
+/* Somebody knows its id before its end: it is not forgotten, whatever dies. Background ones are. */
+void execution_record(struct execution *x);
+
 /* ---- what is said to one that runs; nothing happens when it has ended ---- */
 
 /* "TERM" or "SIGTERM"; 0: there is no such signal. */

@@ -7,6 +7,7 @@
 
 #include "base/id.h"
 #include "box/execution.h"
+#include "store/store.h"
 #include "wire/frame.h"
 
 /* ---- output.c: one stream of one execution ---- */
@@ -67,6 +68,7 @@ struct execution {
 	bool kernel;  /* of a code context: unlisted, and nothing of its output is kept */
 	bool indexed; /* known by its id */
 	bool no_program;
+	bool recorded; /* the store knows that it has begun */
 	bool in_init;  /* init remembers it, and must be told to forget */
 	bool unlisted; /* of ours, see execution_spec */
 	bool committed;
@@ -133,6 +135,17 @@ void execution_abandon_all(struct sandbox *s);
 void execution_retry_ends(struct box *b);
 /* Sandboxes whose init owes an answer for too long are given up. */
 void execution_check_overdue(struct box *b);
+
+/* ---- execution_record.c, execution_load.c ---- */
+
+void execution_store(struct execution *x, store_done_fn *done, void *arg);
+/* As if it had just ended; it is in no table, and goes with its last watcher. */
+struct execution *execution_revive(struct box *b, const struct execution_row *row);
+/* At start: what was recorded, and, when every init has been heard, what of it is lost. */
+int execution_load_recorded(struct box *b);
+void execution_settle_recorded(struct box *b);
+/* We end before that. */
+void execution_drop_recorded(struct box *b);
 
 /* ---- execution_frames.c ---- */
 

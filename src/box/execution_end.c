@@ -38,46 +38,13 @@ static void ended_and_stored(void *arg, int error)
 	execution_free_if_unused(x);
 }
 
-static void store_execution(struct execution *x)
-{
-	struct execution_row row = {
-		.id = x->id,
-		.sandbox = x->sandbox_id,
-		.tenant = x->tenant,
-		.command = x->command.data,
-		.command_len = x->command.len,
-		.status = execution_status_name(x->status),
-		.exit_code = x->exit.code,
-		.signal = x->exit.signal,
-		.timed_out = x->status == EXECUTION_TIMEOUT,
-		.oom_killed = x->oom_killed,
-		.started_ms = x->started_ms,
-		.duration_us = (int64_t)x->exit.duration_us,
-		.kind = (int64_t)x->kind,
-		.terminal = x->terminal,
-		.name = x->name,
-		.user = x->user,
-		.cwd = x->cwd,
-		.pid = x->pid,
-		.cpu_us = (int64_t)x->exit.cpu_us,
-		.peak = (int64_t)x->exit.max_rss_kib * 1024,
-	};
-	for (int i = 0; i < EXECUTION_STREAMS; i++) {
-		row.length[i] = (int64_t)x->outputs[i].end;
-		row.stored[i] = (int64_t)x->outputs[i].stored;
-		row.spooled[i] = x->outputs[i].fd >= 0;
-		row.data[i] = x->outputs[i].memory.data;
-	}
-	store_put_execution(x->box->store, &row, ended_and_stored, x);
-}
-
 void execution_retry_ends(struct box *b)
 {
 	for (struct execution *x = b->executions; x; x = x->by_id.next) {
 		if (!x->unstorable)
 			continue;
 		x->unstorable = false;
-		store_execution(x);
+		execution_store(x, ended_and_stored, x);
 	}
 }
 
@@ -120,7 +87,7 @@ void execution_end(struct execution *x, enum execution_status status)
 	DL_DELETE(x->watchers, &hold);
 	/* After the answer: the store's thread would compete with it for the processor. */
 	if (!x->unlisted)
-		store_execution(x);
+		execution_store(x, ended_and_stored, x);
 	execution_free_if_unused(x);
 }
 

@@ -52,6 +52,8 @@ static void handle_started(struct execution *x, const struct frame_started *star
 		x->pid = started->pid;
 		x->in_init = true;
 		x->status = EXECUTION_RUNNING;
+		if (x->kind != EXECUTION_COMMAND)
+			execution_record(x);
 		execution_notify(x);
 	}
 }
@@ -141,18 +143,20 @@ static char *copy_text(const char *text)
 }
 
 /*
- * A stdin that was given whole went with its request, and the process sees its end. One that is
- * written piece by piece goes on where init says it stands.
+ * The rest of a stdin that was given whole went with its request: half of it must not look like
+ * all, so the process is killed. One that is written piece by piece goes on where init says it
+ * stands.
  */
 static void adopt_input(struct execution *x, const struct frame_record *r)
 {
 	bool resumes = (r->start_flags & (FRAME_START_OPEN_STDIN | FRAME_START_TERMINAL)) != 0;
+	bool unfinished = r->flags & FRAME_RECORD_INPUT_OPEN;
 	x->input_sent = x->input_end = r->input_received;
 	x->input_taken = r->input_taken <= r->input_received ? r->input_taken : r->input_received;
-	x->input_open = resumes && (r->flags & FRAME_RECORD_INPUT_OPEN);
+	x->input_open = resumes && unfinished;
 	x->input_closed = !x->input_open;
-	if (!resumes)
-		execution_send(x, FRAME_STDIN_END, 0, 0, NULL, 0);
+	if (!resumes && unfinished)
+		execution_send(x, FRAME_KILL, 0, 0, NULL, 0);
 }
 
 static void adopt_outputs(struct execution *x, const struct frame_record *r)
@@ -181,7 +185,7 @@ void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *recor
 	memcpy(x->id, id, ID_SIZE);
 	x->tag = tag;
 	x->pid = r->pid;
-	x->in_init = true;
+	x->in_init = x->recorded = true;
 	x->started_ms = r->started_ms;
 	x->timeout_ms = r->timeout_ms < INT32_MAX ? (int64_t)r->timeout_ms : 0;
 	x->status = EXECUTION_RUNNING;

@@ -42,8 +42,7 @@ static void revive_output(struct execution *x, const struct execution_row *row, 
 		o->end = o->stored;
 }
 
-/* As if it had just ended; it is in no table, and goes with its last watcher. */
-static struct execution *revive(struct box *b, const struct execution_row *row)
+struct execution *execution_revive(struct box *b, const struct execution_row *row)
 {
 	struct execution *x = calloc(1, sizeof *x);
 	if (!x)
@@ -57,7 +56,7 @@ static struct execution *revive(struct box *b, const struct execution_row *row)
 	x->cwd = copy_text(row->cwd);
 	x->kind = kind_of(row->kind);
 	x->terminal = row->terminal;
-	x->status = execution_status_of(row->status);
+	x->status = row->status ? execution_status_of(row->status) : EXECUTION_FAILED;
 	x->pid = (int32_t)row->pid;
 	x->exit = (struct frame_exit){
 		.code = (int32_t)row->exit_code,
@@ -78,7 +77,7 @@ static struct execution *revive(struct box *b, const struct execution_row *row)
 static void row_found(void *arg, const struct execution_row *row)
 {
 	struct loading *l = arg;
-	struct execution *x = row ? revive(l->box, row) : NULL;
+	struct execution *x = row ? execution_revive(l->box, row) : NULL;
 	struct execution_watcher hold = {.changed = NULL};
 	if (x)
 		execution_watch(x, &hold);

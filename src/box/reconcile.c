@@ -24,6 +24,7 @@ static void check_ready(struct box *b)
 	void (*ready)(void *arg) = b->ready;
 	struct sandbox *s;
 	b->ready = NULL;
+	execution_settle_recorded(b);
 	DL_FOREACH (b->order, s)
 		sandbox_clock_changed(s);
 	pool_refill(b);
@@ -45,7 +46,8 @@ static void add_row(void *arg, const struct sandbox_row *row)
 int reconcile_load(struct box *b)
 {
 	b->listing = b->listing_disks = true;
-	if (store_each_sandbox(b->store, add_row, b) < 0 || disks_load(b) < 0)
+	if (store_each_sandbox(b->store, add_row, b) < 0 || disks_load(b) < 0 ||
+		execution_load_recorded(b) < 0)
 		return -1;
 	return code_load(b);
 }

@@ -1,4 +1,4 @@
-/* Executions that have ended: one row each, with short output in it. */
+/* Executions: a short row while somebody knows that they run, one with their output at the end. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -32,6 +32,64 @@ static const char sql_list_sandbox[] = "SELECT " FACTS ", command, x'', x'' FROM
 static const char sql_expire[] =
 	"DELETE FROM executions WHERE started_ms + duration_us / 1000 < ? RETURNING id";
 
+static const char sql_begin[] =
+	"INSERT OR IGNORE INTO processes (id, sandbox, tenant, name, user, cwd, started_ms, kind,"
+	" terminal, pid, command) VALUES (?,?,?,?,?,?,?,?,?,?,?)";
+static const char sql_ended[] = "DELETE FROM processes WHERE id = ?";
+static const char sql_begun[] =
+	"SELECT id, sandbox, tenant, name, user, cwd, started_ms, kind, terminal, pid, command"
+	" FROM processes";
+
+/* ---- while they run ---- */
+
+void store_begin_execution(struct store *s, const struct execution_row *row)
+{
+	const char *const texts[] = {
+		row->id, row->sandbox, row->tenant, row->name, row->user, row->cwd};
+	const int64_t numbers[] = {row->started_ms, row->kind, row->terminal, row->pid};
+	struct operation *op = operation_new(sql_begin);
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		operation_add_text(op, texts[i]);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		operation_add_int(op, numbers[i]);
+	operation_add_blob(op, row->command, row->command_len);
+	store_submit(s, op, NULL, NULL);
+}
+
+static const char *text_at(sqlite3_stmt *st, int column)
+{
+	const unsigned char *text = sqlite3_column_text(st, column);
+	return text ? (const char *)text : "";
+}
+
+int store_each_begun(
+	struct store *s, void (*each)(void *arg, const struct execution_row *row), void *arg)
+{
+	sqlite3_stmt *st;
+	int r;
+	if (sqlite3_prepare_v2(s->db, sql_begun, -1, &st, NULL) != SQLITE_OK)
+		return -1;
+	while ((r = sqlite3_step(st)) == SQLITE_ROW) {
+		struct execution_row row = {.id = text_at(st, 0),
+			.sandbox = text_at(st, 1),
+			.tenant = text_at(st, 2),
+			.name = text_at(st, 3),
+			.user = text_at(st, 4),
+			.cwd = text_at(st, 5),
+			.started_ms = sqlite3_column_int64(st, 6),
+			.kind = sqlite3_column_int64(st, 7),
+			.terminal = sqlite3_column_int(st, 8) != 0,
+			.pid = sqlite3_column_int64(st, 9),
+			.command = sqlite3_column_blob(st, 10),
+			.command_len = (size_t)sqlite3_column_bytes(st, 10)};
+		each(arg, &row);
+	}
+	sqlite3_finalize(st);
+	return r == SQLITE_DONE ? 0 : -1;
+}
+
+/* ---- when they have ended ---- */
+
 void store_put_execution(
 	struct store *s, const struct execution_row *row, store_done_fn *done, void *arg)
 {
@@ -52,6 +110,11 @@ void store_put_execution(
 	store_submit(s, op, NULL, NULL);
 	op = operation_new(sql_count);
 	operation_add_text(op, row->sandbox);
+	store_submit(s, op, row->begun ? NULL : done, row->begun ? NULL : arg);
+	if (!row->begun)
+		return;
+	op = operation_new(sql_ended);
+	operation_add_text(op, row->id);
 	store_submit(s, op, done, arg);
 }
 

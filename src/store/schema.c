@@ -131,6 +131,13 @@ static const char *const migrations[] = {
 	") STRICT;"
 	"CREATE UNIQUE INDEX snapshot_tags ON snapshots (tenant, name, tag)"
 	" WHERE name <> '' AND tag <> '' AND deleted = 0;",
+
+	/* Processes whose ids were told and whose ends are not known yet. */
+	"CREATE TABLE processes ("
+	" id TEXT PRIMARY KEY, sandbox TEXT NOT NULL, tenant TEXT NOT NULL, name TEXT NOT NULL,"
+	" user TEXT NOT NULL, cwd TEXT NOT NULL, started_ms INTEGER NOT NULL, kind INTEGER NOT NULL,"
+	" terminal INTEGER NOT NULL, pid INTEGER NOT NULL, command BLOB NOT NULL"
+	") STRICT;",
 };
 
 static int read_version(sqlite3 *db, int *ret)

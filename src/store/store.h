@@ -99,6 +99,7 @@ struct execution_row {
 	const char *command; /* the arguments, each with its NUL */
 	size_t command_len;
 	const char *name, *user, *cwd;
+	bool begun;   /* by store_begin_execution */
 	int64_t kind; /* the model's own number */
 	bool terminal;
 	int64_t pid;
@@ -114,6 +115,11 @@ struct execution_row {
 	const void *data[2];
 };
 
+/* It runs, and somebody knows its id: what it is, without how it ends. */
+void store_begin_execution(struct store *s, const struct execution_row *row);
+/* At start, before the loop runs: those that have begun and whose end was never stored. */
+int store_each_begun(
+	struct store *s, void (*each)(void *arg, const struct execution_row *row), void *arg);
 /* Also counts it in its sandbox. */
 void store_put_execution(
 	struct store *s, const struct execution_row *row, store_done_fn *done, void *arg);

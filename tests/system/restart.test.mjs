@@ -383,7 +383,7 @@ describe('restart', () => {
       assert.equal(await exists(server, id), false);
     });
 
-    it('while no server ran has its commands reported as failed, not forgotten', { todo: 'to be decided: their ids were told to clients, and nothing of them is stored' }, async () => {
+    it('while no server ran has its commands reported as failed, not forgotten', async () => {
       const { id } = await server.create();
       const { id: running, stream } = await startCommand(server, id, { command: 'sleep 60' });
       stream.response.on('error', () => {});
@@ -392,6 +392,22 @@ describe('restart', () => {
       process.kill(pid, 'SIGKILL');
       await restart();
       assert.equal((await execution(server, running)).status, 'failed');
+    });
+
+    it('while no server ran has its processes and jobs reported as failed, with the output that was on disk', async () => {
+      const { id } = await server.create();
+      const post = async (kind, body) => (await server.request('POST', `/v1/sandboxes/${id}/${kind}`, body)).json;
+      const process_ = await post('processes', { command: 'head -c 100000 /dev/zero | tr "\\0" x; sleep 60', name: 'lost' });
+      const job = await post('jobs', { command: 'sleep 60' });
+      await until('it is on disk', async () => (await server.request('GET', `/v1/sandboxes/${id}/processes/lost`)).json.stdout.kept === 100000);
+      const pid = initPid(server, id);
+      await killServer(server);
+      process.kill(pid, 'SIGKILL');
+      await restart();
+      const lost = (await server.request('GET', `/v1/sandboxes/${id}/processes/lost`)).json;
+      assert.deepEqual([lost.id, lost.status, lost.exitCode, lost.stdout.kept], [process_.id, 'failed', 137, 100000]);
+      assert.equal((await server.request('GET', `/v1/executions/${process_.id}/output?stream=stdout`)).text, 'x'.repeat(100000));
+      assert.equal((await server.request('GET', `/v1/sandboxes/${id}/jobs/${job.id}`)).json.status, 'failed');
     });
   });
 
@@ -454,7 +470,7 @@ describe('restart', () => {
     assert.notEqual((await execution(server, id, '?wait=5s')).status, 'running');
   });
 
-  it('does not make half of an input look like the whole of it', { todo: 'to be decided: the rest of stdin dies with the front, and the command sees its end' }, async () => {
+  it('does not make half of an input look like the whole of it', async () => {
     const { id: box } = await server.create();
     const stdin = 'x'.repeat(4_000_000);
     const { id, stream } = await startCommand(server, box, { command: 'head -c 1000 >/dev/null; sleep 1; wc -c', stdin });
