@@ -64,7 +64,7 @@ int json_decode(const cJSON *object, const struct json_field *fields, size_t cou
 {
 	for (const cJSON *item = cJSON_IsObject(object) ? object->child : NULL; item;
 		item = item->next) {
-		struct place p;
+		struct place p = {0};
 		name_place(&p, path, "", item->string);
 		if (!find_field(fields, count, item->string))
 			return error_set_field(e, ERROR_UNKNOWN_FIELD, p.name,

@@ -248,7 +248,7 @@ static const char *without_pattern(const char *source, struct scratch *memory)
 static int settle_copy(
 	const struct step_body *s, struct scratch *memory, struct build_step *ret, struct error *e)
 {
-	char *end;
+	char *end = NULL;
 	const char *mode = argument(s, 3);
 	ret->kind = BUILD_COPY;
 	ret->context = s->files_hash;
@@ -256,7 +256,7 @@ static int settle_copy(
 	ret->path = argument(s, 1);
 	ret->user = argument(s, 2)[0] ? argument(s, 2) : NULL;
 	ret->mode = mode[0] ? (int)strtol(mode, &end, 8) : -1;
-	if (mode[0] && (*end || ret->mode < 0 || ret->mode > 07777))
+	if (end && (*end || ret->mode < 0 || ret->mode > 07777))
 		return error_set_field(
 			e, ERROR_INVALID_FIELD, "args", "'%.16s' is not a mode such as 0755", mode);
 	if (!s->files_hash || !ret->path[0])

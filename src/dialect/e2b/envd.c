@@ -133,10 +133,11 @@ int envd_user(struct http_request *req, const char **ret, struct error *e)
 	text[strcspn(text, ":")] = '\0';
 	if (!text[0])
 		return 0;
-	char *user = http_alloc(req, strlen(text) + 1);
+	size_t size = strlen(text) + 1;
+	char *user = http_alloc(req, size);
 	if (!user)
 		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
-	*ret = strcpy(user, text);
+	*ret = memcpy(user, text, size);
 	return 0;
 }
 

@@ -63,8 +63,8 @@ static int parse_metadata(
 {
 	if (!text || !text[0])
 		return 0;
-	char *copy = scratch_alloc(memory, strlen(text) + 1);
-	strcpy(copy, text);
+	size_t size = strlen(text) + 1;
+	char *copy = memcpy(scratch_alloc(memory, size), text, size);
 	unescape(copy);
 	for (char *pair = copy, *next; pair; pair = next) {
 		next = strchr(pair, '&');

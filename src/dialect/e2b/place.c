@@ -116,7 +116,7 @@ static void sign(const struct signed_request *r, const char *token, char out[SIG
 			&state, (const unsigned char *)parts[i], strlen(parts[i]));
 	}
 	crypto_hash_sha256_final(&state, hash);
-	memcpy(out, "v1_", 3);
+	snprintf(out, SIGNATURE_SIZE, "v1_");
 	sodium_bin2base64(out + 3, SIGNATURE_SIZE - 3, hash, sizeof hash,
 		sodium_base64_VARIANT_ORIGINAL_NO_PADDING);
 }

@@ -54,11 +54,17 @@ static void tags_aborted(void *arg)
 	((struct tags_call *)arg)->req = NULL;
 }
 
+static void note_failure(struct tags_call *call, const struct error *e)
+{
+	if (call->failure.code == ERROR_NONE)
+		call->failure = *e;
+}
+
 static void tags_changed(void *arg, const struct error *e)
 {
 	struct tags_call *call = arg;
-	if (e && call->failure.code == ERROR_NONE)
-		call->failure = *e;
+	if (e)
+		note_failure(call, e);
 	if (--call->waiting > 0)
 		return;
 	if (call->req && call->failure.code != ERROR_NONE)
@@ -97,9 +103,10 @@ static void assign(struct tags_call *call, struct build *build, const cJSON *tag
 	cJSON_ArrayForEach(tag, tags)
 	{
 		json_string(&w, tag->valuestring);
-		call->waiting++;
 		if (template_tag(build, e2b_tag_in(tag->valuestring), tags_changed, call, &e) < 0)
-			tags_changed(call, &e);
+			note_failure(call, &e);
+		else
+			call->waiting++;
 	}
 	json_end_array(&w);
 	json_end_object(&w);
@@ -160,9 +167,10 @@ static void handle_remove(struct http_request *req)
 	struct tags_call *call = tags_begin(req);
 	cJSON_ArrayForEach(tag, fields.tags)
 	{
-		call->waiting++;
 		if (template_untag(t, e2b_tag_in(tag->valuestring), tags_changed, call, &e) < 0)
-			tags_changed(call, &e);
+			note_failure(call, &e);
+		else
+			call->waiting++;
 	}
 	tags_changed(call, NULL);
 	cJSON_Delete(body);

@@ -36,11 +36,11 @@ struct template *e2b_template(struct http_request *req)
 	struct error e;
 	const char *name = http_param(req, "id");
 	struct template *t = template_find(e2b_of(req)->box, e2b_tenant(req), name);
-	if (t)
-		return t;
-	error_set(&e, ERROR_TEMPLATE_NOT_FOUND, "template '%.128s' not found", name);
-	http_respond_error(req, &e);
-	return NULL;
+	if (!t) {
+		error_set(&e, ERROR_TEMPLATE_NOT_FOUND, "template '%.128s' not found", name);
+		http_respond_error(req, &e);
+	}
+	return t;
 }
 
 /* ---- answers ---- */

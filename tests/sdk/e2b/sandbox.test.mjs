@@ -1,8 +1,8 @@
 // Sandbox itself: creating, finding, timing and ending, as users of E2B's SDK do it.
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
-import { AuthenticationError, E2B, NotFoundError, Sandbox, SandboxError, SandboxNotFoundError, Secret, TimeoutError } from 'e2b';
-import { failure, optionsFor, sleep, startServer, until } from './support.mjs';
+import { AuthenticationError, E2B, NotFoundError, RateLimitError, Sandbox, SandboxError, SandboxNotFoundError, Secret, SecretError, TimeoutError } from 'e2b';
+import { Server, failure, optionsFor, startServer, until } from './support.mjs';
 
 const OTHER = 'bnk_00000000000000000000000000000000000000ff';
 const server = await startServer({ args: ['--api-key', `other=${OTHER}`] });
@@ -90,9 +90,21 @@ describe('Sandbox.create', () => {
       assert.match(error.message, message);
     }
     assert.match((await failure(Sandbox.create('base', { mcp: { echo: {} } }))).message, /mcp/);
-    assert.equal((await failure(Secret.create('s', 'v', {}))).name.includes('Error'), true);
+    const secret = await failure(Secret.create('name', 'value'));
+    assert.ok(secret instanceof SecretError, String(secret));
+    assert.match(secret.message, /501.*secrets/);
     const running = await all(Sandbox.list());
     assert.deepEqual(running, [], 'and nothing was made');
+  });
+
+  it('says when there are enough of them', { timeout: 60000 }, async () => {
+    const small = await Server.start({ args: ['--max-sandboxes', '1', '--pool', '0'] });
+    try {
+      await Sandbox.create(optionsFor(small));
+      assert.ok((await failure(Sandbox.create(optionsFor(small)))) instanceof RateLimitError);
+    } finally {
+      await small.destroy();
+    }
   });
 
   it('says which template is missing, and which key is wrong', async () => {

@@ -44,6 +44,59 @@ describe('Template.build', () => {
     await sandbox.kill();
   });
 
+  it('knows every kind of step', { timeout: 180000 }, async () => {
+    // What would fetch packages from a network that is not there tells what it was asked for instead.
+    const tools = ['apt-get', 'pip', 'npm', 'bun'].map((name) => `printf '#!/bin/sh\necho ${name} "$@" >> /asked\n' > /usr/local/bin/${name}; chmod 755 /usr/local/bin/${name}`);
+    const template = Template({ fileContextPath: context })
+      .fromDockerfile('FROM e2bdev/base\nRUN echo by dockerfile > /docker\nENV D=ocker\nWORKDIR /work\n')
+      .runCmd([...tools, 'touch /asked', 'chmod 666 /asked'], { user: 'root' })
+      .copyItems([
+        { src: 'one.txt', dest: '/items/first' },
+        { src: 'src', dest: '/items/all' },
+      ])
+      .makeDir(['/made/a', '/made/b'], { user: 'root', mode: 0o755 })
+      .makeSymlink('/made/a', '/made/link', { user: 'root' })
+      .rename('/items/first', '/items/renamed', { user: 'root' })
+      .remove('/items/all/b.txt', { user: 'root' })
+      .aptInstall(['curl', 'jq'])
+      .pipInstall(['numpy'])
+      .npmInstall('left-pad', { g: true })
+      .bunInstall('elysia', { g: true })
+      .runCmd('git init -q -b main /srv/repo && cd /srv/repo && git -c user.name=x -c user.email=x@y commit -q --allow-empty -m first', { user: 'root' })
+      .gitClone('/srv/repo', '/srv/clone', { user: 'root' })
+      .skipCache()
+      .runCmd('date +%N > /fresh', { user: 'root' })
+      .setReadyCmd(waitForTimeout(10));
+    await Template.build(template, 'every-step');
+    const sandbox = await Sandbox.create('every-step');
+    const { stdout } = await sandbox.commands.run('cat /docker /items/renamed; readlink /made/link; ls /items/all; test -d /srv/clone/.git && echo cloned; echo $D; cat /asked', { user: 'root' });
+    assert.match(stdout, /^by dockerfile\none\n\/made\/a\na.js\ndeep\ncloned\nocker\n/);
+    for (const asked of [/apt-get .*install.*curl jq/, /pip install.* numpy/, /npm install -g left-pad/, /bun install -g elysia/]) assert.match(stdout, asked);
+    await sandbox.kill();
+  });
+
+  it('begins with images that were imported under their names', { timeout: 120000 }, async () => {
+    await Template.build(Template().fromBaseImage().runCmd('echo as if from a registry > /image', { user: 'root' }), 'python:3.99');
+    await Template.build(Template().fromPythonImage('3.99').runCmd('cat /image'), 'on-python');
+    const images = {
+      debian: Template().fromDebianImage('bookworm'),
+      ubuntu: Template().fromUbuntuImage('24.04'),
+      fedora: Template().fromFedoraImage(),
+      alpine: Template().fromAlpineImage(),
+      arch: Template().fromArchImage(),
+      node: Template().fromNodeImage('22'),
+      bun: Template().fromBunImage(),
+    };
+    for (const [name, template] of Object.entries(images)) assert.ok(JSON.parse(await Template.toJSON(template.runCmd('true'))).fromImage.includes(name));
+    const aws = Template().fromAWSRegistry('x', { accessKeyId: 'a', secretAccessKey: 'b', region: 'c' });
+    const gcp = Template().fromGCPRegistry('x', { serviceAccountJSON: {} });
+    for (const template of [aws, gcp]) assert.match((await failure(Template.build(template, 'registries'))).message, /fromImageRegistry/);
+    const mcp = Template().fromTemplate('mcp-gateway').addMcpServer('exa');
+    assert.match(await Template.toJSON(mcp), /mcp-gateway pull/);
+    const container = Template().fromTemplate('devcontainer').betaDevContainerPrebuild('/app').betaSetDevContainerStart('/app');
+    assert.match(await Template.toJSON(container), /devcontainer/);
+  });
+
   it('takes files by pattern, and uploads nothing twice', { timeout: 120000 }, async () => {
     const template = () => Template({ fileContextPath: context }).fromTemplate('base').copy('src/*.js', '/js/');
     await Template.build(template(), 'patterns');
