@@ -15,6 +15,7 @@ static const struct {
 	{&event_table, false},
 	{&usage_table, false},
 	{&checkpoint_table, false},
+	{&diff_table, false},
 	{&snapshot_table, false},
 	{&exec_table, false},
 	{&execution_table, false},

@@ -16,6 +16,7 @@
 #include "box/usage.h"
 #include "store/store.h"
 #include "wire/frame.h"
+#include "wire/diff.h"
 #include "wire/keeper.h"
 
 /* ---- warden_link.c: requests to the warden and their answers ---- */
@@ -60,6 +61,10 @@ int keeper_link_open(struct keeper_link *k, uv_loop_t *loop, int fd, void *arg);
 /* disk and from may be NULL. */
 void keeper_link_call(struct keeper_link *k, enum keeper_op op, const struct disk_name *disk,
 	const struct disk_name *from, int64_t bytes, keeper_reply_fn *reply, void *arg);
+/* The reply's pipe is the caller's. */
+void keeper_link_diff(struct keeper_link *k, const struct disk_name *disk,
+	const struct disk_name *from, const char *root, enum diff_form form, keeper_reply_fn *reply,
+	void *arg);
 void keeper_link_close(struct keeper_link *k, uv_close_cb closed);
 
 /* ---- init_link.c: the connection to one sandbox's init ---- */
@@ -349,7 +354,7 @@ struct box {
 	struct recorded *recorded;  /* until the first reconciliation is done */
 	struct snapshot *snapshots; /* by id */
 	struct snapshot *snapshot_order;
-	unsigned snapshots_pending;
+	unsigned snapshots_pending, comparisons;
 	struct catalogue *catalogue; /* templates and builds */
 	struct sandbox *pool;
 	unsigned pool_count, pool_booting;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/fault.h"
 #include "base/log.h"
@@ -41,16 +42,40 @@ static void take_reply(struct keeper_link *k, const struct keeper_reply *reply)
 		send_unsent(k);
 		return;
 	}
-	if (reply->epoch != k->epoch)
-		return;
 	while (call && call != k->unsent && call->request.sequence != reply->sequence)
 		call = call->next;
-	if (!call || call == k->unsent)
-		return; /* it was asked twice */
+	if (reply->epoch != k->epoch || !call || call == k->unsent) {
+		/* Of a front before us, or asked twice. */
+		if (reply->pipe_fd >= 0)
+			close(reply->pipe_fd);
+		return;
+	}
 	DL_DELETE(k->calls, call);
 	FAULT_POINT();
 	call->reply(call->arg, reply);
 	free(call);
+}
+
+/* A pipe that comes along is in the reply, or else it holds -1. */
+static ssize_t receive(int fd, struct keeper_reply *reply)
+{
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec bytes = {.iov_base = reply, .iov_len = sizeof *reply};
+	struct msghdr message = {.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = sizeof control.space};
+	ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n != (ssize_t)sizeof *reply)
+		return n;
+	reply->pipe_fd = -1;
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(&reply->pipe_fd, CMSG_DATA(c), sizeof(int));
+	return n;
 }
 
 static void poll_ready(uv_poll_t *poll, int status, int events)
@@ -61,7 +86,7 @@ static void poll_ready(uv_poll_t *poll, int status, int events)
 	if (events & UV_WRITABLE)
 		send_unsent(k);
 	for (;;) {
-		ssize_t n = recv(k->fd, &reply, sizeof reply, MSG_DONTWAIT);
+		ssize_t n = receive(k->fd, &reply);
 		if (n == (ssize_t)sizeof reply) {
 			take_reply(k, &reply);
 			continue;
@@ -92,8 +117,8 @@ static void name_disk(struct disk_name *out, const struct disk_name *from)
 	memcpy(out->id, from->id, strnlen(from->id, ID_LEN));
 }
 
-void keeper_link_call(struct keeper_link *k, enum keeper_op op, const struct disk_name *disk,
-	const struct disk_name *from, int64_t bytes, keeper_reply_fn *reply, void *arg)
+static struct keeper_call *call_new(struct keeper_link *k, enum keeper_op op,
+	const struct disk_name *disk, const struct disk_name *from)
 {
 	struct keeper_call *call = calloc(1, sizeof *call);
 	if (!call)
@@ -103,7 +128,12 @@ void keeper_link_call(struct keeper_link *k, enum keeper_op op, const struct dis
 	call->request.epoch = k->epoch;
 	name_disk(&call->request.disk, disk);
 	name_disk(&call->request.from, from);
-	call->request.bytes = bytes;
+	return call;
+}
+
+static void call_send(
+	struct keeper_link *k, struct keeper_call *call, keeper_reply_fn *reply, void *arg)
+{
 	call->reply = reply;
 	call->arg = arg;
 	FAULT_POINT();
@@ -113,6 +143,24 @@ void keeper_link_call(struct keeper_link *k, enum keeper_op op, const struct dis
 		send_unsent(k);
 	}
 	FAULT_POINT();
+}
+
+void keeper_link_call(struct keeper_link *k, enum keeper_op op, const struct disk_name *disk,
+	const struct disk_name *from, int64_t bytes, keeper_reply_fn *reply, void *arg)
+{
+	struct keeper_call *call = call_new(k, op, disk, from);
+	call->request.bytes = bytes;
+	call_send(k, call, reply, arg);
+}
+
+void keeper_link_diff(struct keeper_link *k, const struct disk_name *disk,
+	const struct disk_name *from, const char *root, enum diff_form form, keeper_reply_fn *reply,
+	void *arg)
+{
+	struct keeper_call *call = call_new(k, KEEPER_DIFF, disk, from);
+	memcpy(call->request.root, root, strnlen(root, ID_LEN));
+	call->request.form = form;
+	call_send(k, call, reply, arg);
 }
 
 void keeper_link_close(struct keeper_link *k, uv_close_cb closed)

@@ -6,6 +6,7 @@
 #include "keeper/keeper.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -14,6 +15,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+
+#define NOBODY 65534
 
 static const unsigned kept_capabilities[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
 	CAP_FOWNER, CAP_FSETID, CAP_MKNOD, CAP_SETUID, CAP_SETGID, CAP_SETFCAP, CAP_SETPCAP,
@@ -112,6 +115,19 @@ static int restrict_calls(void)
 		r = seccomp_load(ctx);
 	seccomp_release(ctx);
 	return r;
+}
+
+/* Nobody, who may read everything, and the overlay's attributes; those are why CAP_SYS_ADMIN stays.
+ */
+int confine_reader(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {0};
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgroups(0, NULL) < 0 ||
+		setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
+		return -errno;
+	data[0].permitted = data[0].effective = 1u << CAP_DAC_READ_SEARCH | 1u << CAP_SYS_ADMIN;
+	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
 int confine_keeper(struct error *e)

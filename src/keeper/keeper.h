@@ -53,6 +53,7 @@ struct keeper {
 	int templates_fd;
 	int trash_fd;
 	int frozen_fd; /* names those that we hold still */
+	int lock_fd;   /* held by the keeper and those who work for it, but not by readers */
 	int cgroup_fd; /* the directory of the sandboxes' v2 cgroups, named by id */
 	enum pool_kind pool;
 	enum quota_mode quota;
@@ -151,6 +152,12 @@ bool copy_can_reflink(int dir_fd);
 
 int measure_tree(int fd, int64_t *bytes, int64_t *files);
 
+/* ---- diff_serve.c ---- */
+
+/* Walks and writes to the pipe, in a process of its own that gives up nearly everything first. */
+void diff_serve(struct keeper *k, const struct keeper_request *q, int pipe_fd)
+	__attribute__((noreturn));
+
 /* ---- sweep.c ---- */
 
 void sweeper_main(int trash_fd, int work_fd) __attribute__((noreturn));
@@ -168,3 +175,5 @@ void keeper_main(struct keeper *k) __attribute__((noreturn));
 
 /* Gives up what disks do not need. */
 int confine_keeper(struct error *e);
+/* Gives up what it does not take to read a disk. */
+int confine_reader(void);

@@ -21,7 +21,9 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "wire/diff.h"
 
+#define READERS_MAX    16
 #define CHILDREN_MAX   16
 #define TEND_US        500000
 #define DROP_GROUPS_US (10 * 1000000)
@@ -34,6 +36,8 @@ struct child {
 
 static struct child children[CHILDREN_MAX];
 static size_t child_count;
+static pid_t readers[READERS_MAX]; /* comparisons that are being read */
+static size_t reader_count;
 static volatile sig_atomic_t child_ended;
 
 static void op_hello(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
@@ -44,6 +48,7 @@ static void op_restore(struct keeper *k, const struct keeper_request *q, struct 
 static void op_delete(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
 static void op_usage(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
 static void op_measure(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+static void op_diff(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
 static void op_next(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
 
 #define KIND(name) (1u << DISK_##name)
@@ -64,6 +69,7 @@ static const struct {
 	[KEEPER_DELETE] = {op_delete, ANY_DISK, KIND(NONE), false},
 	[KEEPER_USAGE] = {op_usage, ANY_DISK, KIND(NONE), true},
 	[KEEPER_MEASURE] = {op_measure, ANY_DISK, KIND(NONE), true},
+	[KEEPER_DIFF] = {op_diff, ANY_DISK, KIND(NONE) | ANY_DISK, false},
 	[KEEPER_NEXT] = {op_next, ANY_DISK, KIND(NONE), false},
 };
 
@@ -113,6 +119,29 @@ static void op_measure(struct keeper *k, const struct keeper_request *q, struct 
 	a->error = fd < 0 ? -fd : -measure_tree(fd, &a->bytes, &a->files);
 }
 
+/* The process is on its own from here: nobody waits for it but who reads. */
+static void op_diff(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
+{
+	int ends[2];
+	if (reader_count == READERS_MAX || pipe2(ends, O_CLOEXEC) < 0) {
+		a->error = reader_count == READERS_MAX ? EAGAIN : errno;
+		return;
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		close(k->lock_fd);
+		close(k->front_pair[1]);
+		close(k->sweeper_pair[0]);
+		diff_serve(k, q, ends[1]);
+	}
+	a->error = pid < 0 ? errno : 0;
+	close(ends[1]);
+	a->pipe_fd = ends[0];
+	if (pid > 0)
+		readers[reader_count++] = pid;
+}
+
 static void op_next(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
 {
 	a->error = -disk_next(k, (enum disk_kind)q->disk.kind, q->disk.id, a->id);
@@ -133,20 +162,40 @@ static bool name_is_valid(const struct disk_name *name, unsigned kinds, bool may
 static bool request_is_valid(const struct keeper_request *q)
 {
 	return q->op > 0 && q->op < KEEPER_OP_END && ops[q->op].run && q->bytes >= 0 &&
-	       q->bytes <= LIMIT_MAX &&
+	       q->bytes <= LIMIT_MAX && q->form < DIFF_FORM_END && q->root[ID_SIZE - 1] == '\0' &&
+	       (!q->root[0] || id_is_valid(q->root)) &&
 	       name_is_valid(&q->disk, ops[q->op].disks, q->op == KEEPER_NEXT) &&
 	       name_is_valid(&q->from, ops[q->op].froms, false);
 }
 
 static struct keeper_reply reply_to(const struct keeper_request *q)
 {
-	return (struct keeper_reply){.op = q->op, .sequence = q->sequence, .epoch = q->epoch};
+	return (struct keeper_reply){
+		.op = q->op, .sequence = q->sequence, .epoch = q->epoch, .pipe_fd = -1};
 }
 
+/* With its pipe, if it has one, which is the front's from then on. */
 static void reply(struct keeper *k, const struct keeper_reply *a)
 {
-	if (send(k->front_pair[1], a, sizeof *a, MSG_NOSIGNAL) < 0)
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec bytes = {.iov_base = (void *)(uintptr_t)a, .iov_len = sizeof *a};
+	struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
+	if (a->pipe_fd >= 0) {
+		message.msg_control = control.space;
+		message.msg_controllen = sizeof control.space;
+		struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &a->pipe_fd, sizeof(int));
+	}
+	if (sendmsg(k->front_pair[1], &message, MSG_NOSIGNAL) < 0)
 		log_warn("the front does not listen", "error", strerror(errno));
+	if (a->pipe_fd >= 0)
+		close(a->pipe_fd);
 }
 
 static void refuse(struct keeper *k, const struct keeper_request *q, int error)
@@ -207,12 +256,20 @@ static void answer(struct keeper *k, const struct keeper_request *q)
 		children[child_count++] = (struct child){pid, *q};
 }
 
+static void forget_reader(pid_t pid)
+{
+	for (size_t i = 0; i < reader_count; i++)
+		if (readers[i] == pid)
+			readers[i--] = readers[--reader_count];
+}
+
 static void reap_children(struct keeper *k)
 {
 	int status;
 	pid_t pid;
 	child_ended = 0;
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		forget_reader(pid);
 		for (size_t i = 0; i < child_count; i++) {
 			if (children[i].pid != pid)
 				continue;
@@ -222,6 +279,7 @@ static void reap_children(struct keeper *k)
 			}
 			children[i--] = children[--child_count];
 		}
+	}
 }
 
 /* ---- the loop ---- */
@@ -285,15 +343,15 @@ static void serve(struct keeper *k)
 }
 
 /* An earlier keeper of this data may still be carrying something through. */
-static int lock_disks(const struct keeper *k)
+static int lock_disks(struct keeper *k)
 {
-	int fd = openat(k->data_fd, "disks.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (fd < 0)
+	k->lock_fd = openat(k->data_fd, "disks.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (k->lock_fd < 0)
 		return -errno;
-	while (flock(fd, LOCK_EX) < 0)
+	while (flock(k->lock_fd, LOCK_EX) < 0)
 		if (errno != EINTR)
 			return -errno;
-	return fd;
+	return 0;
 }
 
 void keeper_main(struct keeper *k)
@@ -323,7 +381,7 @@ void keeper_main(struct keeper *k)
 	}
 	disk_thaw_interrupted(k);
 	disk_clean_up(k);
-	reply(k, &(struct keeper_reply){.op = KEEPER_STARTED});
+	reply(k, &(struct keeper_reply){.op = KEEPER_STARTED, .pipe_fd = -1});
 	serve(k);
 	while (child_count > 0 && wait(NULL) > 0)
 		;

@@ -23,6 +23,7 @@ enum keeper_op {
 	KEEPER_USAGE,     /* disk → bytes, limit: what its quota counts; quick */
 	KEEPER_MEASURE,   /* disk → bytes, files: by looking at all of it */
 	KEEPER_NEXT,      /* disk → the next id of that kind, in no particular order; "" ends */
+	KEEPER_DIFF,      /* disk, from, root, form → a pipe: what became of from (wire/diff.h) */
 	KEEPER_OP_END,
 	KEEPER_STARTED = 100 /* said unasked, by a keeper that took over from a dead one */
 };
@@ -46,6 +47,8 @@ struct keeper_request {
 	uint32_t sequence;
 	uint32_t epoch;
 	struct disk_name disk, from;
+	char root[ID_SIZE]; /* of a DIFF: the layer that holds the root; "": that of `base` */
+	uint32_t form;      /* of a DIFF: enum diff_form */
 	int64_t bytes;
 };
 
@@ -72,6 +75,9 @@ struct keeper_reply {
 	int64_t bytes, limit, files;
 	int64_t pool_size, pool_free;
 	int64_t frozen_us; /* of a KEEP: how long the sandbox stood still */
+	/* Of a DIFF: the reading end of the pipe. It comes beside the message; in it this is
+	 * nothing. */
+	int32_t pipe_fd;
 };
 
 const char *pool_kind_name(enum pool_kind kind);
