@@ -124,20 +124,20 @@ static const char *const *command(
 	return argv;
 }
 
+/* Complaints, without what is only a warning. */
 static void note_line(void *arg, const struct build_log_entry *entry)
 {
 	char *text = arg;
 	size_t used = strlen(text);
-	if (strcmp(entry->level, "info") != 0)
+	if (strcmp(entry->level, "warn") == 0 && strncmp(entry->message, "W:", 2) != 0)
 		snprintf(text + used, 160 - used, "%s%s", used ? "; " : "", entry->message);
 }
 
-/* With what the package manager complained of at last. */
 static void describe_failure(struct build *build, struct error *e)
 {
 	char said[160] = "";
 	uint64_t entries = build->log.entries;
-	build_log_read(build, entries > 4 ? entries - 4 : 0, 3, note_line, said);
+	build_log_read(build, entries > 12 ? entries - 12 : 0, 12, note_line, said);
 	error_set(e, ERROR_BUILD_FAILED, "the packages could not be installed: %s (%s)",
 		build->reason ? build->reason : "", said);
 }

@@ -17,11 +17,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 
 /* Part of the name: raise it when the skeleton's content changes. */
-#define SKELETON_VERSION "2"
+#define SKELETON_VERSION "3"
 #define DEFAULT_UID      1000
 
 /* clang-format off */
@@ -34,6 +35,8 @@ static const struct {
 	{"tmp", 01777, 0}, {"var", 0755, 0}, {"var/tmp", 01777, 0}, {"var/lib", 0755, 0},
 	{"var/lib/dpkg", 0755, 0}, {"var/lib/dpkg/info", 0755, 0},
 	{"var/lib/dpkg/updates", 0755, 0}, {"var/lib/dpkg/triggers", 0755, 0},
+	{"etc/apt", 0755, 0}, {"etc/apt/apt.conf.d", 0755, 0}, {"etc/apt/preferences.d", 0755, 0},
+	{"etc/apt/sources.list.d", 0755, 0}, {"etc/apt/trusted.gpg.d", 0755, 0},
 	{"var/lib/apt", 0755, 0}, {"var/lib/apt/lists", 0755, 0},
 	{"var/lib/apt/lists/partial", 0755, 0}, {"var/cache", 0755, 0}, {"var/cache/apt", 0755, 0},
 	{"var/cache/apt/archives", 0755, 0}, {"var/cache/apt/archives/partial", 0755, 0},
@@ -236,6 +239,46 @@ static int make_files(int root_fd)
 	return 0;
 }
 
+/* The value of "\nNAME=" in /etc/os-release, if it is a plain word. */
+static bool os_release(const struct buf *text, const char *name, char out[32])
+{
+	const char *at = strstr(text->data, name);
+	size_t skip = strlen(name);
+	size_t len = at ? strspn(at + skip, "abcdefghijklmnopqrstuvwxyz") : 0;
+	if (len == 0 || len >= 32)
+		return false;
+	snprintf(out, 32, "%.*s", (int)len, at + skip);
+	return true;
+}
+
+/*
+ * Where packages for what is in /usr come from: Debian's own servers. The host's list may have
+ * other places in it, and their passwords.
+ */
+static int make_apt_sources(int root_fd)
+{
+	static const char key[] = "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n";
+	autobuf release = {0}, sources = {0};
+	char id[32], codename[32];
+	buf_append_char(&release, '\n');
+	int r = fd_read_file_at(AT_FDCWD, "/etc/os-release", &release, 64 << 10);
+	buf_append_char(&release, '\0');
+	if (r < 0 || release.failed || !os_release(&release, "\nID=", id) ||
+		strcmp(id, "debian") != 0 || !os_release(&release, "\nVERSION_CODENAME=", codename))
+		return 0;
+	buf_printf(&sources,
+		"Types: deb\nURIs: http://deb.debian.org/debian\n"
+		"Suites: %s %s-updates\nComponents: main\n%s\n"
+		"Types: deb\nURIs: http://deb.debian.org/debian-security\n"
+		"Suites: %s-security\nComponents: main\n%s",
+		codename, codename, key, codename, key);
+	autoclose int fd = openat(root_fd, "etc/apt/sources.list.d/debian.sources",
+		O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	return sources.failed ? -ENOMEM : fd_write_all(fd, sources.data, sources.len);
+}
+
 static int build(int root_fd)
 {
 	int r = make_directories(root_fd);
@@ -243,6 +286,8 @@ static int build(int root_fd)
 		r = make_links(root_fd);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(copied); i++)
 		r = copy_from_host(root_fd, copied[i]);
+	if (r == 0)
+		r = make_apt_sources(root_fd);
 	return r < 0 ? r : make_files(root_fd);
 }
 
