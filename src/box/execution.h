@@ -174,6 +174,8 @@ bool execution_read(struct execution *x, struct execution_watcher *w, unsigned s
 
 /* How far those who paced it have read: behind that is what everybody has missed. */
 void execution_seen(const struct execution *x, uint64_t position[EXECUTION_STREAMS]);
+/* What is behind these positions was read, but has not arrived: nobody who still watches has it. */
+void execution_unsee(struct execution *x, const uint64_t position[EXECUTION_STREAMS]);
 
 /* What is kept of a stream, to be read at leisure: the execution may be gone meanwhile. */
 struct output_copy {

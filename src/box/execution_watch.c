@@ -92,6 +92,19 @@ void execution_seen(const struct execution *x, uint64_t position[EXECUTION_STREA
 	memcpy(position, x->seen, sizeof x->seen);
 }
 
+void execution_unsee(struct execution *x, const uint64_t position[EXECUTION_STREAMS])
+{
+	const struct execution_watcher *w;
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
+		uint64_t seen = position[i];
+		DL_FOREACH (x->watchers, w)
+			if (w->paced && !w->ignores[i] && w->position[i] > seen)
+				seen = w->position[i];
+		if (seen < x->seen[i])
+			x->seen[i] = seen;
+	}
+}
+
 void execution_copy_output(const struct execution *x, struct output_copy copies[EXECUTION_STREAMS])
 {
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)

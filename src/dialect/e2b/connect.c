@@ -152,10 +152,10 @@ static void handle_closed(uv_handle_t *handle)
 }
 
 /* Before the last write: it may find that the client has gone. */
-static struct http_request *stream_close(struct connect_stream *s)
+static struct http_request *stream_close(struct connect_stream *s, bool client_left)
 {
 	struct http_request *req = take_ptr(s->req);
-	s->source.closed(s->source.arg);
+	s->source.closed(s->source.arg, client_left);
 	uv_close((uv_handle_t *)&s->keepalive, handle_closed);
 	uv_close((uv_handle_t *)&s->deadline, handle_closed);
 	return req;
@@ -163,7 +163,7 @@ static struct http_request *stream_close(struct connect_stream *s)
 
 static void send_end(struct connect_stream *s, struct buf *out, const struct error *e)
 {
-	struct http_request *req = stream_close(s);
+	struct http_request *req = stream_close(s, false);
 	envelope_put_end(out, e);
 	http_stream_write(req, out);
 	http_stream_end(req);
@@ -201,7 +201,7 @@ static void pump(struct connect_stream *s)
 	}
 	if (progress == CONNECT_RESET) {
 		buf_finish(&out);
-		http_stream_abort(stream_close(s));
+		http_stream_abort(stream_close(s, false));
 		return;
 	}
 	if (progress != CONNECT_MORE) {
@@ -241,7 +241,7 @@ static void stream_proceed(void *arg)
 
 static void stream_stopped(void *arg)
 {
-	stream_close(arg);
+	stream_close(arg, true);
 }
 
 static void open_timer(struct connect_stream *s, uv_loop_t *loop, uv_timer_t *timer)

@@ -51,10 +51,10 @@ struct connect_source {
 	enum connect_progress (*collect)(void *arg, struct buf *out, struct error *e);
 	const char *keepalive; /* the message that says nothing */
 	/*
-	 * The stream is over, by its last message, its deadline or its client: the last call. Only
-	 * from the loop or inside connect_stream_wake.
+	 * The stream is over, by its last message, its deadline, or because the client left: the
+	 * last call. Only from the loop or inside connect_stream_wake.
 	 */
-	void (*closed)(void *arg);
+	void (*closed)(void *arg, bool client_left);
 	void *arg;
 };
 

@@ -39,8 +39,9 @@ static void stream_free(struct watch_stream *w)
 	free(w);
 }
 
-static void stream_closed(void *arg)
+static void stream_closed(void *arg, bool client_left)
 {
+	(void)client_left;
 	stream_free(arg);
 }
 

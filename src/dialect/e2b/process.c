@@ -10,7 +10,9 @@
  * sends. So this deadline ends the stream only; any other was asked for, and ends the process and
  * everything it started.
  *
- * Connect begins where the streams before it have ended: what was missed meanwhile comes first.
+ * Connect begins where the streams before it have ended: what was missed meanwhile comes first. A
+ * client that leaves in the middle of a flood has not taken all that was sent: its last quarter of
+ * a second counts as missed, too, when it was more than a client takes in at once.
  */
 #include "dialect/e2b/process.h"
 
@@ -25,6 +27,8 @@
 #define DEFAULT_DEADLINE_MS 60000
 #define ARGUMENTS_MAX       4000
 #define PATH_LEN_MAX        4095
+#define RECENT_MS           250
+#define RECENT_MAX          (64u * 1024)
 
 /* ---- messages ---- */
 
@@ -152,6 +156,12 @@ static int decode_start(const struct sandbox *s, const cJSON *message, struct sc
 
 /* ---- the stream ---- */
 
+/* Where the stream stood at a moment. */
+struct mark {
+	uint64_t time_ms; /* of the loop */
+	uint64_t position[EXECUTION_STREAMS];
+};
+
 struct process_stream {
 	const struct e2b *dialect;
 	struct http_request *req; /* until the stream has begun */
@@ -160,7 +170,9 @@ struct process_stream {
 	struct execution_watcher watcher;
 	char *user, *cwd; /* as the request had them, for what is said when they are wrong */
 	bool announced;
-	bool owns_deadline; /* the stream's deadline is the process's */
+	bool owns_deadline;   /* the stream's deadline is the process's */
+	struct mark marks[2]; /* at least RECENT_MS apart, the older first */
+	uint64_t last_sent_ms;
 };
 
 static void stream_free(struct process_stream *p)
@@ -172,10 +184,40 @@ static void stream_free(struct process_stream *p)
 	free(p);
 }
 
-static void stream_closed(void *arg)
+/* ---- what a client that left may not have taken ---- */
+
+static void note_position(struct process_stream *p)
 {
-	stream_free(arg);
+	uint64_t now = uv_now(p->dialect->loop);
+	p->last_sent_ms = now;
+	if (now - p->marks[1].time_ms < RECENT_MS)
+		return;
+	p->marks[0] = p->marks[1];
+	p->marks[1].time_ms = now;
+	memcpy(p->marks[1].position, p->watcher.position, sizeof p->watcher.position);
 }
+
+static void unsee_recent(struct process_stream *p)
+{
+	uint64_t now = uv_now(p->dialect->loop), recent = 0;
+	const struct mark *safe = &p->marks[now - p->marks[1].time_ms >= RECENT_MS];
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+		recent += p->watcher.position[i] - safe->position[i];
+	if (now - p->last_sent_ms >= RECENT_MS || recent <= RECENT_MAX)
+		return;
+	memcpy(p->watcher.position, safe->position, sizeof safe->position);
+	execution_unsee(p->execution, safe->position);
+}
+
+static void stream_closed(void *arg, bool client_left)
+{
+	struct process_stream *p = arg;
+	if (client_left)
+		unsee_recent(p);
+	stream_free(p);
+}
+
+/* ---- what it tells ---- */
 
 static bool collect_output(struct process_stream *p, const struct execution_view *view,
 	unsigned index, struct buf *out)
@@ -222,6 +264,7 @@ static enum connect_progress stream_collect(void *arg, struct buf *out, struct e
 	if (!p->announced)
 		process_put_start(out, view.pid);
 	p->announced = true;
+	note_position(p);
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
 		if (!collect_output(p, &view, i, out))
 			return CONNECT_RESET;
@@ -235,6 +278,9 @@ static enum connect_progress stream_collect(void *arg, struct buf *out, struct e
 static void begin_stream(struct process_stream *p)
 {
 	const struct connect_source source = {stream_collect, PROCESS_KEEPALIVE, stream_closed, p};
+	memcpy(p->marks[0].position, p->watcher.position, sizeof p->watcher.position);
+	p->marks[1] = p->marks[0];
+	p->marks[1].time_ms = uv_now(p->dialect->loop);
 	p->stream = connect_stream_begin(take_ptr(p->req), p->dialect->loop, &source);
 }
 

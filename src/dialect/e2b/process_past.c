@@ -38,8 +38,9 @@ static void past_free(struct past_process *p)
 
 /* ---- the stream ---- */
 
-static void past_closed(void *arg)
+static void past_closed(void *arg, bool client_left)
 {
+	(void)client_left;
 	past_free(arg);
 }
 

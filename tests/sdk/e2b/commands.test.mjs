@@ -199,6 +199,20 @@ describe('commands.connect', () => {
     assert.ok(result.stdout.length > 4000000, `${result.stdout.length} bytes were replayed`);
   });
 
+  it('leaves no hole when the client left in the middle of a flood', { timeout: 60000 }, async () => {
+    const handle = await run('seq 1 1000000; sleep 20', { background: true });
+    await until('something has come', () => handle.stdout.length > 100000);
+    await handle.disconnect();
+    await until('all of it was printed', async () => (await run('pgrep -x seq || true')).stdout === '');
+    const seen = Number(handle.stdout.trim().split('\n').at(-2));
+    const again = await sandbox.commands.connect(handle.pid);
+    await until('the rest has come', () => again.stdout.endsWith('\n1000000\n'), 30000);
+    const rest = again.stdout.split('\n').slice(1, -1).map(Number);
+    assert.ok(rest[0] <= seen + 2, `${rest[0]} follows ${seen}`);
+    assert.ok(rest.every((number, i) => number === rest[0] + i));
+    await sandbox.commands.kill(handle.pid);
+  });
+
   it('refuses a process that never was', async () => {
     assert.ok((await failure(sandbox.commands.connect(999999))) instanceof NotFoundError);
   });
