@@ -13,7 +13,8 @@
 
 enum value_kind {
 	VALUE_URL, /* the server's, and the suffix */
-	VALUE_KEY  /* the key's body behind the prefix in `text` */
+	VALUE_KEY, /* the key's body behind the prefix in `text` */
+	VALUE_WORD /* the text itself */
 };
 
 struct variable {
@@ -24,7 +25,7 @@ struct variable {
 
 struct dialect {
 	const char *name;
-	struct variable variables[5]; /* a NULL name ends */
+	struct variable variables[12]; /* a NULL name ends */
 	/* Some clients want nothing but hexadecimal digits in a key, unless this is set to false.
 	 */
 	const char *key_check;
@@ -35,6 +36,18 @@ static const struct dialect dialects[] = {
 		.variables = {{"E2B_API_URL", VALUE_URL, ""}, {"E2B_SANDBOX_URL", VALUE_URL, ""},
 			{"E2B_VOLUME_API_URL", VALUE_URL, ""}, {"E2B_API_KEY", VALUE_KEY, "e2b_"}},
 		.key_check = "E2B_VALIDATE_API_KEY"},
+	/* The SDK needs the first three, Agentuity's command line the rest. */
+	{.name = "agentuity",
+		.variables = {{"AGENTUITY_SANDBOX_URL", VALUE_URL, "/agentuity"},
+			{"AGENTUITY_STREAM_URL", VALUE_URL, "/agentuity/input"},
+			{"AGENTUITY_SDK_KEY", VALUE_KEY, "bnk_"},
+			{"AGENTUITY_CLI_API_KEY", VALUE_KEY, "bnk_"},
+			{"AGENTUITY_API_URL", VALUE_URL, "/agentuity"},
+			{"AGENTUITY_APP_URL", VALUE_URL, "/agentuity"},
+			{"AGENTUITY_TRANSPORT_URL", VALUE_URL, "/agentuity"},
+			{"AGENTUITY_USER_ID", VALUE_WORD, "bunker"},
+			{"AGENTUITY_REGION", VALUE_WORD, "local"},
+			{"AGENTUITY_CLOUD_ORG_ID", VALUE_WORD, "default"}}},
 };
 
 static const struct dialect *find_dialect(const char *name)
@@ -84,7 +97,9 @@ static cJSON *make_variables(const struct dialect *d, const char *url, const cha
 	cJSON *variables = cJSON_CreateObject();
 	for (const struct variable *v = d->variables; v->name; v++)
 		add(variables, v->name, v->kind == VALUE_URL ? url : v->text,
-			v->kind == VALUE_URL ? v->text : body);
+			v->kind == VALUE_URL   ? v->text
+			: v->kind == VALUE_KEY ? body
+					       : "");
 	if (d->key_check && strspn(body, "0123456789abcdef") != strlen(body))
 		add(variables, d->key_check, "false", "");
 	return variables;
@@ -133,7 +148,8 @@ const struct command cmd_env = {
 	.description =
 		"Prints lines for a shell that make the SDK of DIALECT talk to this server instead\n"
 		"of its maker's. Dialects:\n\n"
-		"  e2b    e2b and @e2b/code-interpreter",
+		"  e2b        e2b and @e2b/code-interpreter\n"
+		"  agentuity  @agentuity/server, and Agentuity's command line",
 	.examples = "  eval \"$(bunker env e2b)\"",
 	.options = env_options,
 	.operands_before_command = OPTIONS_ANYWHERE,

@@ -274,6 +274,7 @@ static void fill_spec(
 	const struct create_body *b, const struct timeouts *timeouts, struct sandbox_spec *spec)
 {
 	spec->template_name = template_of(b);
+	spec->snapshot = b->snapshot && b->snapshot[0] ? b->snapshot : NULL;
 	spec->name = b->name;
 	spec->description = b->description;
 	spec->project = b->project;
@@ -312,4 +313,17 @@ int agentuity_decode_create(const cJSON *body, struct scratch *memory, struct sa
 	add_home(memory, spec);
 	fill_spec(&b, &timeouts, spec);
 	return 0;
+}
+
+int agentuity_make_home(
+	struct sandbox *s, const struct file_events *events, void *arg, struct error *e)
+{
+	struct file_call *making;
+	const struct file_request request = {
+		.fixed = {.op = FILE_MKDIR,
+			.flags = FILE_PARENTS | FILE_EXIST_OK | FILE_HAS_MODE,
+			.mode = 0755},
+		.text = {[FILE_CWD] = "/", [FILE_PATH] = AGENTUITY_HOME, [FILE_OWNER] = "user"},
+	};
+	return file_begin(s, "root", &request, events, arg, &making, e);
 }

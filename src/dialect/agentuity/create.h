@@ -15,6 +15,9 @@ struct agentuity_create {
 /* Strings are borrowed from the body, arrays belong to the scratch. */
 int agentuity_decode_create(const cJSON *body, struct scratch *memory, struct sandbox_spec *spec,
 	struct agentuity_create *create, struct error *e);
+/* The directory that is $HOME: no template comes with it. */
+int agentuity_make_home(
+	struct sandbox *s, const struct file_events *events, void *arg, struct error *e);
 /* {stdout, stderr, stdin, timestamps}; stdin_id may be NULL: there is none. */
 int agentuity_decode_streams(
 	const cJSON *value, bool ignores[2], const char **stdin_id, struct error *e);

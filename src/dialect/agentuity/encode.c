@@ -90,6 +90,19 @@ const char *agentuity_status(const struct sandbox_view *view)
 	return sandbox_status_name(view->status);
 }
 
+static void put_snapshot(struct json_writer *w, const struct sandbox_view *view)
+{
+	json_key(w, "snapshot");
+	json_begin_object(w);
+	agentuity_put_id(w, "id", "snp_", view->snapshot);
+	json_put_bool(w, "public", false);
+	json_key(w, "user");
+	json_begin_object(w);
+	json_put_string(w, "id", view->tenant);
+	json_end_object(w);
+	json_end_object(w);
+}
+
 void agentuity_put_sandbox(struct json_writer *w, const struct sandbox_view *view)
 {
 	char runtime[AGENTUITY_ID_SIZE + 256];
@@ -107,6 +120,8 @@ void agentuity_put_sandbox(struct json_writer *w, const struct sandbox_view *vie
 	json_put_string(w, "region", AGENTUITY_REGION);
 	snprintf(runtime, sizeof runtime, "srt_%s", view->template_name);
 	put_named(w, "runtime", runtime, view->template_name);
+	if (view->snapshot[0])
+		put_snapshot(w, view);
 	if (view->project[0])
 		put_named(w, "project", view->project, view->project);
 	put_named(w, "org", view->tenant, view->tenant);

@@ -62,7 +62,11 @@ static bool is_wanted(
 	const struct http_request *req, const struct query *q, const struct sandbox_view *view)
 {
 	const char *name = http_query(req, "name"), *project = http_query(req, "projectId");
-	return (!name || !name[0] || strcmp(name, view->name) == 0) &&
+	const char *snapshot = http_query(req, "snapshotId");
+	if (snapshot && strncmp(snapshot, "snp_", 4) == 0)
+		snapshot += 4;
+	return (!snapshot || !snapshot[0] || strcmp(snapshot, view->snapshot) == 0) &&
+	       (!name || !name[0] || strcmp(name, view->name) == 0) &&
 	       (!project || !project[0] || strcmp(project, view->project) == 0) &&
 	       (q->mode == 0 || strcmp(modes[q->mode], mode_of(view)) == 0) &&
 	       (q->status == 0 || strcmp(statuses[q->status], agentuity_status(view)) == 0);

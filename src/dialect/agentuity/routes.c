@@ -21,6 +21,10 @@ static const struct agentuity_table *const tables[] = {
 	&agentuity_job_table,
 	&agentuity_file_table,
 	&agentuity_content_table,
+	&agentuity_archive_table,
+	&agentuity_checkpoint_table,
+	&agentuity_snapshot_table,
+	&agentuity_build_table,
 	&agentuity_event_table,
 	&agentuity_runtime_table,
 	&agentuity_cli_table,
@@ -72,7 +76,8 @@ size_t agentuity_mounts(struct agentuity *d, struct http_mount out[AGENTUITY_MOU
 	const struct http_mount closed = {
 		.ctx = d, .admit = admit_key, .encode_error = encode_error};
 	struct http_mount open = closed;
-	static_assert(2 * ARRAY_LEN(tables) < AGENTUITY_MOUNTS_MAX, "there is a place for each");
+	static_assert(
+		2 * ARRAY_LEN(tables) + 2 <= AGENTUITY_MOUNTS_MAX, "there is a place for each");
 	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
 		const char *area = tables[i]->area;
 		if (!area)
@@ -84,9 +89,10 @@ size_t agentuity_mounts(struct agentuity *d, struct http_mount out[AGENTUITY_MOU
 			n += add_mount(&out[n], closed, areas[k].dated_path, tables[i]);
 		}
 	}
-	/* A stream's address is the right to read it. */
+	/* A stream's address is the right to read it, and that of an upload to send it. */
 	open.admit = NULL;
 	n += add_mount(&out[n], open, AGENTUITY_PREFIX, &agentuity_stream_table);
+	n += add_mount(&out[n], open, AGENTUITY_PREFIX, &agentuity_upload_table);
 	return n;
 }
 
@@ -95,6 +101,17 @@ void agentuity_stop(struct agentuity *d)
 	d->stopping = true;
 	waiting_stop(d);
 	input_stop(d);
+}
+
+/* ---- addresses ---- */
+
+void agentuity_append_base(struct buf *out, const struct http_request *req)
+{
+	const char *host = http_header(req, "host");
+	const char *proto = http_header(req, "x-forwarded-proto");
+	buf_append_str(out, proto && strcmp(proto, "https") == 0 ? "https://" : "http://");
+	buf_append_str(out, host ? host : "127.0.0.1");
+	buf_append_str(out, AGENTUITY_PREFIX);
 }
 
 /* ---- ids ---- */

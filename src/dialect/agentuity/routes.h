@@ -35,8 +35,10 @@ struct agentuity_table {
 
 extern const struct agentuity_table agentuity_sandbox_table, agentuity_list_table,
 	agentuity_lifecycle_table, agentuity_execution_table, agentuity_job_table,
-	agentuity_file_table, agentuity_content_table, agentuity_event_table,
-	agentuity_runtime_table, agentuity_cli_table, agentuity_stream_table, agentuity_input_table;
+	agentuity_file_table, agentuity_content_table, agentuity_archive_table,
+	agentuity_checkpoint_table, agentuity_snapshot_table, agentuity_build_table,
+	agentuity_upload_table, agentuity_event_table, agentuity_runtime_table, agentuity_cli_table,
+	agentuity_stream_table, agentuity_input_table;
 
 static inline struct agentuity *agentuity_of(const struct http_request *req)
 {
@@ -107,7 +109,10 @@ int agentuity_query_word(const struct http_request *req, const char *name, const
 /* ?wait=5m or ?waitMs=300000, at most five minutes; 0 when absent. */
 int agentuity_query_wait(const struct http_request *req, int64_t *ms, struct error *e);
 
-/* ---- streams ---- */
+/* ---- addresses ---- */
+
+/* "http://host/agentuity", as the client has it. */
+void agentuity_append_base(struct buf *out, const struct http_request *req);
 
 /* An address that opens one stream of one execution to whoever has it. */
 void agentuity_put_stream_url(struct json_writer *w, const char *key,

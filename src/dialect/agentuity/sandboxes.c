@@ -10,6 +10,7 @@
 #include "dialect/agentuity/create.h"
 #include "dialect/agentuity/encode.h"
 #include "dialect/agentuity/input.h"
+#include "dialect/agentuity/snapshots.h"
 #include "dialect/agentuity/waiting.h"
 
 /* ---- create ---- */
@@ -124,27 +125,19 @@ static void home_entry(void *arg, const struct file_entry *entry)
 	(void)entry;
 }
 
-/* No template comes with this home. */
 static void created(void *arg, struct sandbox *s, const struct error *e)
 {
 	static const struct file_events events = {.entry = home_entry, .done = home_made};
 	struct create_call *call = arg;
 	struct sandbox_view view;
-	struct file_call *making;
 	struct error failure = {0};
-	const struct file_request request = {
-		.fixed = {.op = FILE_MKDIR,
-			.flags = FILE_PARENTS | FILE_EXIST_OK | FILE_HAS_MODE,
-			.mode = 0755},
-		.text = {[FILE_CWD] = "/", [FILE_PATH] = AGENTUITY_HOME, [FILE_OWNER] = "user"},
-	};
 	if (!s) {
 		fail(call, NULL, e);
 		return;
 	}
 	sandbox_view(s, &view);
 	memcpy(call->sandbox_id, view.id, ID_SIZE);
-	if (file_begin(s, "root", &request, &events, call, &making, &failure) < 0)
+	if (agentuity_make_home(s, &events, call, &failure) < 0)
 		fail(call, s, &failure);
 }
 
@@ -161,8 +154,18 @@ static void handle_create(struct http_request *req)
 	call->req = req;
 	call->dialect = agentuity_of(req);
 	call->body = body;
-	if (agentuity_decode_create(body, &call->memory, &spec, &call->create, &e) < 0 ||
-		sandbox_create(call->dialect->box, &spec, created, call, &e) < 0) {
+	if (agentuity_decode_create(body, &call->memory, &spec, &call->create, &e) < 0) {
+		fail(call, NULL, &e);
+		return;
+	}
+	if (spec.snapshot && !agentuity_find_snapshot(req, spec.snapshot)) {
+		agentuity_respond_no_snapshot(req, spec.snapshot);
+		call_free(call);
+		return;
+	}
+	if (spec.snapshot && strncmp(spec.snapshot, "snp_", 4) == 0)
+		spec.snapshot += 4;
+	if (sandbox_create(call->dialect->box, &spec, created, call, &e) < 0) {
 		fail(call, NULL, &e);
 		return;
 	}

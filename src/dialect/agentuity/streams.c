@@ -17,12 +17,9 @@ void agentuity_put_stream_url(struct json_writer *w, const char *key,
 {
 	char token[AUTH_TOKEN_SIZE];
 	autobuf url = {0};
-	const char *host = http_header(req, "host");
-	const char *proto = http_header(req, "x-forwarded-proto");
 	auth_make_token(agentuity_of(req)->auth, TOKEN_KIND, execution, token);
-	buf_append_str(&url, proto && strcmp(proto, "https") == 0 ? "https://" : "http://");
-	buf_append_str(&url, host ? host : "127.0.0.1");
-	buf_append_str(&url, AGENTUITY_PREFIX "/stream/");
+	agentuity_append_base(&url, req);
+	buf_append_str(&url, "/stream/");
 	buf_append_str(&url, token);
 	buf_append_str(&url, stream == 0 ? ".0" : ".1");
 	buf_append_char(&url, '\0');

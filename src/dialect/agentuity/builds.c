@@ -1,0 +1,320 @@
+/*
+ * Snapshots made of an archive: POST /sandbox/snapshots/build begins one, its archive is PUT to the
+ * address in the answer (which needs no key) or to /sandbox/snapshots/{id}/upload, and
+ * POST /sandbox/snapshots/{id}/finalize makes the snapshot.
+ *
+ * A build is a sandbox: the archive is unpacked into its home as it comes, and its disk becomes the
+ * snapshot. Its metadata says what the snapshot is to be called, so nothing is kept here. One that
+ * is not finished ends by itself. The id of a build is not that of its snapshot, which is in the
+ * last answer.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dialect/agentuity/archives.h"
+#include "dialect/agentuity/create.h"
+#include "dialect/agentuity/snapshots.h"
+
+#define TOKEN_KIND "agentuity-upload"
+#define LIFE_MS    (60 * 60 * 1000)
+#define MARK       "agentuitySnapshotBuild"
+#define UPLOAD_MAX (UINT64_C(1) << 40)
+
+/* ---- begin ---- */
+
+struct build_body {
+	const char *runtime, *name, *tag, *description;
+	bool is_public;
+};
+
+#define AT(member) offsetof(struct build_body, member)
+
+static const struct json_field build_fields[] = {
+	{"runtime", JSON_STRING, AT(runtime), JSON_REQUIRED | JSON_NOT_EMPTY, 0, 256},
+	{"name", JSON_STRING, AT(name), 0, 0, 128},
+	{"tag", JSON_STRING, AT(tag), 0, 0, 128},
+	{"description", JSON_STRING, AT(description), 0, 0, 1024},
+	{"public", JSON_BOOL, AT(is_public), 0, 0, 0},
+};
+
+static int refuse_public(const struct build_body *b, struct error *e)
+{
+	return b->is_public ? error_set_field(e, ERROR_NOT_IMPLEMENTED, "public",
+				      "this server has no public snapshots")
+			    : 0;
+}
+
+/* What finalize needs to know, as the sandbox's metadata. */
+static void describe(const struct build_body *b, struct buf *out)
+{
+	struct json_writer w = {.out = out};
+	json_begin_object(&w);
+	json_key(&w, MARK);
+	json_begin_object(&w);
+	if (b->name)
+		json_put_string(&w, "name", b->name);
+	if (b->tag)
+		json_put_string(&w, "tag", b->tag);
+	if (b->description)
+		json_put_string(&w, "description", b->description);
+	json_end_object(&w);
+	json_end_object(&w);
+	buf_append_char(out, '\0');
+}
+
+static void put_upload_url(struct json_writer *w, const struct http_request *req, const char *id)
+{
+	char token[AUTH_TOKEN_SIZE];
+	autobuf url = {0};
+	auth_make_token(agentuity_of(req)->auth, TOKEN_KIND, id, token);
+	agentuity_append_base(&url, req);
+	buf_append_str(&url, "/upload/");
+	buf_append_str(&url, token);
+	buf_append_char(&url, '\0');
+	if (!url.failed)
+		json_put_string(w, "uploadUrl", url.data);
+}
+
+static void respond_begun(struct http_request *req, const char *id)
+{
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	agentuity_begin_data(&w);
+	json_begin_object(&w);
+	agentuity_put_id(&w, "snapshotId", "snp_", id);
+	put_upload_url(&w, req, id);
+	json_end_object(&w);
+	agentuity_respond_data(req, 201, &w);
+}
+
+static void home_entry(void *arg, const struct file_entry *entry)
+{
+	(void)arg;
+	(void)entry;
+}
+
+/* A build whose client has gone ends by its lease. */
+static void home_made(void *arg, const struct file_result *result, const struct error *e)
+{
+	struct agentuity_call *call = arg;
+	char id[ID_SIZE];
+	(void)result;
+	memcpy(id, call->sandbox_id, ID_SIZE);
+	struct http_request *req = agentuity_call_end(call);
+	if (req && e)
+		http_respond_error(req, e);
+	else if (req)
+		respond_begun(req, id);
+}
+
+static void begun(void *arg, struct sandbox *s, const struct error *e)
+{
+	static const struct file_events events = {.entry = home_entry, .done = home_made};
+	struct agentuity_call *call = arg;
+	struct sandbox_view view;
+	struct error failure;
+	if (s) {
+		sandbox_view(s, &view);
+		memcpy(call->sandbox_id, view.id, ID_SIZE);
+	}
+	if (s && agentuity_make_home(s, &events, call, &failure) == 0)
+		return;
+	if (s)
+		sandbox_destroy(s, NULL, NULL);
+	struct http_request *req = agentuity_call_end(call);
+	if (req)
+		http_respond_error(req, s ? &failure : e);
+}
+
+static void handle_begin(struct http_request *req)
+{
+	struct error e = {0};
+	struct build_body b = {0};
+	autobuf metadata = {0};
+	cJSON *body = agentuity_body(req);
+	if (!body)
+		return;
+	int r = json_decode_known(body, build_fields, ARRAY_LEN(build_fields), "", &b, &e);
+	if (r == 0)
+		r = refuse_public(&b, &e);
+	describe(&b, &metadata);
+	const struct sandbox_spec spec = {
+		.tenant = agentuity_tenant(req),
+		.template_name =
+			b.runtime && strncmp(b.runtime, "srt_", 4) == 0 ? b.runtime + 4 : b.runtime,
+		.metadata = metadata.data,
+		.lease_ms = LIFE_MS,
+		.on_lease = EXPIRY_DESTROY,
+	};
+	struct agentuity_call *call = agentuity_call_new(req, NULL);
+	if (r < 0 || sandbox_create(agentuity_of(req)->box, &spec, begun, call, &e) < 0) {
+		agentuity_call_end(call);
+		http_respond_error(req, &e);
+	}
+	cJSON_Delete(body);
+}
+
+/* ---- the archive ---- */
+
+static void respond_uploaded(struct http_request *req)
+{
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	agentuity_begin_data(&w);
+	json_begin_object(&w);
+	json_put_bool(&w, "success", true);
+	json_put_bool(&w, "scanned", false);
+	json_end_object(&w);
+	agentuity_respond_data(req, 200, &w);
+}
+
+static void respond_no_build(struct http_request *req)
+{
+	struct error e;
+	error_set(&e, ERROR_NOT_FOUND, "there is no such snapshot build");
+	http_respond_error(req, &e);
+}
+
+/* What the sandbox was begun with as a build; NULL: it is none. The tree is the caller's. */
+static cJSON *build_of(const struct sandbox *s)
+{
+	struct sandbox_view view;
+	struct error e;
+	cJSON *tree = NULL;
+	sandbox_view(s, &view);
+	if (json_parse(view.metadata, strlen(view.metadata), &tree, &e) < 0)
+		return NULL;
+	cJSON *build = cJSON_DetachItemFromObjectCaseSensitive(tree, MARK);
+	cJSON_Delete(tree);
+	return build;
+}
+
+static void unpack(struct http_request *req, struct sandbox *s)
+{
+	cJSON *build = s ? build_of(s) : NULL;
+	if (build)
+		archive_unpack(req, s, AGENTUITY_HOME, respond_uploaded);
+	else
+		respond_no_build(req);
+	cJSON_Delete(build);
+}
+
+static struct sandbox *path_build(struct http_request *req)
+{
+	char id[ID_SIZE];
+	return agentuity_parse_id(http_param(req, "snapshot"), "snp_", id)
+		       ? sandbox_find(agentuity_of(req)->box, agentuity_tenant(req), id)
+		       : NULL;
+}
+
+static void handle_upload(struct http_request *req)
+{
+	unpack(req, path_build(req));
+}
+
+static void handle_upload_by_token(struct http_request *req)
+{
+	char id[ID_SIZE];
+	struct agentuity *d = agentuity_of(req);
+	bool known = auth_open_token(d->auth, TOKEN_KIND, http_param(req, "token"), id);
+	unpack(req, known ? sandbox_find_any(d->box, id) : NULL);
+}
+
+/* ---- the end ---- */
+
+struct finalize_call {
+	struct http_request *req; /* NULL once the client has gone */
+	struct box *box;
+	char *tenant;
+	char sandbox_id[ID_SIZE];
+};
+
+static void finalize_aborted(void *arg)
+{
+	((struct finalize_call *)arg)->req = NULL;
+}
+
+static void finalized(void *arg, struct snapshot *made, int64_t frozen_us, const struct error *e)
+{
+	struct finalize_call *call = arg;
+	struct sandbox *s = sandbox_find(call->box, call->tenant, call->sandbox_id);
+	(void)frozen_us;
+	if (call->req && made)
+		agentuity_respond_snapshot(call->req, 200, made);
+	else if (call->req)
+		http_respond_error(call->req, e);
+	if (s && made)
+		sandbox_destroy(s, NULL, NULL);
+	free(call->tenant);
+	free(call);
+}
+
+/* A snapshot is a disk: what is no file cannot be in it. */
+static int refuse_settings(const cJSON *body, struct error *e)
+{
+	static const char *const fields[] = {"dependencies", "packages", "env", "metadata"};
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		const cJSON *value = cJSON_GetObjectItemCaseSensitive(body, fields[i]);
+		if (value && !cJSON_IsNull(value) && cJSON_GetArraySize(value) > 0)
+			return error_set_field(e, ERROR_NOT_IMPLEMENTED, fields[i],
+				"snapshots of this server have files only; give \"%s\" when a "
+				"sandbox is made of it",
+				fields[i]);
+	}
+	return 0;
+}
+
+static void finalize(struct http_request *req, struct sandbox *s, const cJSON *build)
+{
+	struct error e = {0};
+	struct build_body b = {0};
+	struct sandbox_view view;
+	cJSON *body = agentuity_body(req);
+	if (!body)
+		return;
+	sandbox_view(s, &view);
+	struct finalize_call *call = calloc(1, sizeof *call);
+	if (!call || !(call->tenant = strdup(view.tenant)))
+		abort();
+	call->req = req;
+	call->box = agentuity_of(req)->box;
+	memcpy(call->sandbox_id, view.id, ID_SIZE);
+	int r = refuse_settings(body, &e);
+	if (r == 0)
+		r = json_decode_known(
+			build, build_fields + 1, ARRAY_LEN(build_fields) - 1, "", &b, &e);
+	const struct snapshot_spec spec = {
+		.name = b.name, .tag = b.tag, .description = b.description, .measure = true};
+	if (r < 0 || snapshot_create(s, &spec, finalized, call, &e) < 0) {
+		free(call->tenant);
+		free(call);
+		http_respond_error(req, &e);
+	} else {
+		http_on_abort(req, finalize_aborted, call);
+	}
+	cJSON_Delete(body);
+}
+
+static void handle_finalize(struct http_request *req)
+{
+	struct sandbox *s = path_build(req);
+	cJSON *build = s ? build_of(s) : NULL;
+	if (build)
+		finalize(req, s, build);
+	else
+		respond_no_build(req);
+	cJSON_Delete(build);
+}
+
+static const struct http_route routes[] = {
+	{HTTP_POST, "/snapshots/build", handle_begin, AGENTUITY_BODY_LIMIT},
+	{HTTP_PUT, "/snapshots/{snapshot}/upload", handle_upload, UPLOAD_MAX, .streams_body = true},
+	{HTTP_POST, "/snapshots/{snapshot}/finalize", handle_finalize, AGENTUITY_BODY_LIMIT},
+};
+
+static const struct http_route open_routes[] = {
+	{HTTP_PUT, "/upload/{token}", handle_upload_by_token, UPLOAD_MAX, .streams_body = true},
+};
+
+const struct agentuity_table agentuity_build_table = AGENTUITY_TABLE(AGENTUITY_SANDBOX, routes);
+const struct agentuity_table agentuity_upload_table = AGENTUITY_TABLE(NULL, open_routes);
