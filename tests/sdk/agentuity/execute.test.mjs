@@ -5,7 +5,8 @@ import { PassThrough, Readable } from 'node:stream';
 import { SandboxClient } from '@agentuity/server';
 import { failure, fetchText, sleep, startServer, until } from './support.mjs';
 
-const server = await startServer({ args: ['--output-limit', '64Ki'] });
+const OTHER = 'bnk_0123456789abcdef0123456789abcdef';
+const server = await startServer({ args: ['--output-limit', '64Ki', '--api-key', `other=${OTHER}`] });
 const client = new SandboxClient();
 const sh = (script) => ['sh', '-c', script];
 
@@ -213,6 +214,33 @@ describe('run', () => {
     const result = await client.run({ command: { exec: ['echo', 'done'] } }, { stdin });
     assert.equal(result.stdout, 'done\n');
     stdin.destroy();
+  });
+
+  it('has a number of streams for stdin, of its own tenant, each of them for one command', async () => {
+    const announce = (key) => server.request('POST', '/agentuity/input', { name: 'x' }, { key });
+    const made = [];
+    let refused;
+    for (let i = 0; i < 101 && !refused; i++) {
+      const answer = await announce(server.key);
+      if (answer.status === 201) made.push(answer.json.id);
+      else refused = answer;
+    }
+    assert.equal(refused?.status, 429);
+    assert.ok(made.length <= 100 && made.length > 90, `${made.length}`);
+    const use = (id, key) => server.request('POST', '/agentuity/sandbox', { command: { exec: ['cat'], mode: 'oneshot' }, stream: { stdin: id } }, { key });
+    assert.equal((await announce(OTHER)).status, 201, 'not of all');
+    assert.equal((await use(made[0], OTHER)).status, 400, 'another tenant cannot have it');
+    assert.equal((await server.request('PUT', `/agentuity/input/${made[0]}`, Buffer.from('x'), { key: OTHER })).status, 404);
+    for (const id of made) {
+      // Fed before there is a command: it waits.
+      const fed = server.request('PUT', `/agentuity/input/${id}`, Buffer.from(id));
+      const created = await use(id);
+      assert.equal(created.status, 201, created.text);
+      assert.equal((await fed).status, 200);
+      assert.equal(await fetchText(created.json.data.stdoutStreamUrl), id);
+      if (id === made[2]) break;
+    }
+    assert.equal((await use(made[0])).status, 400, 'once');
   });
 
   it('says what is not there', async () => {
