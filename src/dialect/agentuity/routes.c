@@ -40,9 +40,9 @@ static void encode_error(
 	struct http_request *req, const struct error *e, struct http_error_answer *answer)
 {
 	struct json_writer w = {.out = &answer->body};
-	/* 503 is tried again for half a minute, which is for a server that starts. */
-	if (answer->status == 503 && e->code != ERROR_UNAVAILABLE)
-		answer->status = 429;
+	/* A 503 is tried again for half a minute, which is for a server that starts. */
+	if (answer->status == 503)
+		answer->status = e->code == ERROR_UNAVAILABLE ? 409 : 429;
 	http_add_header(req, "x-session-id", http_request_id(req));
 	json_begin_object(&w);
 	json_put_bool(&w, "success", false);

@@ -53,6 +53,9 @@ describe('create', () => {
       [{ runtime: 'python:3.14' }, 404, /python:3\.14/],
       [{ runtimeId: 'srt_nothing' }, 404, /nothing/],
       [{ scopes: ['services:read'] }, 501, /scopes/],
+      [{ network: { enabled: true } }, 501, /network/],
+      [{ dependencies: ['jq'] }, 409, /no network/],
+      [{ dependencies: ['jq; reboot'] }, 400, /dependencies/],
       [{ resources: { memory: 'much' } }, 400, /resources\.memory/],
       [{ timeout: { idle: '-5s' } }, 400, /timeout\.idle/],
       [{ command: { exec: ['true'] }, stream: { stdout: 'stream_of_mine' } }, 501, /stream\.stdout/],
@@ -178,6 +181,18 @@ describe('pause and resume', () => {
     const sandbox = await client.create({ timeout: { paused: '0s' } });
     assert.equal((await sandbox.pause()).terminatesAt, undefined);
     await sandbox.destroy();
+  });
+});
+
+describe('the end by idleness', () => {
+  it('is told, and what has ended can still be looked at', { timeout: 20000 }, async () => {
+    const sandbox = await client.create({ timeout: { idle: '1s' } });
+    const ended = await server.request('GET', `/agentuity/sandbox/${sandbox.id}?waitForStatus=terminated&waitMs=15000`);
+    assert.equal(ended.json.data.status, 'terminated');
+    assert.equal((await sandbox.get()).status, 'terminated');
+    assert.equal((await failure(sandbox.execute({ command: ['true'] })))._tag, 'SandboxTerminatedError');
+    const last = (await client.listEvents(sandbox.id, { direction: 'desc', limit: 1 })).events[0];
+    assert.deepEqual([last.type, last.event.cause], ['lifecycle:terminated', 'idle']);
   });
 });
 
