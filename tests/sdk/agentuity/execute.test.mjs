@@ -159,6 +159,26 @@ describe('abort', () => {
     await sandbox.destroy();
   });
 
+  it('is not what a restart of the server means, though it drops every connection', { timeout: 30000 }, async () => {
+    const sandbox = await client.create();
+    const started = await server.request('POST', `/agentuity/sandbox/${sandbox.id}/execute`, { command: sh('echo early; sleep 4; echo late') });
+    const { executionId, stdoutStreamUrl } = started.json.data;
+    const dropped = Promise.allSettled([
+      client.getExecution(executionId, '60s'), // the SDK tries again by itself
+      fetchText(stdoutStreamUrl),
+      server.request('GET', `/agentuity/sandbox/${sandbox.id}?waitForStatus=failed&waitMs=60000`),
+    ]);
+    await sleep(200);
+    const { code } = await server.stop();
+    assert.equal(code, 0, server.log.text);
+    await server.launch();
+    assert.deepEqual((await dropped).slice(1).map((d) => d.status), ['rejected', 'rejected']);
+    const ended = await client.getExecution(executionId, '20s');
+    assert.deepEqual([ended.status, ended.exitCode], ['completed', 0]);
+    assert.equal(await fetchText(stdoutStreamUrl), 'early\nlate\n');
+    await sandbox.destroy();
+  });
+
   it('of run ends the sandbox', { timeout: 20000 }, async () => {
     const abort = new AbortController();
     const running = client.run({ command: { exec: ['sleep', '100'] } }, { signal: abort.signal });
