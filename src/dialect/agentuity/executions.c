@@ -124,15 +124,45 @@ static void files_written(void *arg, const struct error *e)
 		start(call, s);
 }
 
-static void awake(void *arg, const struct error *e)
+static void write_files(struct execute_call *call, const struct error *e)
 {
-	struct execute_call *call = arg;
 	struct sandbox *s = sandbox_find(call->dialect->box, call->tenant, call->sandbox_id);
 	if (e || !s || !call->req || call->file_count == 0)
 		files_written(call, e);
 	else
 		files_write(s, &(struct files_owner){0}, call->files, call->file_count,
 			files_written, call);
+}
+
+static void home_entry(void *arg, const struct file_entry *entry)
+{
+	(void)arg;
+	(void)entry;
+}
+
+static void home_made(void *arg, const struct file_result *result, const struct error *e)
+{
+	(void)result;
+	write_files(arg, e);
+}
+
+/* Whoever was quicker than the create's own answer finds its home there, too. */
+static void awake(void *arg, const struct error *e)
+{
+	static const struct file_events events = {.entry = home_entry, .done = home_made};
+	struct execute_call *call = arg;
+	struct sandbox_view view;
+	struct error failure;
+	struct sandbox *s = sandbox_find(call->dialect->box, call->tenant, call->sandbox_id);
+	if (e || !s || !call->req) {
+		write_files(call, e);
+		return;
+	}
+	sandbox_view(s, &view);
+	if (view.executions > 0 || strcmp(view.workdir, AGENTUITY_HOME) != 0)
+		write_files(call, NULL);
+	else if (agentuity_make_home(s, &events, call, &failure) < 0)
+		write_files(call, &failure);
 }
 
 static int decode_execute(struct execute_call *call, struct error *e)

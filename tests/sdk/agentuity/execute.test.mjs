@@ -6,7 +6,7 @@ import { SandboxClient } from '@agentuity/server';
 import { failure, fetchText, sleep, startServer, until } from './support.mjs';
 
 const OTHER = 'bnk_0123456789abcdef0123456789abcdef';
-const server = await startServer({ args: ['--output-limit', '64Ki', '--api-key', `other=${OTHER}`] });
+const server = await startServer({ args: ['--output-limit', '64Ki', '--pool', '0', '--api-key', `other=${OTHER}`] });
 const client = new SandboxClient();
 const sh = (script) => ['sh', '-c', script];
 
@@ -76,6 +76,18 @@ describe('execute', () => {
     assert.equal((await running).exitCode, 0);
     assert.equal((await sandbox.execute({ command: ['true'] })).exitCode, 0);
     await sandbox.destroy();
+  });
+
+  it('waits for a sandbox that is being made', { timeout: 20000 }, async () => {
+    for (let i = 0; i < 5; i++) {
+      const creating = client.create({ name: `early-${i}` });
+      const { sandboxId } = await until('it is listed', async () => (await client.list({ name: `early-${i}` })).sandboxes[0]);
+      const early = await client.connect(sandboxId);
+      const result = await early.execute({ command: ['pwd'] });
+      assert.equal(result.exitCode, 0);
+      assert.equal(await fetchText(result.stdoutStreamUrl), '/home/agentuity\n');
+      await (await creating).destroy();
+    }
   });
 
   it('says when output was cut, and gives what was kept', async () => {
