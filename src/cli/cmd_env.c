@@ -47,7 +47,8 @@ static const struct dialect dialects[] = {
 			{"AGENTUITY_TRANSPORT_URL", VALUE_URL, "/agentuity"},
 			{"AGENTUITY_USER_ID", VALUE_WORD, "bunker"},
 			{"AGENTUITY_REGION", VALUE_WORD, "local"},
-			{"AGENTUITY_CLOUD_ORG_ID", VALUE_WORD, "default"}}},
+			{"AGENTUITY_CLOUD_ORG_ID", VALUE_WORD, "default"},
+			{"AGENTUITY_SKIP_VERSION_CHECK", VALUE_WORD, "1"}}},
 };
 
 static const struct dialect *find_dialect(const char *name)

@@ -41,12 +41,7 @@ const missing = !directory ? 'AGENTUITY_CLI does not say where the command line 
 describe('the command line', { skip: missing }, () => {
   const home = mkdtempSync(join(tmpdir(), 'bunker-agentuity-cli-'));
   after(() => rmSync(home, { recursive: true, force: true }));
-  const base = `${server.url}/agentuity`;
-  const env = {
-    PATH: process.env.PATH, HOME: home, AGENTUITY_CLI_API_KEY: server.key, AGENTUITY_USER_ID: 'default', AGENTUITY_REGION: 'local',
-    AGENTUITY_CLOUD_ORG_ID: 'default', AGENTUITY_SKIP_VERSION_CHECK: '1', AGENTUITY_API_URL: base, AGENTUITY_APP_URL: base,
-    AGENTUITY_TRANSPORT_URL: base, AGENTUITY_CATALYST_URL: base, AGENTUITY_SANDBOX_URL: base, AGENTUITY_STREAM_URL: `${base}/input`, NO_COLOR: '1',
-  };
+  const env = { PATH: process.env.PATH, HOME: home, NO_COLOR: '1', ...JSON.parse(server.cli(['env', 'agentuity', '--json']).stdout) };
   /** { code, stdout, stderr } of `agentuity cloud sandbox ARGS`. */
   const run = (args, input) => new Promise((resolve) => {
     const child = execFile(bun, [join(directory, 'node_modules/@agentuity/cli/bin/cli.ts'), 'cloud', 'sandbox', ...args], { env, cwd: home },

@@ -2,12 +2,20 @@
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { SandboxClient } from '@agentuity/server';
-import { failure, fetchText, startServer, text, until } from './support.mjs';
+import { environment, failure, fetchText, startServer, text, until } from './support.mjs';
 
 const OTHER = 'bnk_0123456789abcdef0123456789abcdef';
 const server = await startServer({ args: ['--api-key', `other=${OTHER}`] });
 const client = new SandboxClient();
 const b64 = (string) => Buffer.from(string);
+
+describe('bunker env agentuity', () => {
+  it('prints what points the SDK here', () => {
+    const printed = JSON.parse(server.cli(['env', 'agentuity', '--json']).stdout);
+    for (const [name, value] of Object.entries(environment(server))) assert.equal(printed[name], value);
+    assert.equal(printed.AGENTUITY_CLI_API_KEY, server.key);
+  });
+});
 
 describe('create', () => {
   it('gives a sandbox whose home is /home/agentuity, with files, variables and limits', async () => {
