@@ -21,8 +21,9 @@ enum code_message_state {
 	CODE_MESSAGE_SEARCH, /* for the key that begins one */
 	CODE_MESSAGE_HEAD,
 	CODE_MESSAGE_BODY,
-	CODE_MESSAGE_SKIP, /* the body of one that is too large */
-	CODE_MESSAGE_WHOLE /* until the next bytes */
+	CODE_MESSAGE_SKIP,    /* the body of one that there is no room for */
+	CODE_MESSAGE_WHOLE,   /* until the next bytes */
+	CODE_MESSAGE_NONSENSE /* from here on nothing is understood */
 };
 
 struct code_message {
@@ -40,8 +41,8 @@ struct code_message {
 };
 
 /*
- * Takes bytes until a message is whole or they end; returns how many. `left_out` is set when one
- * was too large for the room there is.
+ * Takes bytes until a message is whole or they end; returns how many. `left_out` is set when
+ * there was no room for one.
  */
 size_t code_message_feed(
 	struct code_message *m, const char *key, const char *data, size_t len, bool *left_out);

@@ -19,6 +19,7 @@
 #include "box/code_core.h"
 
 #define READ_SIZE          (64u * 1024)
+#define NONSENSE           "what came from it made no sense"
 #define START_MS           60000
 #define INTERRUPT_AGAIN_MS 700
 #define NOT_STARTED        127 /* as its minder says it */
@@ -132,7 +133,7 @@ static bool begin_packet(struct code_context *c)
 		   c->packet_left > FRAME_PACKET_MAX) {
 		c->packet_left = 0;
 		c->at = c->in.len;
-		kill_because(c, "what came from it made no sense");
+		kill_because(c, NONSENSE);
 	}
 	return true;
 }
@@ -264,7 +265,9 @@ static bool take_message_bytes(struct code_context *c, struct code_event *ret)
 	size_t len = rest < c->packet_left ? rest : c->packet_left;
 	consume(c, code_message_feed(&c->message, c->key, c->in.data + c->at, len, &left_out));
 	if (left_out)
-		return put_text(ret, "a result was left out: it is too large\n");
+		return put_text(ret, "a result was left out: too many wait for their readers\n");
+	if (c->message.state == CODE_MESSAGE_NONSENSE)
+		kill_because(c, NONSENSE);
 	return c->message.state == CODE_MESSAGE_WHOLE && handle_message(c, ret);
 }
 

@@ -4,7 +4,8 @@
  *
  *     \n KEY SPACE TYPE SPACE LENGTH... \n   and the fields, one behind the other
  *
- * A message that is too large is passed over as a whole.
+ * A message that there is no room for now is passed over as a whole; no kernel of ours sends one
+ * larger than CODE_MESSAGE_MAX.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +65,12 @@ static bool parse_head(struct code_message *m)
 
 static void begin_body(struct code_message *m)
 {
-	bool fits = m->total <= CODE_MESSAGE_MAX && *m->charged + m->total <= CODE_BUFFERS_MAX;
+	bool fits = *m->charged + m->total <= CODE_BUFFERS_MAX;
 	m->state = m->total == 0 ? CODE_MESSAGE_WHOLE : CODE_MESSAGE_BODY;
+	if (m->total > CODE_MESSAGE_MAX) {
+		m->state = CODE_MESSAGE_NONSENSE;
+		return;
+	}
 	if (fits && buf_reserve(&m->body, m->total)) {
 		*m->charged += m->total;
 		return;
@@ -155,8 +160,11 @@ size_t code_message_feed(
 		case CODE_MESSAGE_BODY:
 			used += take_body(m, at, rest);
 			break;
-		default:
+		case CODE_MESSAGE_SKIP:
 			used += skip_body(m, rest, left_out);
+			break;
+		default:
+			used = len;
 			break;
 		}
 	}
