@@ -229,6 +229,40 @@ test('code of a megabyte arrives whole', { timeout: 60000 }, async () => {
   assert.equal((await run('bash', `s='${"y'\\''z\n".repeat(20000)}'; echo \${#s}`)).stdout, `${4 * 20000}\n`);
 });
 
+test('without IPython there is still display, its classes, and the shell', { timeout: 60000 }, async () => {
+  const plain = await server.create();
+  await server.exec(plain.id, { command: 'rm -rf /usr/lib/python3/dist-packages/IPython', user: 'root' });
+  const ask = async (code) => {
+    const out = { stdout: '', results: [] };
+    for await (const e of (await server.stream(`/v1/sandboxes/${plain.id}/contexts/python/execute`, { code })).events) {
+      if (e.type === 'stdout') out.stdout += e.data;
+      if (e.type === 'result') out.results.push(e.formats);
+      if (e.type === 'error') out.error = e;
+    }
+    return out;
+  };
+  assert.equal((await ask('!echo from a shell\nprint(_exit_code)')).stdout, 'from a shell\n0\n');
+  const { results } = await ask('from IPython.display import display, HTML, Markdown, Image, JSON, Math, SVG\ndisplay(HTML("<b>"), Markdown("# m"))\ndisplay(Image(data=b"\\x89PNG"), JSON([1]), SVG("<svg/>"))\nMath("x")');
+  assert.deepEqual(results.map((r) => Object.keys(r).find((m) => m !== 'text/plain')), ['text/html', 'text/markdown', 'image/png', 'application/json', 'image/svg+xml', 'text/latex']);
+  assert.equal((await ask('%timeit 1')).error.name, 'SyntaxError');
+  assert.equal((await ask('get_ipython() is None')).results[0]['text/plain'], 'True');
+  assert.equal((await ask('import asyncio; await asyncio.sleep(0); 5')).results[0]['text/plain'], '5');
+  await remove(server, plain.id);
+});
+
+test('without its interpreter a context is refused, and says why', { timeout: 60000 }, async () => {
+  const bare = await server.create();
+  await server.exec(bare.id, { command: 'rm -f /usr/bin/python3 /usr/bin/node', user: 'root' });
+  const refused = await server.request('POST', `/v1/sandboxes/${bare.id}/contexts`, { language: 'python' });
+  assertRefused(refused, 400, 'invalid_field', 'language');
+  assert.match(refused.json.error.message, /no program 'python3' in the sandbox/);
+  const events = [];
+  for await (const e of (await server.stream(`/v1/sandboxes/${bare.id}/contexts/js/execute`, { code: '1' })).events) events.push(e);
+  assert.equal(events[0].name, 'UnexpectedEndOfExecution');
+  assert.match(events[0].value, /no program 'node'/);
+  await remove(server, bare.id);
+});
+
 test('a slow reader slows the code, and the server does not grow', { timeout: 60000 }, async () => {
   const memory = async () => Number(/VmRSS:\s+(\d+)/.exec((await import('node:fs')).readFileSync(`/proc/${server.frontPid}/status`, 'utf8'))[1]);
   const before = await memory();

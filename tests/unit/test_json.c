@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "http/json.h"
+#include "http/utf8.h"
 
 static struct error error;
 
@@ -421,7 +422,58 @@ static void encodes_base64_with_padding(void)
 	}
 }
 
+static void knows_a_line_of_json(void)
+{
+	static const char *const lines[] = {"1", " [1, 2.5e-3 ,\t-0]", "{}", "[]", "[[],{}]",
+		"{\"a\":{\"b\":[true,false,null]}}", "\"\\u00e4\\n\xc3\xa4\"", "\"\\ud800\"",
+		"[[1],[2]]", "{\"a\":1,\"a\":2}"};
+	static const char *const others[] = {"", " ", "01", "1.", "1e", "-", "[1,]", "[,1]",
+		"[1 2]", "{\"a\"}", "{\"a\":}", "{a:1}", "{\"a\":1,}", "[", "]", "{]", "[}", "nul",
+		"nulll", "\"", "\"\\x\"", "\"\\u12g4\"", "\"\xff\"", "\"\n\"", "1\n", "[1,\n2]",
+		"\r1", "1 2", "{} {}", "NaN", "+1", ".5", "'a'", "\"a\" x"};
+	char deep[2 * JSON_MAX_DEPTH + 3];
+	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+		CHECK(json_is_line(lines[i], strlen(lines[i])));
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+		CHECK(!json_is_line(others[i], strlen(others[i])));
+	CHECK(!json_is_line("\"\0\"", 3));
+	memset(deep, '[', JSON_MAX_DEPTH + 1);
+	memset(deep + JSON_MAX_DEPTH + 1, ']', JSON_MAX_DEPTH + 1);
+	CHECK(json_is_line(deep + 1, (size_t)2 * JSON_MAX_DEPTH));
+	CHECK(!json_is_line(deep, (size_t)2 * JSON_MAX_DEPTH + 2));
+}
+
+static void writes_json_without_anything_beyond_ascii(void)
+{
+	static const char text[] = "{\"k\":\"a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"}";
+	struct buf out = {0};
+	json_append_ascii(&out, text, sizeof text - 1);
+	buf_append_char(&out, '\0');
+	CHECK_STR(out.data, "{\"k\":\"a\\u00e4\\u20ac\\ud83d\\ude00\"}");
+	buf_finish(&out);
+}
+
+static void joins_text_that_was_cut_anywhere(void)
+{
+	static const char text[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z";
+	for (size_t piece = 1; piece < sizeof text; piece++) {
+		struct utf8_rest rest = {.len = 0};
+		struct buf out = {0};
+		for (size_t at = 0; at < sizeof text - 1; at += piece) {
+			size_t left = sizeof text - 1 - at;
+			utf8_join(&rest, text + at, left < piece ? left : piece, &out);
+			CHECK_INT((long long)utf8_incomplete_tail(out.data, out.len), 0);
+		}
+		buf_append_char(&out, '\0');
+		CHECK_STR(out.data, text);
+		buf_finish(&out);
+	}
+}
+
 static const struct check_test tests[] = {
+	TEST(knows_a_line_of_json),
+	TEST(writes_json_without_anything_beyond_ascii),
+	TEST(joins_text_that_was_cut_anywhere),
 	TEST(accepts_every_kind_of_value),
 	TEST(refuses_text_that_is_not_utf8),
 	TEST(refuses_nul_in_strings),
