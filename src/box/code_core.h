@@ -120,11 +120,13 @@ struct code_run {
 	struct code_run *prev, *next;
 };
 
-/* code_kernel.c */
+/* ---- code_kernel.c ---- */
 
 /* Until it is ready or refused; then the waiters are told and runs begin. */
 int code_kernel_start(struct code_context *c, struct error *e);
 void code_kernel_kill(struct code_context *c);
+/* The same, with what is to be said of it. */
+void code_kernel_fail(struct code_context *c, const char *reason);
 void code_kernel_interrupt(struct code_context *c);
 /* To it, as there is room. */
 void code_kernel_tell(struct code_context *c);
@@ -132,14 +134,22 @@ void code_kernel_tell(struct code_context *c);
 void code_kernel_answer(struct code_context *c, const struct error *e);
 /* Forgets it, whatever it does. */
 void code_kernel_detach(struct code_context *c);
-/* The next event of the run under way; false: none yet. */
-bool code_kernel_next(struct code_context *c, struct code_event *ret);
-/* Nobody wants what it says: read it all the same, until the run has ended. */
-void code_kernel_drain(struct code_context *c);
 /* For what is waited for: when the next of it is due. */
 void code_watch_time(struct box *b);
 
-/* code_run.c */
+/* ---- code_stream.c ---- */
+
+/* Reads what there is into memory; false: nothing. */
+bool code_stream_fetch(struct code_context *c);
+/* The next event of the run under way; false: none yet. */
+bool code_stream_next(struct code_context *c, struct code_event *ret);
+/* A run that somebody wants takes what comes. */
+bool code_stream_is_wanted(const struct code_context *c);
+/* Nobody wants what it says: read it all the same, until the run has ended. */
+void code_stream_drain(struct code_context *c);
+void code_stream_forget(struct code_context *c);
+
+/* ---- code_run.c ---- */
 
 /* The first of the runs begins, if the kernel is free or can be started. */
 void code_run_begin(struct code_context *c);

@@ -202,7 +202,7 @@ static bool next_of_kernel(struct code_run *r, struct code_event *ret)
 		return put_count(r, ret);
 	if (c->died)
 		return put_note(r, ret);
-	if (code_kernel_next(c, ret))
+	if (code_stream_next(c, ret))
 		return true;
 	if (r->ended || c->execution)
 		return false;
@@ -232,7 +232,7 @@ void code_run_close(struct code_run *r)
 		give_up(r);
 		if (c->abandoned)
 			code_kernel_interrupt(c);
-		code_kernel_drain(c);
+		code_stream_drain(c);
 		code_run_begin(c);
 	}
 	buf_finish(&r->code);
