@@ -93,12 +93,8 @@ struct bunker_create_options {
 	const char *disk;   /* "2Gi" */
 	int64_t pids;
 	int64_t open_files;
-	const char *idle_timeout;       /* "10m" */
-	const char *execution_timeout;  /* for each execution; "30s" */
-	const char *lease;              /* ends so long after its creation or last resume; "1h" */
-	const char *paused_timeout;     /* ends when it was paused for so long */
-	const char *on_idle, *on_lease; /* "destroy", "pause", "suspend" */
-	bool auto_resume;               /* the next call wakes it */
+	const char *idle_timeout;      /* "10m" */
+	const char *execution_timeout; /* for each execution; "30s" */
 	const char *user;
 	const char *workdir;
 	const char *project;
@@ -128,22 +124,12 @@ struct bunker_sandbox {
 	const char *isolation;
 	const char *created_at; /* the times are RFC 3339 */
 	const char *last_active_at;
-	const char *expires_at;    /* when the next of its times is up */
-	const char *terminates_at; /* when that ends it */
-	const char *lease_ends_at;
-	const char *paused_at;
-	const char *ended_at;
-	const char *ended_by;
-	const char *boot_id;
-	const char *on_idle, *on_lease;
+	const char *expires_at;
 	const char *memory;
 	const char *cpu;
 	const char *disk; /* "": not limited */
 	const char *idle_timeout;
 	const char *execution_timeout;
-	const char *paused_timeout;
-	const char *lease;
-	bool auto_resume;
 	int64_t pids;
 	int64_t open_files;
 	int64_t executions;
@@ -161,47 +147,6 @@ int bunker_create(struct bunker *b, const struct bunker_create_options *options,
 int bunker_get(
 	struct bunker *b, const char *id, struct bunker_sandbox *ret, struct bunker_error *e);
 int bunker_destroy(struct bunker *b, const char *id, struct bunker_error *e);
-
-/*
- * With its memory every process stops where it is; without, processes end and the disk stays, and a
- * resume boots it anew.
- */
-int bunker_pause(struct bunker *b, const char *id, bool keep_memory, struct bunker_sandbox *ret,
-	struct bunker_error *e);
-int bunker_resume(struct bunker *b, const char *id, bool keep_memory, struct bunker_sandbox *ret,
-	struct bunker_error *e);
-/* From now on, longer or shorter than before; "0s": no end. */
-int bunker_set_lease(struct bunker *b, const char *id, const char *duration,
-	struct bunker_sandbox *ret, struct bunker_error *e);
-
-struct bunker_event {
-	int64_t number; /* counted from 1 */
-	const char *type;
-	const char *cause;
-	const char *created_at;
-	struct bunker_pair *details;
-	size_t detail_count;
-	struct bunker_json *json;
-};
-
-/* The event is valid for the time of the call. Anything but 0 ends it with BUNKER_STOPPED. */
-typedef int bunker_event_fn(void *arg, const struct bunker_event *event);
-/* Those behind `after`, oldest first; with `follow` also those to come, until the sandbox's end. */
-int bunker_events(struct bunker *b, const char *id, int64_t after, bool follow,
-	bunker_event_fn *each, void *arg, struct bunker_error *e);
-
-struct bunker_usage {
-	int64_t cpu_ms; /* since its creation, as the next */
-	int64_t memory_byte_seconds;
-	int64_t network_in, network_out;
-	int64_t memory, disk, pids; /* now */
-	const char *ended_at;
-	struct bunker_json *json;
-};
-/* Also of one that has ended. */
-int bunker_usage(
-	struct bunker *b, const char *id, struct bunker_usage *ret, struct bunker_error *e);
-void bunker_usage_finish(struct bunker_usage *usage);
 
 struct bunker_list_options {
 	const char *status;
@@ -393,6 +338,89 @@ int64_t bunker_attachment_offset(const struct bunker_attachment *a, enum bunker_
 int bunker_attachment_result(
 	struct bunker_attachment *a, struct bunker_result *ret, struct bunker_error *e);
 
+/* ---- files ---- */
+
+/* Whose rights and where relative paths begin; NULL, also for the struct: the sandbox's. */
+struct bunker_place {
+	const char *user;
+	const char *cwd;
+};
+
+/* Bytes as they come. Anything but 0 ends the call with BUNKER_STOPPED. */
+typedef int bunker_data_fn(void *arg, const void *data, size_t size);
+/* The next bytes to send, at most size; 0: that was all; negative: the call ends. */
+typedef ptrdiff_t bunker_read_fn(void *arg, char *data, size_t size);
+
+/* Paths are as the file system has them: any bytes. */
+struct bunker_entry {
+	char *path;       /* absolute */
+	const char *name; /* its last part */
+	char *target;     /* of a link; "" */
+	const char *type; /* file directory symlink fifo socket characterDevice blockDevice */
+	const char *mode; /* "0644" */
+	const char *owner, *group;
+	const char *modified_at; /* RFC 3339 */
+	int64_t size, uid, gid, links;
+	struct bunker_json *json; /* NULL of those that a callback gets */
+};
+void bunker_entry_finish(struct bunker_entry *entry);
+
+int bunker_file_stat(struct bunker *b, const char *sandbox_id, const char *path, bool follow,
+	const struct bunker_place *place, struct bunker_entry *ret, struct bunker_error *e);
+/* depth 0: all levels. A list may be long: it comes in pages, each told as it is there. */
+typedef int bunker_entry_fn(void *arg, const struct bunker_entry *entry);
+int bunker_file_list(struct bunker *b, const char *sandbox_id, const char *path, unsigned depth,
+	const struct bunker_place *place, bunker_entry_fn *each, void *arg, struct bunker_error *e);
+int bunker_file_find(struct bunker *b, const char *sandbox_id, const char *path,
+	const char *pattern, const struct bunker_place *place, bunker_entry_fn *each, void *arg,
+	struct bunker_error *e);
+int bunker_file_read(struct bunker *b, const char *sandbox_id, const char *path,
+	const struct bunker_place *place, bunker_data_fn *data, void *arg, struct bunker_error *e);
+/* mode NULL: 0644 for a new file. */
+int bunker_file_write(struct bunker *b, const char *sandbox_id, const char *path, const char *mode,
+	const struct bunker_place *place, bunker_read_fn *read, void *arg, struct bunker_error *e);
+/* With the directories above it; one that is there is fine. */
+int bunker_file_mkdir(struct bunker *b, const char *sandbox_id, const char *path,
+	const struct bunker_place *place, struct bunker_error *e);
+int bunker_file_remove(struct bunker *b, const char *sandbox_id, const char *path, bool recursive,
+	const struct bunker_place *place, struct bunker_error *e);
+
+struct bunker_grep_options {
+	const char *pattern;
+	const char *include; /* glob; NULL: all files */
+	bool regex, ignore_case;
+	struct bunker_place place;
+};
+
+struct bunker_match {
+	const char *path;
+	const char *text;
+	int64_t line, column;
+};
+typedef int bunker_match_fn(void *arg, const struct bunker_match *match);
+/* *truncated: there are more than the server tells at once. */
+int bunker_file_grep(struct bunker *b, const char *sandbox_id, const char *path,
+	const struct bunker_grep_options *options, bunker_match_fn *each, void *arg,
+	bool *truncated, struct bunker_error *e);
+
+struct bunker_file_event {
+	const char *type; /* ready create write remove rename chmod overflow */
+	const char *path; /* relative to what is watched */
+	const char *to;   /* of a rename; "" */
+	bool directory;
+	const char *json;
+};
+typedef int bunker_event_fn(void *arg, const struct bunker_file_event *event);
+/* Until what is watched is gone, or the callback says so. */
+int bunker_file_watch(struct bunker *b, const char *sandbox_id, const char *path, bool recursive,
+	const struct bunker_place *place, bunker_event_fn *each, void *arg, struct bunker_error *e);
+
+/* A directory, or a file, as a tar archive; and one unpacked into a directory, which is made. */
+int bunker_tar_get(struct bunker *b, const char *sandbox_id, const char *path,
+	const struct bunker_place *place, bunker_data_fn *data, void *arg, struct bunker_error *e);
+int bunker_tar_put(struct bunker *b, const char *sandbox_id, const char *path,
+	const struct bunker_place *place, bunker_read_fn *read, void *arg, struct bunker_error *e);
+
 /* ---- the environment of a sandbox ---- */
 
 struct bunker_env {
@@ -463,9 +491,6 @@ struct bunker_build {
 	struct bunker_json *json;
 };
 void bunker_build_finish(struct bunker_build *build);
-
-/* Up to size bytes; 0 at the end; negative: it cannot be read, which ends the call. */
-typedef ptrdiff_t bunker_read_fn(void *arg, char *data, size_t size);
 
 struct bunker_import_options {
 	const char *name; /* "name" or "name:tag" */

@@ -31,6 +31,10 @@ int files_check_query(struct http_request *req, const char *const *known, struct
 int files_query_flag(struct http_request *req, const char *name, unsigned flag, unsigned *flags,
 	struct error *e);
 
+/* Where an earlier answer ended; NULL: at the begin. *ret lives as long as the request. */
+int files_parse_cursor(
+	struct http_request *req, const char *text, const char **ret, struct error *e);
+
 /* Of a body's two fields the one that is there; neither is an error unless `or_else` is given. */
 int files_body_name(const char *text, const char *base64, const char *field, const char *or_else,
 	struct scratch *memory, const char **ret, struct error *e);

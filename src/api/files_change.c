@@ -11,7 +11,7 @@
 struct change_body {
 	const char *user, *cwd;
 	const char *path, *path64, *from, *from64, *to, *to64, *target, *target64;
-	const char *mode, *owner, *pattern, *replacement, *include, *type;
+	const char *mode, *owner, *pattern, *replacement, *include, *type, *cursor;
 	const cJSON *set, *set64, *unset;
 	bool parents, recursive, overwrite, exist_ok, follow, regex, ignore_case, dry_run;
 	int64_t depth, limit;
@@ -54,7 +54,8 @@ static const struct json_field symlink_fields[] = {
 static const struct json_field find_fields[] = {
 	PLACE_FIELDS NAME_FIELDS("path", path)
 		PATTERN_FIELDS{"type", JSON_STRING, AT(type), 0, 0, 16},
-	{"depth", JSON_INTEGER, AT(depth), 0, 1, 10000}};
+	{"depth", JSON_INTEGER, AT(depth), 0, 1, 10000},
+	{"cursor", JSON_STRING, AT(cursor), 0, 0, 24 << 10}};
 static const struct json_field grep_fields[] = {
 	PLACE_FIELDS NAME_FIELDS("path", path) PATTERN_FIELDS FLAG_FIELD("regex", regex){
 		"include", JSON_STRING, AT(include), JSON_NOT_EMPTY, 0, PATH_MAX_TEXT}};
@@ -200,6 +201,11 @@ static void run(struct http_request *req, const cJSON *tree, const struct change
 	if (json_decode(tree, change->fields, change->field_count, "", &b, &e) < 0 ||
 		decode_change_body(change, &b, &memory, &request, &e) < 0 ||
 		(change->op == FILE_ATTRIBUTES && check_metadata(&b, &memory, &e) < 0)) {
+		http_respond_error(req, &e);
+		return;
+	}
+	if (files_parse_cursor(req, b.cursor, b.cursor ? &request.text[FILE_EXTRA] : NULL, &e) <
+		0) {
 		http_respond_error(req, &e);
 		return;
 	}

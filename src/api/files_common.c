@@ -119,6 +119,23 @@ int files_body_path(const char *text, const char *base64, const char *field, con
 	return decode_path(*ret, field, false, e);
 }
 
+int files_parse_cursor(
+	struct http_request *req, const char *text, const char **ret, struct error *e)
+{
+	size_t len;
+	if (!text)
+		return 0;
+	char *path = http_alloc(req, strlen(text) + 1);
+	if (!path ||
+		sodium_base642bin((unsigned char *)path, strlen(text), text, strlen(text), NULL,
+			&len, NULL, sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0 ||
+		strlen(path) != len)
+		return error_set_field(e, ERROR_INVALID_FIELD, "cursor",
+			"\"cursor\" must be what an earlier answer gave as nextCursor");
+	*ret = path;
+	return decode_path(path, "cursor", true, e);
+}
+
 /* ---- out ---- */
 
 bool files_is_utf8(const char *text, size_t len)

@@ -1,7 +1,4 @@
 /* GET …/fs/stat, exists, list and metadata: questions that change nothing. */
-#include <sodium.h>
-#include <string.h>
-
 #include "api/files.h"
 
 static void handle_stat(struct http_request *req)
@@ -31,24 +28,6 @@ static void handle_exists(struct http_request *req)
 		files_begin(req, &place, &request, FILES_ANSWER_EXISTS);
 }
 
-/* Where an earlier answer ended. */
-static int parse_cursor(struct http_request *req, const char **ret, struct error *e)
-{
-	const char *text = http_query(req, "cursor");
-	size_t len;
-	if (!text)
-		return 0;
-	char *path = http_alloc(req, strlen(text) + 1);
-	if (!path ||
-		sodium_base642bin((unsigned char *)path, strlen(text), text, strlen(text), NULL,
-			&len, NULL, sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0 ||
-		strlen(path) != len)
-		return error_set_field(e, ERROR_INVALID_FIELD, "cursor",
-			"\"cursor\" must be what an earlier answer gave as nextCursor");
-	*ret = path;
-	return decode_path(path, "cursor", true, e);
-}
-
 static void handle_list(struct http_request *req)
 {
 	static const char *const known[] = {
@@ -62,7 +41,8 @@ static void handle_list(struct http_request *req)
 		files_query_number(req, "depth", 10000, &depth, &e) < 0 ||
 		files_query_number(req, "limit", FILES_LIMIT_MAX, &limit, &e) < 0 ||
 		files_parse_type(http_query(req, "type"), &request.fixed.mode, &e) < 0 ||
-		parse_cursor(req, &request.text[FILE_EXTRA], &e) < 0) {
+		files_parse_cursor(req, http_query(req, "cursor"), &request.text[FILE_EXTRA], &e) <
+			0) {
 		http_respond_error(req, &e);
 		return;
 	}

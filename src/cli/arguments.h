@@ -16,9 +16,7 @@ struct arguments {
 	bool with_input; /* run, exec */
 	bool terminal;   /* exec */
 	bool detach;     /* exec */
-	bool follow;     /* logs, events */
-	bool disk_only;  /* pause */
-	bool reboot;     /* resume */
+	bool follow;     /* logs */
 	bool tree;       /* kill */
 	bool force;      /* jobs */
 	bool keep;       /* shell */
@@ -34,7 +32,13 @@ struct arguments {
 	struct option_list metadata;
 	struct option_list files;
 	struct option_list dependencies, packages;
-	bool quiet; /* template build */
+	bool quiet; /* template build, cp */
+	struct {
+		struct bunker_place place;
+		int64_t depth;
+		bool recursive, long_form, follow;
+		struct bunker_grep_options grep;
+	} file; /* cp, files */
 	struct {
 		const char *tag, *file, *ready, *format, *ref, *digest, *creds, *authfile;
 		const char *recipe, *suite, *include, *variant, *mirror;

@@ -1,6 +1,7 @@
 #include "cli/target.h"
 
-#include "base/id.h"
+#include <stdio.h>
+
 #include "client/failure.h"
 
 int cli_target_apply(
@@ -21,4 +22,19 @@ int cli_target_apply(
 				      "there is no sandbox with the id or name \"%s\"", target);
 	bunker_sandbox_list_finish(&found);
 	return r;
+}
+
+static int take_id(struct bunker *b, const char *id, void *arg, struct bunker_error *e)
+{
+	struct bunker_sandbox sandbox;
+	if (bunker_get(b, id, &sandbox, e) < 0)
+		return -1;
+	bunker_sandbox_finish(&sandbox);
+	snprintf(arg, ID_SIZE, "%s", id);
+	return 0;
+}
+
+int cli_target_find(struct bunker *b, const char *target, char id[ID_SIZE], struct bunker_error *e)
+{
+	return cli_target_apply(b, target, take_id, id, e);
 }

@@ -1,7 +1,11 @@
 /* SANDBOX on the command line: an id, or a name. */
 #pragma once
 
+#include "base/id.h"
 #include "bunker.h"
+
+/* The sandbox's id alone, for those who would take "not found" for something else. */
+int cli_target_find(struct bunker *b, const char *target, char id[ID_SIZE], struct bunker_error *e);
 
 typedef int target_fn(struct bunker *b, const char *id, void *arg, struct bunker_error *e);
 

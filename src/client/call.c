@@ -22,6 +22,8 @@ struct bunker {
 /* Where an exchange's body goes: to the lines of a stream that succeeds, to the text otherwise. */
 struct receiver {
 	struct lines *lines;
+	bunker_data_fn *data;
+	void *arg;
 	struct buf text;
 	struct bunker_error *e;
 };
@@ -118,6 +120,10 @@ static int receive(void *arg, int status, const char *data, size_t len)
 	struct receiver *receiver = arg;
 	if (receiver->lines && status == 200)
 		return client_lines_feed(receiver->lines, data, len, receiver->e);
+	if (receiver->data && status == 200)
+		return receiver->data(receiver->arg, data, len) == 0
+			       ? 0
+			       : client_fail(receiver->e, BUNKER_STOPPED, "stopped");
 	if (len > LINES_MAX - receiver->text.len)
 		return client_fail(receiver->e, BUNKER_INVALID_RESPONSE,
 			"the server's answer is longer than %zu bytes", LINES_MAX);
@@ -205,6 +211,19 @@ int client_call_lines(struct bunker *b, const char *method, struct buf *target,
 	struct receiver receiver = {.lines = lines, .e = e};
 	int status = 0;
 	int r = exchange(b, &request, target, body, &receiver, &status);
+	if (r == 0 && status != 200)
+		r = client_call_fail_refused(e, status, &receiver.text);
+	buf_finish(&receiver.text);
+	return r;
+}
+
+int client_call_bytes(struct bunker *b, struct buf *target, const char *accept,
+	bunker_data_fn *data, void *arg, struct bunker_error *e)
+{
+	struct transport_request request = {.method = "GET", .accept = accept};
+	struct receiver receiver = {.data = data, .arg = arg, .e = e};
+	int status = 0;
+	int r = exchange(b, &request, target, NULL, &receiver, &status);
 	if (r == 0 && status != 200)
 		r = client_call_fail_refused(e, status, &receiver.text);
 	buf_finish(&receiver.text);

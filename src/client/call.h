@@ -24,6 +24,10 @@ int client_call_lines(struct bunker *b, const char *method, struct buf *target,
 int client_call_upload(struct bunker *b, const char *method, struct buf *target, const char *type,
 	bunker_read_fn *source, void *arg, cJSON **ret, struct bunker_error *e);
 
+/* One that is answered by bytes; accept: their type. */
+int client_call_bytes(struct bunker *b, struct buf *target, const char *accept,
+	bunker_data_fn *data, void *arg, struct bunker_error *e);
+
 /* What an upgrade needs to know. */
 const struct transport_url *client_call_url(const struct bunker *b);
 const char *client_call_key(const struct bunker *b);

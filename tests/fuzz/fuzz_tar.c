@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "init/files/files.h"
+#include "base/tar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

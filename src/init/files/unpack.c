@@ -11,12 +11,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 
@@ -117,44 +116,14 @@ static int take_content(struct unpacking *u, int fd)
 /* ---- places ---- */
 
 /* An image's links are about the root that it will be. */
-static int open_beneath(const struct unpacking *u, const char *path, int flags)
+static enum beneath_links links_of(const struct unpacking *u)
 {
-	struct open_how how = {
-		.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
-		.resolve =
-			(u->is_layer ? RESOLVE_IN_ROOT : RESOLVE_BENEATH) | RESOLVE_NO_MAGICLINKS,
-	};
-	long fd = -1;
-	errno = EAGAIN; /* somebody renames while the kernel looks */
-	for (int i = 0; fd < 0 && errno == EAGAIN && i < 64; i++)
-		fd = syscall(SYS_openat2, u->top, path[0] ? path : ".", &how, sizeof how);
-	return fd < 0 ? -errno : (int)fd;
+	return u->is_layer ? BENEATH_IS_ROOT : BENEATH_STAYS;
 }
 
-/* Opens a directory below the top, and makes what is missing of it. */
-static int open_directory(const struct unpacking *u, const char *path)
+static int open_beneath(const struct unpacking *u, const char *path, int flags)
 {
-	int fd = open_beneath(u, path, O_PATH | O_DIRECTORY);
-	if (fd != -ENOENT)
-		return fd;
-	autofree char *prefix = strdup(path);
-	autoclose int at = open_beneath(u, "", O_PATH | O_DIRECTORY);
-	if (!prefix || at < 0)
-		return prefix ? at : -ENOMEM;
-	for (char *p = prefix;;) {
-		size_t len = strcspn(p, "/");
-		char *name = p, saved = p[len];
-		p[len] = '\0';
-		if (mkdirat(at, name, 0755) < 0 && errno != EEXIST)
-			return -errno;
-		fd = open_beneath(u, prefix, O_PATH | O_DIRECTORY);
-		if (fd < 0 || saved == '\0')
-			return fd;
-		close(at);
-		at = fd;
-		p[len] = saved;
-		p += len + 1;
-	}
+	return beneath_open(u->top, path, flags, links_of(u));
 }
 
 /* The directory in which the member is, and its name there. */
@@ -171,7 +140,8 @@ static int find_place(struct unpacking *u, const char *path, const char **name)
 	u->parent_path.len = 0;
 	buf_append(&u->parent_path, path, len);
 	buf_append_char(&u->parent_path, '\0');
-	u->parent = u->parent_path.failed ? -ENOMEM : open_directory(u, u->parent_path.data);
+	u->parent = u->parent_path.failed ? -ENOMEM
+					  : beneath_make(u->top, u->parent_path.data, links_of(u));
 	return u->parent;
 }
 

@@ -1,9 +1,4 @@
-/*
- * The formats of archives: POSIX ustar with pax extended headers, written and read, and GNU's long
- * names, read. Numbers that do not fit, lengths that cannot be, checksums that are wrong and
- * headers without end are refused.
- */
-#include "init/files/files.h"
+#include "base/tar.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,0 +1,72 @@
+#include "cli/progress.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define REDRAW_US 100000
+#define BAR_WIDTH 24
+
+static void format_bytes(double bytes, char out[16])
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	size_t unit = 0;
+	while (bytes >= 1024 && unit + 1 < sizeof units / sizeof units[0]) {
+		bytes /= 1024;
+		unit++;
+	}
+	snprintf(out, 16, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+}
+
+static void draw_bar(const struct progress *p)
+{
+	char bar[BAR_WIDTH + 1];
+	uint64_t done = p->done < p->total ? p->done : p->total;
+	size_t filled = (size_t)((double)done / (double)p->total * BAR_WIDTH);
+	memset(bar, ' ', BAR_WIDTH);
+	memset(bar, '=', filled);
+	if (filled < BAR_WIDTH)
+		bar[filled] = '>';
+	bar[BAR_WIDTH] = '\0';
+	fprintf(stderr, " [%s] %3.0f%%", bar, (double)done * 100 / (double)p->total);
+}
+
+static void draw(struct progress *p)
+{
+	char done[16], rate[16];
+	double seconds = (double)(p->drawn_us - p->began_us) / 1e6;
+	format_bytes((double)p->done, done);
+	format_bytes(seconds > 0 ? (double)p->done / seconds : 0, rate);
+	fprintf(stderr, "\r%s", p->what);
+	if (p->total > 0)
+		draw_bar(p);
+	fprintf(stderr, " %s, %s/s\033[K", done, rate);
+	fflush(stderr);
+}
+
+void cli_progress_begin(struct progress *p, const char *what, uint64_t total, bool quiet)
+{
+	*p = (struct progress){.shown = !quiet && isatty(STDERR_FILENO),
+		.what = what,
+		.total = total,
+		.began_us = clock_monotonic_us()};
+}
+
+void cli_progress_add(struct progress *p, uint64_t bytes)
+{
+	int64_t now = clock_monotonic_us();
+	p->done += bytes;
+	if (!p->shown || now - p->drawn_us < REDRAW_US)
+		return;
+	p->drawn_us = now;
+	draw(p);
+}
+
+void cli_progress_end(struct progress *p)
+{
+	if (p->shown && p->drawn_us)
+		fputs("\r\033[K", stderr);
+	p->shown = false;
+}

@@ -1,0 +1,19 @@
+/* What the files of libbunker about files share. */
+#pragma once
+
+#include "bunker.h"
+#include "client/answer.h"
+#include "http/json.h"
+
+/* "/v1/sandboxes/ID" and `what`, and the query that names the path and its place. */
+void client_files_target(struct buf *target, const char *sandbox_id, const char *what,
+	const char *path, const struct bunker_place *place);
+/* One parameter more; name with its sign in front. A value of NULL adds nothing. */
+void client_files_add(struct buf *target, const char *name, const char *value);
+/* The same in a JSON body. */
+void client_files_put_place(
+	struct json_writer *w, const char *path, const struct bunker_place *place);
+
+/* A name as its bytes: from "KEYBase64" when it is there, else from "KEY". Owned; NULL: no memory.
+ */
+char *client_files_name(const cJSON *object, const char *key);
