@@ -372,6 +372,7 @@ static void keeps_a_quiet_client_that_answers_pings(void)
 static void gives_up_a_client_that_does_not_answer_pings(void)
 {
 	autoclose int fd = open_socket(&watchful);
+	CHECK(fd >= 0);
 	turn_until(&socket_seen.closed, 1);
 	CHECK_INT(socket_seen.code, WEBSOCKET_ABNORMAL);
 	turn_until_gone();
@@ -434,6 +435,7 @@ static void bounds_what_is_queued_for_the_client(void)
 static void tells_when_it_is_writable_from_the_loop(void)
 {
 	autoclose int fd = open_socket(&generous);
+	CHECK(fd >= 0);
 	turn_for(5);
 	CHECK_INT(socket_seen.writable, 0);
 	CHECK_INT(websocket_send(socket_seen.ws, WEBSOCKET_TEXT, "x", 1), 0);
@@ -640,6 +642,7 @@ static void counts_fragments_together(void)
 static void ends_with_the_server(void)
 {
 	autoclose int fd = open_socket(&generous);
+	CHECK(fd >= 0);
 	stop();
 	CHECK_INT(socket_seen.closed, 1);
 	CHECK_INT(socket_seen.code, WEBSOCKET_ABNORMAL);
