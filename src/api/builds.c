@@ -222,6 +222,7 @@ static void stream_more(struct log_stream *s)
 	bool last = out.len == 0 && v.status >= BUILD_READY;
 	if (last)
 		stream_last(s);
+	s->out = NULL;
 	if (out.len == 0)
 		return;
 	s->hungry = false;

@@ -158,7 +158,7 @@ static int begin_download(struct http_request *req, struct download *d, struct e
 		.content = archive_begins, .data = archive_data, .done = archive_done};
 	static const struct codec_events codec_events = {codec_data, codec_wants, codec_ended};
 	struct files_place place;
-	enum codec_kind kind;
+	enum codec_kind kind = CODEC_EXPAND;
 	struct file_request request = {.fixed = {.op = FILE_PACK}};
 	if (files_check_query(req, known, e) < 0 || files_query_place(req, &place, e) < 0 ||
 		files_query_path(req, &request.text[FILE_PATH], e) < 0 ||
