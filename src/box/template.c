@@ -142,6 +142,7 @@ static bool is_for(const struct template *t, const char *tenant)
 struct template *template_find(struct box *b, const char *tenant, const char *id_or_name)
 {
 	struct template *t = NULL;
+	// NOLINTNEXTLINE: the hash reads as many bytes as there are
 	HASH_FIND(by_id, b->catalogue->templates, id_or_name, strlen(id_or_name), t);
 	if (t && is_for(t, tenant))
 		return t;
@@ -249,7 +250,7 @@ static int resolve_version(
 int template_resolve(struct box *b, const char *tenant, const char *ref, struct template **ret,
 	struct build **build, struct error *e)
 {
-	char name[TEMPLATE_NAME_MAX + 1], tag[TEMPLATE_TAG_MAX + 1];
+	char name[TEMPLATE_NAME_MAX + 1] = "", tag[TEMPLATE_TAG_MAX + 1] = "";
 	*build = NULL;
 	if (!ref) {
 		*ret = default_template(b);

@@ -134,7 +134,7 @@ int client_transport_upgrade(const struct transport_url *url, const char *target
 	if (r < 0)
 		return client_fail(e, BUNKER_CONNECTION_LOST, "no answer from %s: %s",
 			url->authority, strerror(-r));
-	if (strncmp(head.data, "HTTP/1.1 101", 12) != 0)
+	if (!head.data || strncmp(head.data, "HTTP/1.1 101", 12) != 0)
 		return receive_refusal(fd, url, &head, rest, status, e);
 	if (!has_proof(&head, end, proof))
 		return client_fail(e, BUNKER_INVALID_RESPONSE,

@@ -43,7 +43,7 @@ int disposition_parse(char *text, struct disposition *ret, struct error *e)
 	if (!trim_end(kind) || strcasecmp(kind, "form-data") != 0)
 		return set_malformed(e);
 	while (text) {
-		struct parameter p;
+		struct parameter p = {.name = ""};
 		int r = next_parameter(&text, &p, e);
 		if (r < 0)
 			return r;
@@ -200,7 +200,7 @@ int multipart_find_boundary(
 	autofree char *copy = type[len] == ';' ? strdup(type + len + 1) : NULL;
 	char *text = copy;
 	while (text) {
-		struct parameter p;
+		struct parameter p = {.name = ""};
 		int r = next_parameter(&text, &p, e);
 		if (r == 0 && strcasecmp(p.name, "boundary") == 0)
 			r = set_once(&found, p.value, e);

@@ -17,6 +17,7 @@
  */
 #include "http/multipart.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -26,7 +27,7 @@
 #include "http/disposition.h"
 #include "http/parser.h"
 
-#define DELIMITER_MAX (4 + MULTIPART_BOUNDARY_MAX)
+#define DELIMITER_MAX (4 + MULTIPART_BOUNDARY_MAX + 1)
 
 enum state {
 	STATE_FIRST,   /* within the first delimiter */
@@ -86,8 +87,7 @@ int multipart_create(struct multipart **ret, const char *type, size_t parts_max,
 	m->arg = arg;
 	m->parts_left = parts_max;
 	m->delimiter_len = 4 + strlen(boundary);
-	memcpy(m->delimiter, "\r\n--", 4);
-	memcpy(m->delimiter + 4, boundary, strlen(boundary));
+	snprintf(m->delimiter, sizeof m->delimiter, "\r\n--%s", boundary);
 	m->matched = m->assumed = 2;
 	*ret = m;
 	return 0;

@@ -100,7 +100,7 @@ int http_upgrade_websocket(struct http_request *req, const struct websocket_even
 		if (r < 0)
 			error_set(&e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
 	}
-	if (r < 0) {
+	if (r < 0 || !ws) {
 		free(ws);
 		http_respond_error(req, &e);
 		return r;

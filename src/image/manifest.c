@@ -205,7 +205,7 @@ static const cJSON *choose_tagged(const cJSON *entries, const char *ref)
 {
 	const cJSON *entry;
 	if (!ref)
-		return cJSON_GetArraySize(entries) == 1 ? entries->child : NULL;
+		return entries && cJSON_GetArraySize(entries) == 1 ? entries->child : NULL;
 	cJSON_ArrayForEach(entry, entries) if (has_tag(entry, ref)) return entry;
 	return NULL;
 }

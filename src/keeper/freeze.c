@@ -57,7 +57,7 @@ static int wait_until_frozen(int dir_fd)
 
 int freeze_sandbox(int cgroup_fd, const char *id)
 {
-	char text[8];
+	char text[8] = "";
 	autoclose int dir = openat(cgroup_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return errno == ENOENT ? 1 : -errno; /* nothing runs: nothing to hold */
