@@ -313,6 +313,75 @@ describe('bunker', () => {
     });
   });
 
+  describe('processes', () => {
+    let box;
+    before(() => {
+      box = ok('create', '-n', 'processes').trim();
+    });
+    after(() => ok('rm', 'processes'));
+
+    it('are started by exec -d, listed by ps, read by logs, and killed', async () => {
+      const id = ok('exec', '-d', '-n', 'web', 'processes', '--', 'sh', '-c', 'echo out; echo err >&2; sleep 100').trim();
+      assert.match(id, /^[a-z0-9]{20}$/);
+      assert.match(ok('ps', 'processes'), new RegExp(`^${id} +\\d+ +web +running +user +\\d+s +sh -c echo out`, 'm'));
+      assert.equal(ok('ps', '-q', 'processes').trim(), id);
+      assert.equal(JSON.parse(ok('ps', '--json', 'processes')).processes[0].name, 'web');
+      await until('it has written', () => ok('logs', 'processes', 'web') === 'out\n');
+      assert.equal(cli('logs', 'processes', 'web').stderr, 'err\n');
+      assert.equal(ok('logs', '--offset', '1', 'processes', 'web'), 'ut\n');
+      assert.equal(ok('logs', '--tail', '2', id), 't\n', 'by its id alone');
+      ok('kill', '-s', 'CONT', 'processes', 'web');
+      ok('kill', 'processes', 'web');
+      assert.equal(ok('ps', '-q', 'processes'), '');
+      assert.match(ok('ps', '-a', 'processes'), /cancelled \(137\)/);
+      assert.equal(ok('logs', '-f', 'processes', 'web'), 'out\n', 'also when it has ended');
+      const again = cli('kill', '-s', 'TERM', 'processes', 'web');
+      assert.equal(again.status, 1);
+      assert.match(again.stderr, /not_running/);
+    });
+
+    it('take stdin as it comes, of any length, and pass output and status on', () => {
+      const data = randomBytes(12_000_000);
+      const r = server.cli(['exec', '-i', 'processes', '--', 'sha256sum'], { input: data });
+      assert.deepEqual([r.status, r.stdout.slice(0, 64)], [0, sha256(data)], r.stderr);
+      const failed = server.cli(['exec', '-i', 'processes', '--', 'sh', '-c', 'cat; echo e >&2; exit 9'], { input: 'x' });
+      assert.deepEqual([failed.status, failed.stdout, failed.stderr], [9, 'x', 'e\n']);
+    });
+
+    it('are attached to, from the beginning to the end', () => {
+      const id = ok('exec', '-d', 'processes', '--', 'sh', '-c', 'echo begun; sleep 0.5; echo over; exit 3').trim();
+      const r = cli('attach', 'processes', id);
+      assert.deepEqual([r.status, r.stdout], [3, 'begun\nover\n'], r.stderr);
+    });
+
+    it('can be jobs', () => {
+      const id = ok('jobs', '-n', 'nap', 'processes', 'start', 'sleep', '100').split(' ')[0];
+      assert.match(ok('jobs', 'processes'), new RegExp(`^${id} +\\d+ +nap +running`, 'm'));
+      assert.match(ok('jobs', '--for', '50ms', 'processes', 'wait', 'nap'), /running/);
+      assert.match(ok('jobs', '--grace', '1s', 'processes', 'stop', 'nap'), /cancelled/);
+      ok('jobs', 'processes', 'start', 'true');
+      const failed = cli('jobs', '-n', 'bad', '-c', 'exit 4', 'processes', 'start');
+      assert.equal(cli('jobs', 'processes', 'wait', 'bad').status, 4, failed.stderr);
+      assert.equal(cli('jobs', 'processes', 'nonsense', 'x').status, 2);
+    });
+
+    it('begin with the variables of their sandbox', () => {
+      assert.equal(ok('vars', 'processes', 'A=1', 'B=two words'), 'A=1\nB=two words\n');
+      assert.equal(ok('exec', 'processes', '--', 'sh', '-c', 'echo "$A-$B"'), '1-two words\n');
+      assert.equal(ok('vars', 'processes', '--unset', 'A'), 'B=two words\n');
+      assert.deepEqual(JSON.parse(ok('vars', '--json', 'processes')), { B: 'two words' });
+      assert.equal(cli('vars', 'processes', 'novalue').status, 2);
+      assert.equal(cli('vars', 'processes', '1BAD=x').status, 1);
+    });
+
+    it('have a terminal with -t', () => {
+      const r = cli('exec', '-t', 'processes', '--', 'sh', '-c', 'tty; test -t 1; exit $?');
+      assert.equal(r.status, 0, r.stderr);
+      assert.match(r.stdout, /^\/dev\/pts\/\d+\r\n$/);
+      assert.equal(server.cli(['exec', '-it', 'processes', '--', 'sh'], { input: '' }).status, 2, 'and with -i need one themselves');
+    });
+  });
+
   describe('templates', () => {
     it('are listed as a table and as JSON', () => {
       assert.match(ok('templates'), /^NAME +DEFAULT +TAGS +STATUS +DESCRIPTION\nbase +yes +\S/);

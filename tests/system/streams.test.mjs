@@ -163,12 +163,12 @@ describe('streams', { timeout: 300000 }, () => {
   });
 
   it('stdin goes on where it was after kill -9, by its offset', async () => {
-    const p = await start({ command: 'sha256sum', openStdin: true });
+    const p = await start({ command: 'sleep 1; exec sha256sum', openStdin: true });
     const data = numbered(300_000);
     let at = 0;
     let kills = 0;
     const write = async () => {
-      const piece = data.subarray(at, at + 100_000 + random(200_000));
+      const piece = data.subarray(at, at + 200_000 + random(300_000));
       const close = at + piece.length === data.length;
       const r = await server.request('POST', `/v1/sandboxes/${box.id}/processes/${p.id}/stdin?offset=${at}&close=${close}`, piece, { headers: { 'content-type': 'application/octet-stream' } });
       if (r.status === 503) return;
@@ -178,10 +178,10 @@ describe('streams', { timeout: 300000 }, () => {
       at = r.json.offset;
     };
     while (at < data.length) {
-      if (kills < 3 && random(6) === 0) {
-        kills++;
+      if (kills < 3 && (kills === 0 || random(6) === 0)) {
         const lost = write().catch(() => {});
-        await sleep(random(4));
+        // The first time the process does not read yet, so that bytes wait for it on the way.
+        await sleep(kills++ ? random(4) : 200);
         await killServer(server);
         await lost;
         await server.launch();

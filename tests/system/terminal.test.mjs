@@ -137,6 +137,15 @@ print("left")
     }
   });
 
+  it('are read to the last byte of their main process, and not a byte further, whoever writes after it', async () => {
+    const program = `if (fork == 0) { $SIG{HUP} = 'IGNORE'; select(undef, undef, undef, 0.5); syswrite STDOUT, 'late'; exit } system('stty -opost'); syswrite STDOUT, 'x' x 60000; kill 9, $$`;
+    const all = await Promise.all(Array.from({ length: 12 }, () => start({ command: ['perl', '-e', program] })));
+    for (const p of all) {
+      const end = await ended(p);
+      assert.deepEqual([end.signal, end.stdout.length], ['SIGKILL', 60000]);
+    }
+  });
+
   it('have their last screens read by who comes late, beyond what is kept', async () => {
     const p = await start({ command: ['sh', '-c', 'stty -opost -echo; seq 1 60000; read x; seq 60001 60003'] });
     await until('it has written', async () => (await call('GET', `/processes/${p.id}`)).json.stdout.length >= 348894);
