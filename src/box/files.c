@@ -123,6 +123,9 @@ static void explain(const struct file_call *c, int error, const char *path, stru
 			"there is no such user or group in the sandbox");
 	else if (error == EINVAL && (c->op == FILE_MOVE || c->op == FILE_COPY))
 		error_set(e, ERROR_INVALID_REQUEST, "cannot %s a directory into itself", verb);
+	else if (error == ESRCH)
+		error_set_field(
+			e, ERROR_INVALID_FIELD, "user", "there is no such user in the sandbox");
 	else if (error == ENXIO)
 		error_set(e, ERROR_NOT_A_REGULAR_FILE, "cannot %s %.*s: it is not a regular file",
 			verb, PATH_SHOWN, path);

@@ -9,7 +9,7 @@ struct watcher {
 	struct watcher *prev, *next; /* of the sandbox */
 	struct sandbox *sandbox;
 	char id[ID_SIZE];
-	char *user, *path;
+	char *path, *cwd;
 	uint32_t tag;
 	struct file_call *call; /* NULL: it has ended */
 	struct buf events;      /* each a kind, whether a directory, path, NUL, destination, NUL */
@@ -24,8 +24,8 @@ static void watcher_free(struct watcher *w)
 {
 	DL_DELETE(w->sandbox->watchers, w);
 	buf_finish(&w->events);
-	free(w->user);
 	free(w->path);
+	free(w->cwd);
 	free(w);
 }
 
@@ -114,14 +114,15 @@ int watcher_create(struct sandbox *s, const struct watcher_spec *spec, watcher_m
 	id_generate(w->id);
 	w->sandbox = s;
 	w->tag = spec->tag;
-	w->user = copy(spec->user);
 	w->path = copy(spec->path);
+	w->cwd = copy(spec->cwd);
 	w->made = made;
 	w->arg = arg;
 	DL_APPEND(s->watchers, w);
 	struct file_request request = {
 		.fixed = {.op = FILE_WATCH, .flags = spec->recursive ? FILE_RECURSIVE : 0}};
 	request.text[FILE_PATH] = spec->path;
+	request.text[FILE_CWD] = spec->cwd;
 	int r = file_begin(s, spec->user, &request, &events, w, &w->call, e);
 	if (r < 0)
 		watcher_free(w);
@@ -147,9 +148,9 @@ const char *watcher_path(const struct watcher *w)
 	return w->path;
 }
 
-const char *watcher_user(const struct watcher *w)
+const char *watcher_cwd(const struct watcher *w)
 {
-	return w->user;
+	return w->cwd;
 }
 
 int watcher_take(struct watcher *w, void (*each)(void *arg, const struct file_notice *notice),

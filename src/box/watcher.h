@@ -14,6 +14,7 @@
 struct watcher_spec {
 	const char *user; /* NULL: the sandbox's */
 	const char *path; /* as FILE_WATCH takes it */
+	const char *cwd;  /* the same */
 	bool recursive;
 	uint32_t tag; /* the caller's own word, given back when events are taken */
 };
@@ -27,7 +28,7 @@ struct watcher;
 struct watcher *watcher_find(const struct sandbox *s, const char *id);
 uint32_t watcher_tag(const struct watcher *w);
 const char *watcher_path(const struct watcher *w);
-const char *watcher_user(const struct watcher *w); /* NULL: the sandbox's */
+const char *watcher_cwd(const struct watcher *w);
 /*
  * Gives what has happened since the last time to `each`. Refused when something was lost meanwhile
  * (once: it goes on from there), or when the directory cannot be watched any more.

@@ -120,11 +120,12 @@ enum file_flags {
 
 /* What a REQUEST has as text; what an operation has no use for is empty. */
 enum file_text {
-	FILE_CWD, /* where relative paths begin; "": the user's home */
+	FILE_CWD, /* where relative paths begin; "": the user's home; "~name": another user's */
 	FILE_PATH,
-	FILE_OTHER,   /* MOVE, COPY: where to; SYMLINK: what the link says; GREP, REPLACE: glob of
-			 paths */
-	FILE_OWNER,   /* "user", "user:group", ":group"; names or numbers */
+	FILE_OTHER, /* MOVE, COPY: where to; SYMLINK: what the link says; GREP, REPLACE: glob of
+		       paths */
+	FILE_OWNER, /* "user", "user:group", ":group"; names or numbers. MOVE, COPY: of directories
+		       that are made above */
 	FILE_PATTERN, /* FIND: glob; GREP, REPLACE: what to look for */
 	FILE_EXTRA,   /* LIST, FIND: the path after which to begin; REPLACE: the new text; UNPACK:
 			 what of   the archive is wanted, to be merged into the path as Docker's COPY

@@ -4,8 +4,8 @@
 #include "dialect/e2b/entry.h"
 #include "dialect/e2b/envd.h"
 
-/* As whom: the query's username, else the one that envd_user finds. */
-int files_user(struct http_request *req, const char **ret, struct error *e);
+/* For whom: the query's username counts before the header. */
+int files_actor(struct http_request *req, struct envd_actor *ret, struct error *e);
 /* The core's error in envd's words. */
 void files_explain(const char *path, const char *user, const struct error *why, struct error *e);
 

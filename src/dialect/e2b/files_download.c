@@ -10,13 +10,10 @@
 
 #define HIGH_WATER (512u * 1024)
 
-int files_user(struct http_request *req, const char **ret, struct error *e)
+int files_actor(struct http_request *req, struct envd_actor *ret, struct error *e)
 {
 	const char *name = http_query(req, "username");
-	if (!name || !name[0])
-		return envd_user(req, ret, e);
-	*ret = name;
-	return 0;
+	return envd_actor(req, name && name[0] ? name : NULL, ret, e);
 }
 
 void files_explain(const char *path, const char *user, const struct error *why, struct error *e)
@@ -233,24 +230,27 @@ static void file_ended(void *arg, const struct file_result *result, const struct
 static const struct file_events download_events = {
 	.entry = file_found, .content = content_begins, .data = bytes_came, .done = file_ended};
 
-static int begin(struct http_request *req, const char *given, const char **user, struct error *e)
+static int begin(
+	struct http_request *req, const char *given, struct envd_actor *actor, struct error *e)
 {
 	const char *path = envd_path(given, e);
-	if (!path || files_user(req, user, e) < 0)
+	if (!path || files_actor(req, actor, e) < 0)
 		return -1;
 	struct download *d = calloc(1, sizeof *d);
 	if (!d)
 		abort();
 	d->req = req;
 	d->path = e2b_copy(given);
-	d->user = e2b_copy(*user);
+	d->user = e2b_copy(actor->user);
 	d->range = parse_range(http_header(req, "range"));
 	struct file_request request = {.fixed = {.op = FILE_READ,
 					       .flags = d->range.from_end ? FILE_FROM_END : 0,
 					       .offset = d->range.offset,
 					       .length = d->range.length}};
 	request.text[FILE_PATH] = path;
-	int r = file_begin(envd_sandbox(req), *user, &request, &download_events, d, &d->file, e);
+	request.text[FILE_CWD] = actor->cwd;
+	int r = file_begin(
+		envd_sandbox(req), ENVD_FILE_USER, &request, &download_events, d, &d->file, e);
 	if (r < 0)
 		download_free(d);
 	else
@@ -261,12 +261,13 @@ static int begin(struct http_request *req, const char *given, const char **user,
 static void handle_download(struct http_request *req)
 {
 	struct error e = {0}, explained;
-	const char *path = http_query(req, "path"), *user = NULL;
+	const char *path = http_query(req, "path");
+	struct envd_actor actor = {0};
 	if (!path)
 		path = "";
-	if (begin(req, path, &user, &e) == 0)
+	if (begin(req, path, &actor, &e) == 0)
 		return;
-	files_explain(path, user, &e, &explained);
+	files_explain(path, actor.user, &e, &explained);
 	http_respond_error(req, &explained);
 }
 

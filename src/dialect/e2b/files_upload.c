@@ -25,7 +25,7 @@ struct upload {
 	struct http_request *req;
 	struct file_call *file; /* NULL once it is done */
 	char *path;             /* of the query; NULL: the form says */
-	char *user;
+	char *user, *owner;
 	char *current; /* the file being written, for errors */
 	struct multipart *form;
 	z_stream *inflate;
@@ -50,6 +50,7 @@ static void upload_free(struct upload *u)
 	buf_finish(&u->body);
 	free(u->path);
 	free(u->user);
+	free(u->owner);
 	free(u->current);
 	free(u);
 }
@@ -154,7 +155,8 @@ static int begin_file(struct upload *u, const char *given, struct error *e)
 		return -1;
 	free(u->current);
 	u->current = e2b_copy(given);
-	file_put_target(u->file, &(struct file_target){.path = path, .flags = FILE_PARENTS});
+	file_put_target(u->file,
+		&(struct file_target){.path = path, .flags = FILE_PARENTS, .owner = u->owner});
 	put_metadata(u);
 	u->in_file = true;
 	return 0;
@@ -356,12 +358,15 @@ static int upload_begin(struct upload *u, struct error *e)
 {
 	struct file_request request = {
 		.fixed = {.op = FILE_WRITE, .flags = FILE_WITH_ATTRIBUTES, .limit = UINT64_MAX}};
-	const char *user;
+	struct envd_actor actor;
 	request.text[FILE_PATH] = "";
-	if (files_user(u->req, &user, e) < 0 || take_metadata(u, e) < 0 || open_body(u, e) < 0)
+	if (files_actor(u->req, &actor, e) < 0 || take_metadata(u, e) < 0 || open_body(u, e) < 0)
 		return -1;
-	u->user = e2b_copy(user);
-	if (file_begin(envd_sandbox(u->req), user, &request, &upload_events, u, &u->file, e) < 0)
+	u->user = e2b_copy(actor.user);
+	u->owner = e2b_copy(actor.owner);
+	request.text[FILE_CWD] = actor.cwd;
+	if (file_begin(envd_sandbox(u->req), ENVD_FILE_USER, &request, &upload_events, u, &u->file,
+		    e) < 0)
 		return -1;
 	return u->form ? 0 : begin_file(u, u->path, e);
 }

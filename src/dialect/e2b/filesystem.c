@@ -22,14 +22,18 @@ static const struct json_field move_fields[] = {
 };
 
 int filesystem_request(struct http_request *req, const char *path, enum file_op op, unsigned flags,
-	struct file_request *ret, const char **user, struct error *e)
+	struct file_request *ret, struct error *e)
 {
+	struct envd_actor actor;
 	const char *resolved = envd_path(path, e);
-	if (!resolved || envd_user(req, user, e) < 0)
+	if (!resolved || envd_actor(req, NULL, &actor, e) < 0)
 		return -1;
 	*ret = (struct file_request){
 		.fixed = {.op = op, .flags = flags, .length = RECORD_UNKNOWN, .limit = UINT64_MAX}};
 	ret->text[FILE_PATH] = resolved;
+	ret->text[FILE_CWD] = actor.cwd;
+	if (op == FILE_MKDIR || op == FILE_MOVE)
+		ret->text[FILE_OWNER] = actor.owner;
 	return 0;
 }
 
@@ -104,13 +108,11 @@ static const struct file_events call_events = {
 static int ask_what_is_there(struct filesystem_call *call, struct error *e)
 {
 	struct file_request request;
-	const char *user;
 	call->is_second = true;
-	if (filesystem_request(call->req, call->path, FILE_STAT, FILE_FOLLOW, &request, &user, e) <
-		0)
+	if (filesystem_request(call->req, call->path, FILE_STAT, FILE_FOLLOW, &request, e) < 0)
 		return -1;
-	return file_begin(
-		envd_sandbox(call->req), user, &request, &call_events, call, &call->file, e);
+	return file_begin(envd_sandbox(call->req), ENVD_FILE_USER, &request, &call_events, call,
+		&call->file, e);
 }
 
 static void refuse_mkdir(struct filesystem_call *call)
@@ -147,7 +149,7 @@ static void call_done(void *arg, const struct file_result *result, const struct 
 	}
 }
 
-static int call_begin(struct http_request *req, const char *path, const char *user,
+static int call_begin(struct http_request *req, const char *path,
 	const struct file_request *request, struct error *e)
 {
 	struct filesystem_call *call = calloc(1, sizeof *call);
@@ -158,7 +160,8 @@ static int call_begin(struct http_request *req, const char *path, const char *us
 	call->json.out = &call->body;
 	call->entry.json = &call->json;
 	json_begin_object(&call->json);
-	int r = file_begin(envd_sandbox(req), user, request, &call_events, call, &call->file, e);
+	int r = file_begin(
+		envd_sandbox(req), ENVD_FILE_USER, request, &call_events, call, &call->file, e);
 	if (r < 0)
 		call_free(call);
 	else
@@ -173,26 +176,24 @@ static int begin_on_path(struct http_request *req, const cJSON *message, enum fi
 {
 	struct path_message fields = {.path = ""};
 	struct file_request request;
-	const char *user;
 	if (json_decode_known(message, path_fields, ARRAY_LEN(path_fields), "", &fields, e) < 0 ||
-		filesystem_request(req, fields.path, op, flags, &request, &user, e) < 0)
+		filesystem_request(req, fields.path, op, flags, &request, e) < 0)
 		return -1;
 	if (op == FILE_MKDIR)
 		request.fixed.mode = 0755;
-	return call_begin(req, fields.path, user, &request, e);
+	return call_begin(req, fields.path, &request, e);
 }
 
 static int begin_move(struct http_request *req, const cJSON *message, struct error *e)
 {
 	struct path_message fields = {0};
 	struct file_request request;
-	const char *user;
 	if (json_decode_known(message, move_fields, ARRAY_LEN(move_fields), "", &fields, e) < 0 ||
 		filesystem_request(req, fields.source, FILE_MOVE,
-			ENTRY_FLAGS | FILE_PARENTS | FILE_OVERWRITE, &request, &user, e) < 0)
+			ENTRY_FLAGS | FILE_PARENTS | FILE_OVERWRITE, &request, e) < 0)
 		return -1;
 	request.text[FILE_OTHER] = envd_path(fields.destination, e);
-	return request.text[FILE_OTHER] ? call_begin(req, fields.source, user, &request, e) : -1;
+	return request.text[FILE_OTHER] ? call_begin(req, fields.source, &request, e) : -1;
 }
 
 static void handle(struct http_request *req, enum file_op op, unsigned flags)

@@ -7,9 +7,9 @@
 
 #define FILESYSTEM_PATH_MAX 4095
 
-/* A request about one path, by envd's rules; NULL and *e when it is none. */
+/* A request about one path, by envd's rules, to be made as ENVD_FILE_USER. */
 int filesystem_request(struct http_request *req, const char *path, enum file_op op, unsigned flags,
-	struct file_request *ret, const char **user, struct error *e);
+	struct file_request *ret, struct error *e);
 /* The core's error in envd's words. */
 void filesystem_explain(const char *path, const struct error *why, struct error *e);
 

@@ -150,10 +150,8 @@ static int list_begin(struct http_request *req, const cJSON *message, struct err
 {
 	struct list_message fields = {.path = ""};
 	struct file_request request;
-	const char *user;
 	if (json_decode_known(message, list_fields, ARRAY_LEN(list_fields), "", &fields, e) < 0 ||
-		filesystem_request(req, fields.path, FILE_LIST, ENTRY_FLAGS, &request, &user, e) <
-			0)
+		filesystem_request(req, fields.path, FILE_LIST, ENTRY_FLAGS, &request, e) < 0)
 		return -1;
 	request.fixed.depth = fields.depth > 0 ? (uint32_t)fields.depth : 1;
 	struct list_call *call = calloc(1, sizeof *call);
@@ -165,7 +163,8 @@ static int list_begin(struct http_request *req, const cJSON *message, struct err
 	json_begin_object(&call->json);
 	json_key(&call->json, "entries");
 	json_begin_array(&call->json);
-	int r = file_begin(envd_sandbox(req), user, &request, &list_events, call, &call->file, e);
+	int r = file_begin(
+		envd_sandbox(req), ENVD_FILE_USER, &request, &list_events, call, &call->file, e);
 	if (r < 0)
 		list_free(call);
 	else

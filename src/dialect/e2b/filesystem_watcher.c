@@ -61,10 +61,12 @@ static int create(struct http_request *req, const cJSON *message, struct error *
 	struct watch_message fields;
 	struct sandbox_view view;
 	struct sandbox *s = envd_sandbox(req);
-	struct watcher_spec spec = {0};
+	struct watcher_spec spec = {.user = ENVD_FILE_USER};
+	struct envd_actor actor;
 	if (watch_decode(message, &fields, e) < 0 || !(spec.path = envd_path(fields.path, e)) ||
-		envd_user(req, &spec.user, e) < 0)
+		envd_actor(req, NULL, &actor, e) < 0)
 		return -1;
+	spec.cwd = actor.cwd;
 	spec.recursive = fields.recursive;
 	spec.tag = fields.include_entry ? INCLUDE_ENTRY : 0;
 	struct create_call *call = calloc(1, sizeof *call);
@@ -115,7 +117,7 @@ struct events_call {
 	struct http_request *req;
 	struct box *box;
 	char sandbox_id[ID_SIZE];
-	char *user, *path;
+	char *cwd, *path;
 	bool include_entry;
 	struct buf pending; /* a kind's byte, the name, NUL */
 	size_t at;
@@ -129,7 +131,7 @@ static void events_free(struct events_call *call)
 	watch_lookup_cancel(&call->lookup);
 	buf_finish(&call->pending);
 	buf_finish(&call->body);
-	free(call->user);
+	free(call->cwd);
 	free(call->path);
 	free(call);
 }
@@ -169,7 +171,7 @@ static void events_advance(struct events_call *call)
 			.name = call->pending.data + call->at + 1};
 		if (call->include_entry && watch_wants_entry(&event) &&
 			watch_lookup_begin(&call->lookup,
-				sandbox_find_any(call->box, call->sandbox_id), call->user,
+				sandbox_find_any(call->box, call->sandbox_id), call->cwd,
 				call->path, event.name))
 			return;
 		watch_put_event(&call->json, &event);
@@ -194,7 +196,7 @@ static struct events_call *events_new(struct http_request *req, const struct wat
 	struct events_call *call = calloc(1, sizeof *call);
 	struct sandbox_view view;
 	if (!call || !(call->path = strdup(watcher_path(w))) ||
-		(watcher_user(w) && !(call->user = strdup(watcher_user(w)))))
+		!(call->cwd = strdup(watcher_cwd(w))))
 		abort();
 	sandbox_view(envd_sandbox(req), &view);
 	memcpy(call->sandbox_id, view.id, ID_SIZE);

@@ -85,7 +85,7 @@ static void lookup_done(void *arg, const struct file_result *result, const struc
 static const struct file_events lookup_events = {
 	.entry = lookup_entry, .attribute = lookup_attribute, .done = lookup_done};
 
-bool watch_lookup_begin(struct watch_lookup *l, struct sandbox *s, const char *user,
+bool watch_lookup_begin(struct watch_lookup *l, struct sandbox *s, const char *cwd,
 	const char *directory, const char *name)
 {
 	autobuf path = {0};
@@ -96,9 +96,10 @@ bool watch_lookup_begin(struct watch_lookup *l, struct sandbox *s, const char *u
 	buf_append_str(&path, name);
 	buf_append_char(&path, '\0');
 	request.text[FILE_PATH] = path.failed ? "" : path.data;
+	request.text[FILE_CWD] = cwd;
 	l->json = (struct json_writer){.out = &l->out};
 	l->entry = (struct entry_writer){.json = &l->json};
-	return s && file_begin(s, user, &request, &lookup_events, l, &l->call, &e) == 0;
+	return s && file_begin(s, ENVD_FILE_USER, &request, &lookup_events, l, &l->call, &e) == 0;
 }
 
 void watch_lookup_cancel(struct watch_lookup *l)
@@ -131,7 +132,7 @@ static void tell_pending(struct watch *w)
 			.kind = (enum file_event)w->pending.data[0], .name = w->pending.data + 1};
 		if (w->include_entry && watch_wants_entry(&event) &&
 			watch_lookup_begin(&w->lookup, sandbox_find_any(w->box, w->sandbox_id),
-				w->user, w->directory, event.name))
+				w->cwd, w->directory, event.name))
 			break;
 		w->events->event(w->arg, &event);
 		buf_consume(&w->pending, strlen(w->pending.data + 1) + 2);
@@ -198,21 +199,23 @@ int watch_start(struct watch *w, struct http_request *req, const struct watch_me
 {
 	struct sandbox_view view;
 	struct sandbox *s = envd_sandbox(req);
-	const char *user, *path = envd_path(message->path, e);
-	if (!path || envd_user(req, &user, e) < 0)
+	struct envd_actor actor;
+	const char *path = envd_path(message->path, e);
+	if (!path || envd_actor(req, NULL, &actor, e) < 0)
 		return -1;
 	struct file_request request = {
 		.fixed = {.op = FILE_WATCH, .flags = message->recursive ? FILE_RECURSIVE : 0}};
 	request.text[FILE_PATH] = path;
+	request.text[FILE_CWD] = actor.cwd;
 	sandbox_view(s, &view);
 	*w = (struct watch){.box = e2b_of(req)->box,
 		.include_entry = message->include_entry,
 		.events = events,
 		.arg = arg};
 	memcpy(w->sandbox_id, view.id, ID_SIZE);
-	if (file_begin(s, user, &request, &file_events, w, &w->call, e) < 0)
+	if (file_begin(s, ENVD_FILE_USER, &request, &file_events, w, &w->call, e) < 0)
 		return -1;
-	w->user = e2b_copy(user);
+	w->cwd = e2b_copy(actor.cwd);
 	w->directory = e2b_copy(path);
 	w->lookup.found = lookup_found;
 	w->lookup.arg = w;
@@ -225,7 +228,7 @@ void watch_stop(struct watch *w)
 		file_cancel(w->call);
 	watch_lookup_cancel(&w->lookup);
 	buf_finish(&w->pending);
-	free(w->user);
+	free(w->cwd);
 	free(w->directory);
 	*w = (struct watch){0};
 }

@@ -39,7 +39,7 @@ struct watch_lookup {
 };
 
 /* `name` below `directory`; calls back later. False: nothing can be asked. */
-bool watch_lookup_begin(struct watch_lookup *l, struct sandbox *s, const char *user,
+bool watch_lookup_begin(struct watch_lookup *l, struct sandbox *s, const char *cwd,
 	const char *directory, const char *name);
 void watch_lookup_cancel(struct watch_lookup *l);
 
@@ -57,7 +57,7 @@ struct watch {
 	struct file_call *call; /* NULL: it has ended, or never began */
 	struct watch_lookup lookup;
 	struct buf pending; /* events that wait for a lookup: a kind's byte, the name, NUL */
-	char *user, *directory;
+	char *cwd, *directory;
 	bool include_entry, held, paused;
 	const struct watch_events *events;
 	void *arg;

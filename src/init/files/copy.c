@@ -366,12 +366,16 @@ static int transfer(const struct file_request *r, transfer_fn *run, struct outco
 	autofree char *from = without_slashes(r->text[FILE_PATH]);
 	autofree char *to = without_slashes(r->text[FILE_OTHER]);
 	struct stat st;
+	uid_t uid;
+	gid_t gid;
 	if (!from || !to)
 		return -ENOMEM;
 	if (lstat(from, &st) < 0)
 		return fail(o, -errno, from);
 	if (r->fixed.flags & FILE_PARENTS) {
-		int e = make_parents(to, (uid_t)-1, (gid_t)-1);
+		int e = owner_parse(r->text[FILE_OWNER], strlen(r->text[FILE_OWNER]), &uid, &gid);
+		if (e == 0)
+			e = make_parents(to, uid, gid);
 		if (e < 0)
 			return fail(o, e, to);
 	}

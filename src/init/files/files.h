@@ -12,6 +12,7 @@
 
 #include <dirent.h>
 #include <regex.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -99,6 +100,8 @@ int remove_attributes(int fd, const char *prefix, size_t len);
 
 const char *name_of_user(uid_t uid); /* "": it has none */
 const char *name_of_group(gid_t gid);
+/* A user's home, by name or number; -ESRCH: there is no such user. */
+int home_of_user(const char *name, char home[PATH_MAX]);
 /* "user", "user:group", ":group"; (uid_t)-1 and (gid_t)-1 where nothing is said. -EINVAL: unknown.
  */
 int owner_parse(const char *text, size_t len, uid_t *uid, gid_t *gid);

@@ -47,6 +47,9 @@ static void refresh(struct database *d)
 		return;
 	if (fd_read_all(fd, &d->text, DATABASE_MAX) < 0)
 		d->text.len = 0;
+	/* Behind the last line, so that looking for its end finds one. */
+	buf_append_char(&d->text, '\0');
+	d->text.len -= d->text.len > 0;
 	d->seen = st;
 }
 
@@ -145,6 +148,30 @@ static int parse_user(const char *text, size_t len, uid_t *uid, gid_t *gid)
 	unsigned group;
 	if (parse_id(rest, strcspn(rest, ":\n"), &group))
 		*gid = group;
+	return 0;
+}
+
+/* Behind the id there are the group, the comment, the home and the shell. */
+int home_of_user(const char *name, char home[PATH_MAX])
+{
+	const char *found, *rest;
+	size_t len;
+	unsigned id = 0;
+	bool by_number = parse_id(name, strlen(name), &id);
+	refresh(&users);
+	if (!find_line(&users, by_number ? NULL : name, strlen(name), &id, &found, &len, &rest))
+		return -ESRCH;
+	for (int i = 0; i < 2; i++) {
+		rest += strcspn(rest, ":\n");
+		if (*rest != ':')
+			return -ESRCH;
+		rest++;
+	}
+	len = strcspn(rest, ":\n");
+	if (len == 0 || len >= PATH_MAX || rest[0] != '/')
+		return -ESRCH;
+	memcpy(home, rest, len);
+	home[len] = '\0';
 	return 0;
 }
 

@@ -71,6 +71,14 @@ static bool cwd_is_inside(void)
 
 static int enter_cwd(const char *cwd, const char *home, struct outcome *o)
 {
+	char named[PATH_MAX];
+	if (cwd[0] == '~') {
+		int r = home_of_user(cwd + 1, named);
+		if (r < 0)
+			return fail(o, r, cwd + 1);
+		home = named;
+		cwd = "";
+	}
 	if (cwd[0] == '\0')
 		return chdir(home) < 0 && chdir("/") < 0 ? -errno : 0;
 	if (chdir(cwd) < 0)

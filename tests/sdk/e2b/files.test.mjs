@@ -85,15 +85,26 @@ describe('files.write and files.read', () => {
     assert.deepEqual(streamed.metadata, { a: 'b' });
   });
 
-  it('act as the user they are told', async () => {
+  it('belong to the user they are written for, and reach everywhere', async () => {
+    // As envd, which is root inside: agents write to /app without asking.
+    await files.write('/app/code/main.py', 'print(1)');
+    assert.equal(await run('stat -c "%U:%G %a" /app /app/code /app/code/main.py'), 'user:user 755\nuser:user 755\nuser:user 644\n');
+    await files.makeDir('/data/sets');
+    await files.rename('/app/code/main.py', '/srv/moved/main.py');
+    assert.equal(await run('stat -c "%U" /data /data/sets /srv/moved /srv/moved/main.py'), 'user\nuser\nuser\nuser\n');
     await files.write('/root/secret', 'for root', { user: 'root' });
     assert.equal(await run('sudo stat -c %U /root/secret'), 'root\n');
-    assert.ok((await failure(files.read('/root/secret'))) instanceof SandboxError);
-    assert.equal(await files.read('/root/secret', { user: 'root' }), 'for root');
+    assert.equal(await files.read('/root/secret'), 'for root');
     await files.write('relative', 'r', { user: 'root' });
     assert.equal(await run('sudo cat /root/relative'), 'r');
-    const stranger = await failure(files.read('x', { user: 'who-is-that' }));
-    assert.ok(stranger instanceof AuthenticationError, String(stranger));
+    assert.equal((await files.list('.', { user: 'root' })).some((one) => one.path === '/root/relative'), true);
+    await files.write('/root/secret', 'mine now');
+    assert.equal(await run('sudo stat -c %U /root/secret'), 'user\n');
+    const as = { user: 'who-is-that' };
+    for (const call of [() => files.read('x', as), () => files.read('/etc/hostname', as), () => files.write('x', 'x', as), () => files.list('/', as)]) {
+      const stranger = await failure(call());
+      assert.ok(stranger instanceof AuthenticationError, String(stranger));
+    }
   });
 
   it('say what is wrong', async () => {
