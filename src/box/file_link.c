@@ -65,10 +65,10 @@ static struct file_link *link_new(struct sandbox *s, const char *user)
 
 struct file_link *file_link_take(struct sandbox *s, const char *user, struct file_call *call)
 {
-	struct file_link *l;
-	DL_FOREACH (s->file_links, l)
-		if (!l->call && strcmp(l->user, user) == 0)
-			break;
+	struct file_link *at, *l = NULL;
+	DL_FOREACH (s->file_links, at)
+		if (!l && !at->call && strcmp(at->user, user) == 0)
+			l = at;
 	if (!l)
 		l = link_new(s, user);
 	l->call = call;

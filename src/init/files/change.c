@@ -92,8 +92,8 @@ static int apply_below(const struct change *c, const char *path, struct outcome 
 		/* Entered first: afterwards we may not be allowed to. */
 		char *name = strdup(w.name);
 		int dir_fd = dup(walk_fd(&w));
-		r = w.type == DT_DIR ? walk_enter(&w) : 0;
-		if (r >= 0 && name && dir_fd >= 0)
+		r = !name || dir_fd < 0 ? -ENOMEM : w.type == DT_DIR ? walk_enter(&w) : 0;
+		if (r >= 0 && name)
 			r = apply(c, dir_fd, name, false);
 		if (r < 0)
 			fail(o, r, w.path.data);

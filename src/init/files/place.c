@@ -154,7 +154,7 @@ static int make_temporary(struct place *p)
 /* What it replaces gives its mode, and its owner where we may; what it holds is not kept. */
 static int place_beside(struct place *p, const char *path, const struct record_file *how)
 {
-	struct stat st;
+	struct stat st = {0};
 	int r = open_beside(p, path);
 	if (r == 0)
 		r = check_replaced(p, how, &st);

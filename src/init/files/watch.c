@@ -274,7 +274,7 @@ static struct node *watch_directory(
 	}
 	/* One that we had elsewhere was moved here behind our back. */
 	struct node *n = node_find(w, wd);
-	if (n && n != w->top && (n->parent != parent || strcmp(n->name, name) != 0))
+	if (n && parent && n != w->top && (n->parent != parent || strcmp(n->name, name) != 0))
 		n = node_rename(w, n, parent, name);
 	else if (!n)
 		n = node_new(w, wd, parent, name);
