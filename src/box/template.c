@@ -141,13 +141,10 @@ static bool is_for(const struct template *t, const char *tenant)
 
 struct template *template_find(struct box *b, const char *tenant, const char *id_or_name)
 {
-	struct template *t = NULL;
-	// NOLINTNEXTLINE: the hash reads as many bytes as there are
-	HASH_FIND(by_id, b->catalogue->templates, id_or_name, strlen(id_or_name), t);
-	if (t && is_for(t, tenant))
-		return t;
+	struct template *t;
 	DL_FOREACH (b->catalogue->order, t)
-		if (is_for(t, tenant) && strcmp(t->name, id_or_name) == 0)
+		if (is_for(t, tenant) &&
+			(strcmp(t->name, id_or_name) == 0 || strcmp(t->id, id_or_name) == 0))
 			return t;
 	return NULL;
 }
