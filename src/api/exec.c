@@ -88,6 +88,12 @@ static void pump(struct exec_call *call)
 	if (!call->hungry)
 		return;
 	bool last = stream_collect(&call->stream, call->execution, &call->watcher, &events);
+	if (call->stream.failed) {
+		buf_finish(&events);
+		call_free(call);
+		http_stream_abort(req);
+		return;
+	}
 	if (events.len == 0 && !last)
 		return;
 	call->hungry = false;

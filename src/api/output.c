@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "api/decode.h"
 #include "api/stream.h"
@@ -175,6 +176,12 @@ static void pump_events(struct attachment *a)
 	struct buf events = {0};
 	struct http_request *req = a->req;
 	bool last = stream_collect(&a->stream, a->execution, &a->watcher, &events);
+	if (a->stream.failed) {
+		buf_finish(&events);
+		attachment_free(a);
+		http_stream_abort(req);
+		return;
+	}
 	if (events.len == 0 && !last)
 		return;
 	a->hungry = false;
@@ -262,13 +269,20 @@ static void attach_stream(
 		&(struct http_generator){attachment_proceed, attachment_stopped, a});
 }
 
+/* Other upgrades, such as that to HTTP/2, may be passed over. */
+static bool wants_socket(const struct http_request *req)
+{
+	const char *upgrade = http_header(req, "upgrade");
+	return upgrade && strcasecmp(upgrade, "websocket") == 0;
+}
+
 void output_attach(struct http_request *req, struct execution *x)
 {
 	struct output_query query;
 	struct error e;
 	if (output_parse_query(req, x, &query, &e) < 0)
 		http_respond_error(req, &e);
-	else if (http_header(req, "upgrade"))
+	else if (wants_socket(req))
 		output_attach_socket(req, x, &query);
 	else
 		attach_stream(req, x, &query);

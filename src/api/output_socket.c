@@ -38,6 +38,7 @@ struct viewer {
 	struct buf input;     /* waits for room */
 	bool input_ends;      /* behind it */
 	bool waits_for_input; /* and so does the client */
+	bool failed;          /* the spool cannot be read */
 };
 
 static void viewer_free(struct viewer *v)
@@ -131,9 +132,12 @@ static bool send_output(struct viewer *v, unsigned stream)
 {
 	autobuf bytes = {0};
 	uint64_t before = v->watcher.position[stream];
-	if (v->watcher.ignores[stream] ||
-		!execution_read(v->execution, &v->watcher, stream, CHUNK, &bytes))
+	if (v->watcher.ignores[stream])
 		return false;
+	if (!execution_read(v->execution, &v->watcher, stream, CHUNK, &bytes)) {
+		v->failed = true;
+		return false;
+	}
 	uint64_t after = v->watcher.position[stream];
 	if (after == before)
 		return false;
@@ -166,6 +170,10 @@ static void pump(struct viewer *v)
 		more = false;
 		for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
 			more |= send_output(v, i);
+	}
+	if (v->failed) {
+		viewer_close(v, WEBSOCKET_INTERNAL, "the output cannot be read");
+		return;
 	}
 	if (more || !is_all_sent(v))
 		return;

@@ -103,8 +103,12 @@ static void collect_stream(struct stream *s, struct execution *x, struct executi
 {
 	autobuf data = {0};
 	uint64_t before = w->position[index];
-	if (w->ignores[index] || !execution_read(x, w, index, CHUNK_SIZE, &data))
+	if (w->ignores[index])
 		return;
+	if (!execution_read(x, w, index, CHUNK_SIZE, &data)) {
+		s->failed = true;
+		return;
+	}
 	uint64_t begin = w->position[index] - data.len;
 	if (begin > before) {
 		put_carry(s, index, before, out);

@@ -25,7 +25,9 @@ struct stream {
 	enum stream_format format;
 	bool base64;
 	bool announced;
-	bool stops; /* at `until`, without an exit, if it still runs then */
+	bool failed; /* the spool could not be read: the stream must end as one that was cut short
+		      */
+	bool stops;  /* at `until`, without an exit, if it still runs then */
 	uint64_t until[EXECUTION_STREAMS];
 	struct buf carry[EXECUTION_STREAMS]; /* the beginning of a character */
 };

@@ -18,8 +18,9 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 
-#define SPARES_MAX 8
-#define SHORT_MAX  512
+#define SPARES_MAX  8
+#define RETRIES_MAX 64
+#define SHORT_MAX   512
 /* A tree that forks while it is signalled is looked at again, but not for ever. */
 #define SIGNAL_ROUNDS 4
 #define PIDS_MAX      65536
@@ -174,11 +175,17 @@ void cgroup_release(struct cgroup *c)
 		lingering[lingering_count++] = *c;
 }
 
+/* A few at a time, in turns: somebody inside may keep many of them, and end children all the time.
+ */
 void cgroup_retry_releases(void)
 {
-	size_t kept = 0;
-	for (size_t i = 0; i < lingering_count; i++)
-		if (!retire(&lingering[i]))
-			lingering[kept++] = lingering[i];
-	lingering_count = kept;
+	static size_t next;
+	size_t tries = lingering_count < RETRIES_MAX ? lingering_count : RETRIES_MAX;
+	while (tries-- > 0) {
+		next = next < lingering_count ? next : 0;
+		if (retire(&lingering[next]))
+			lingering[next] = lingering[--lingering_count];
+		else
+			next++;
+	}
 }

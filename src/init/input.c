@@ -37,6 +37,9 @@ static size_t write_some(struct process *p, const char *data, size_t len)
 			break;
 		done += (size_t)n;
 		p->input_taken += (uint64_t)n;
+		/* The key that ends a terminal's input is ours, and no byte of stdin. */
+		if (p->input_taken > p->input_received)
+			p->input_taken = p->input_received;
 	}
 	return done;
 }

@@ -67,6 +67,43 @@ describe('processes', { timeout: 120000 }, () => {
     });
   });
 
+  describe('limits', () => {
+    it('are told by name', async () => {
+      const p = await start('sleep 100');
+      const refused = async (method, path, body, field) => {
+        const r = await call(method, path, body);
+        assert.deepEqual([r.status, r.json.error.field], [400, field], `${method} ${path} ${JSON.stringify(body)}`);
+      };
+      await refused('POST', '/processes', { command: 'true', name: 'x'.repeat(64) }, 'name');
+      await refused('POST', `/processes/${p.id}/resize`, { rows: 1001, columns: 10 }, 'rows');
+      await refused('GET', `/processes/${p.id}?wait=601s`, undefined, 'wait');
+      await refused('POST', '/code', { language: 'python', code: 'x'.repeat((4 << 20) + 1) }, 'code');
+      await refused('POST', '/code', { language: 'python', code: '1', timeoutSeconds: 86401 }, 'timeoutSeconds');
+      const job = (await call('POST', '/jobs', { command: 'sleep 100' })).json;
+      await refused('POST', `/jobs/${job.id}/stop`, { grace: '601s' }, 'grace');
+      await call('POST', `/jobs/${job.id}/stop`, { force: true });
+      const ws = await Socket.open(server, `/v1/sandboxes/${box.id}/processes/${p.id}/output`);
+      ws.send('x'.repeat((128 << 10) + 1));
+      assert.equal((await ws.rest()).closed.code, 1009);
+      const cut = (await call('POST', '/code', { language: 'shell', code: 'head -c 1500000 /dev/zero | tr "\\0" x' })).json;
+      assert.deepEqual([cut.stdout.length, cut.outputTruncated], [Math.min(1 << 20, 64 << 10), true]);
+      await call('DELETE', `/processes/${p.id}`);
+    });
+
+    it('of commands at once are those of the server', async () => {
+      const small = await Server.start({ args: ['--max-executions', '2', '--pool', '0'] });
+      try {
+        const other = await small.create();
+        const go = () => small.request('POST', `/v1/sandboxes/${other.id}/processes`, { command: 'sleep 100' });
+        assert.deepEqual([(await go()).status, (await go()).status], [201, 201]);
+        const third = await go();
+        assert.deepEqual([third.status, third.json.error.code], [429, 'quota_exceeded']);
+      } finally {
+        await finish(small);
+      }
+    });
+  });
+
   describe('find', () => {
     it('by id, pid and name, and only in the own sandbox', async () => {
       const p = await start({ command: 'sleep 100', name: 'findme' });
@@ -162,6 +199,8 @@ describe('processes', { timeout: 120000 }, () => {
       assert.deepEqual(events.map((e) => e.type), ['start', 'stdout', 'stderr', 'exit']);
       assert.equal(events[3].exitCode, 5);
       const sse = await call('GET', `/processes/${p.id}/output`, undefined, { headers: { accept: 'text/event-stream' } });
+      const other = await call('GET', `/processes/${p.id}/output?stream=stdout`, undefined, { headers: { connection: 'Upgrade', upgrade: 'h2c' } });
+      assert.deepEqual([other.status, other.text], [200, 'out\n'], 'an upgrade to something else is passed over');
       assert.match(sse.text, /^event: start\ndata: \{.*\}\n\nevent: stdout\n/);
     });
 

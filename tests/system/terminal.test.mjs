@@ -188,6 +188,17 @@ print("left")
     assert.equal((await ended(p)).exitCode, 0);
   });
 
+  it('take more than their queue holds, and the end of it, from who does not wait', async () => {
+    const p = await start({ command: ['sh', '-c', 'stty raw -echo; echo ready; sleep 0.7; head -c 20001 | wc -c'] });
+    const ws = await open(p);
+    await ws.readUntil('ready');
+    for (let i = 0; i < 4; i++) ws.send('x'.repeat(5000));
+    ws.send({ type: 'end' });
+    assert.match(await ws.readUntil('20001'), /20001/);
+    assert.equal((await ended(p)).exitCode, 0);
+    assert.equal((await server.request('GET', `/v1/sandboxes/${box.id}`)).json.status !== 'failed', true);
+  });
+
   it('are at most 256 in a sandbox', async () => {
     const other = await server.create({ resources: { pids: 600 } });
     const many = await Promise.all(Array.from({ length: 250 }, () => server.request('POST', `/v1/sandboxes/${other.id}/processes`, { command: ['sleep', '100'], pty: true })));
