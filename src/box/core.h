@@ -130,6 +130,7 @@ struct sandbox {
 	char root[ID_SIZE];       /* the layer that its root is in; "": that of `base` */
 	char layer[ID_SIZE];      /* on which its disk began, unless on a snapshot; "": none */
 	bool host_network;        /* of a builder */
+	int64_t copy_frozen_us;   /* how long its source stood still for it */
 	struct disk_name fork_of; /* the copy that its disk is made from; DISK_NONE: no fork */
 	char checkpoint[ID_SIZE]; /* that it made or was restored from last; "": none */
 	struct checkpoint *checkpoints;

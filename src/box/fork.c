@@ -1,6 +1,7 @@
 /*
  * Forks: one copy of the disk is taken while the sandbox stands still, and every fork begins with a
- * copy of that. It has no row, so a crash leaves nothing: the next start deletes it.
+ * copy of that. It has no row, so a crash leaves nothing: the next start deletes it. A single fork
+ * needs none in between.
  */
 #include "box/disks.h"
 
@@ -8,7 +9,7 @@
 #include <string.h>
 
 struct fork {
-	struct sandbox *source; /* until the copy is taken */
+	struct sandbox *source; /* claimed until the copy is taken */
 	char source_id[ID_SIZE];
 	struct box *box;
 	struct disk_name copy;
@@ -56,7 +57,10 @@ static void fork_end(struct fork *f)
 		if (s)
 			made[result.count++] = s;
 	}
-	keeper_link_call(&b->keeper, KEEPER_DELETE, &f->copy, NULL, 0, copy_deleted, b);
+	if (f->copy.kind == DISK_SNAPSHOT)
+		keeper_link_call(&b->keeper, KEEPER_DELETE, &f->copy, NULL, 0, copy_deleted, b);
+	else
+		sandbox_release(f->source);
 	if (f->failed)
 		for (size_t i = 0; i < result.count; i++)
 			sandbox_destroy(made[i], NULL, NULL);
@@ -77,6 +81,8 @@ static void fork_fail(struct fork *f, const struct error *e)
 static void one_created(void *arg, struct sandbox *s, const struct error *e)
 {
 	struct fork *f = arg;
+	if (s && f->copy.kind == DISK_BOX)
+		f->frozen_us = s->copy_frozen_us;
 	if (s)
 		memcpy(f->ids[f->made++], s->id, ID_SIZE);
 	else
@@ -156,7 +162,13 @@ static void fork_claimed(void *arg, struct sandbox *s, const struct error *e)
 		fork_free(f);
 		return;
 	}
-	keeper_link_call(&f->box->keeper, KEEPER_KEEP, &f->copy, &from, 0, copied, f);
+	if (f->copy.kind == DISK_SNAPSHOT) {
+		keeper_link_call(&f->box->keeper, KEEPER_KEEP, &f->copy, &from, 0, copied, f);
+		return;
+	}
+	const char **env = environment_of(s);
+	create_one(f, env);
+	free(env);
 }
 
 int sandbox_fork(
@@ -173,7 +185,7 @@ int sandbox_fork(
 	f->source = s;
 	memcpy(f->source_id, s->id, ID_SIZE);
 	f->box = s->box;
-	f->copy = disk_named(DISK_SNAPSHOT, id);
+	f->copy = count > 1 ? disk_named(DISK_SNAPSHOT, id) : disk_of(s);
 	f->wanted = count;
 	f->forked = forked;
 	f->arg = arg;

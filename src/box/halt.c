@@ -224,6 +224,7 @@ static void disk_made(void *arg, const struct keeper_reply *reply)
 {
 	struct step *t = arg;
 	if (reply->error == 0) {
+		t->sandbox->copy_frozen_us = reply->frozen_us;
 		boot_on_disk(t);
 		return;
 	}

@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "base/fd.h"
+
 #define QUOTA_CTL_ENABLE_SIMPLE 4
 #define QGROUP_STATUS_SIMPLE    (1ULL << 3)
 #define SUBVOLUME_ROOT_INODE    256
@@ -91,6 +93,20 @@ int btrfs_own_group(int fd, uint64_t *ret)
 	int r = issue(fd, BTRFS_IOC_INO_LOOKUP, &args);
 	*ret = args.treeid;
 	return r;
+}
+
+int64_t btrfs_read_dirty(int fd)
+{
+	struct btrfs_ioctl_fs_info_args info = {0};
+	char path[128], *at = path;
+	if (issue(fd, BTRFS_IOC_FS_INFO, &info) < 0)
+		return 0;
+	at += snprintf(path, sizeof path, "/sys/fs/btrfs/");
+	for (size_t i = 0; i < sizeof info.fsid; i++)
+		at += snprintf(at, (size_t)(path + sizeof path - at), "%s%02x",
+			i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", info.fsid[i]);
+	snprintf(at, (size_t)(path + sizeof path - at), "/allocation/data/bytes_may_use");
+	return fd_read_number_at(AT_FDCWD, path, "");
 }
 
 int btrfs_sync(int fd)

@@ -19,14 +19,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/fault.h"
-#include "base/fd.h"
 #include "base/log.h"
-
-#define DIRTY_MUCH_KIB (16 * 1024)
 
 /* On disk uids are those of the sandbox (the mount is idmapped), so its root is 0 here too. */
 static const struct {
@@ -154,22 +149,32 @@ static int open_source(struct keeper *k, const struct disk_name *from)
 	return from->kind == DISK_NONE ? -1 : disk_open(k, from);
 }
 
-int disk_make(
-	struct keeper *k, const struct disk_name *disk, const struct disk_name *from, int64_t limit)
+static int make_new(struct keeper *k, const struct disk_name *disk, const struct disk_name *from,
+	int from_fd, int64_t *frozen_us)
 {
-	int dir_fd = k->dirs[disk->kind], r = 0;
 	uint64_t group = 0;
+	struct held held;
+	int r = k->quota == QUOTA_SIMPLE ? new_group(k, &group) : 0;
+	FAULT_POINT();
+	if (r == 0)
+		r = hold_sandbox(k, from, from_fd, &held);
+	if (r < 0)
+		return r;
+	r = make_at(k, k->dirs[disk->kind], disk->id, from_fd, group);
+	FAULT_POINT();
+	let_go(k, &held, frozen_us);
+	return r;
+}
+
+int disk_make(struct keeper *k, const struct disk_name *disk, const struct disk_name *from,
+	int64_t limit, int64_t *frozen_us)
+{
+	int r = 0;
 	autoclose int from_fd = open_source(k, from);
 	if (from_fd < 0 && from->kind != DISK_NONE)
 		return from_fd;
-	if (!exists(dir_fd, disk->id)) {
-		if (k->quota == QUOTA_SIMPLE)
-			r = new_group(k, &group);
-		FAULT_POINT();
-		if (r == 0)
-			r = make_at(k, dir_fd, disk->id, from_fd, group);
-		FAULT_POINT();
-	}
+	if (!exists(k->dirs[disk->kind], disk->id))
+		r = make_new(k, disk, from, from_fd, frozen_us);
 	autoclose int fd = r < 0 ? r : disk_open(k, disk);
 	if (fd < 0)
 		return fd;
@@ -179,60 +184,6 @@ int disk_make(
 }
 
 /* ---- keeping ---- */
-
-static bool is_much_dirty(void)
-{
-	autobuf text = {0};
-	long long dirty = 0, writeback = 0;
-	const char *at;
-	if (fd_read_file_at(AT_FDCWD, "/proc/meminfo", &text, 64 << 10) < 0)
-		return true;
-	buf_append_char(&text, '\0');
-	if (text.failed)
-		return true;
-	if ((at = strstr(text.data, "\nDirty:")) != NULL)
-		dirty = strtoll(at + 7, NULL, 10);
-	if ((at = strstr(text.data, "\nWriteback:")) != NULL)
-		writeback = strtoll(at + 11, NULL, 10);
-	return dirty + writeback > DIRTY_MUCH_KIB;
-}
-
-/*
- * Who holds a sandbox still makes a note of it first: one that is left, because we were killed, is
- * thawed by whoever comes next.
- */
-static int hold(struct keeper *k, const struct disk_name *from)
-{
-	if (from->kind != DISK_BOX)
-		return 1;
-	if (mkdirat(k->frozen_fd, from->id, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	FAULT_POINT();
-	int r = freeze_sandbox(k->cgroup_fd, from->id);
-	FAULT_POINT();
-	if (r != 0)
-		unlinkat(k->frozen_fd, from->id, AT_REMOVEDIR);
-	return r;
-}
-
-static void let_go(struct keeper *k, const char *id)
-{
-	thaw_sandbox(k->cgroup_fd, id);
-	FAULT_POINT();
-	unlinkat(k->frozen_fd, id, AT_REMOVEDIR);
-}
-
-void disk_thaw_interrupted(struct keeper *k)
-{
-	int fd = open_named(k->frozen_fd, ".");
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	struct dirent *entry;
-	while (dir && (entry = readdir(dir)) != NULL)
-		if (id_is_valid(entry->d_name))
-			let_go(k, entry->d_name);
-	if (dir)
-		closedir(dir);
-}
 
 static int keep_frozen(struct keeper *k, const struct disk_name *disk, int from_fd)
 {
@@ -244,24 +195,18 @@ static int keep_frozen(struct keeper *k, const struct disk_name *disk, int from_
 int disk_keep(struct keeper *k, const struct disk_name *disk, const struct disk_name *from,
 	int64_t *frozen_us)
 {
+	struct held held;
 	autoclose int from_fd = disk_open(k, from);
 	if (from_fd < 0)
 		return from_fd;
 	if (exists(k->dirs[disk->kind], disk->id))
 		return 0;
-	/* What is written now need not be written while everything stands still. */
-	if (is_btrfs(k) && is_much_dirty())
-		btrfs_sync(from_fd);
-	int64_t began = clock_monotonic_us();
-	int frozen = hold(k, from);
-	if (frozen < 0)
-		return frozen;
-	int r = keep_frozen(k, disk, from_fd);
+	int r = hold_sandbox(k, from, from_fd, &held);
+	if (r < 0)
+		return r;
+	r = keep_frozen(k, disk, from_fd);
 	FAULT_POINT();
-	if (frozen == 0) {
-		let_go(k, from->id);
-		*frozen_us = clock_monotonic_us() - began;
-	}
+	let_go(k, &held, frozen_us);
 	return r;
 }
 

@@ -5,18 +5,22 @@
  */
 #include "keeper/keeper.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/fd.h"
 
 #define FREEZE_TIMEOUT_US 2000000
+#define DIRTY_MUCH        (16 << 20)
 
 static int read_small(int dir_fd, const char *name, char *out, size_t size)
 {
@@ -55,7 +59,15 @@ static int wait_until_frozen(int dir_fd)
 	return 0;
 }
 
-int freeze_sandbox(int cgroup_fd, const char *id)
+static void thaw_sandbox(int cgroup_fd, const char *id)
+{
+	autoclose int dir = openat(cgroup_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0)
+		fd_write_file_at(dir, "cgroup.freeze", "0");
+}
+
+/* 1: it was frozen before, and stays so; 0: frozen by us; negative: it cannot be. */
+static int freeze_sandbox(int cgroup_fd, const char *id)
 {
 	char text[8] = "";
 	autoclose int dir = openat(cgroup_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -74,9 +86,53 @@ int freeze_sandbox(int cgroup_fd, const char *id)
 	return r;
 }
 
-void thaw_sandbox(int cgroup_fd, const char *id)
+/*
+ * Who holds a sandbox still makes a note of it first: one that is left, because we were killed, is
+ * thawed by whoever comes next.
+ */
+int hold_sandbox(struct keeper *k, const struct disk_name *disk, int disk_fd, struct held *ret)
 {
-	autoclose int dir = openat(cgroup_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir >= 0)
-		fd_write_file_at(dir, "cgroup.freeze", "0");
+	*ret = (struct held){0};
+	if (disk->kind != DISK_BOX)
+		return 0;
+	/* What is written now need not be written while everything stands still. */
+	if (k->pool != POOL_DIRECTORY && btrfs_read_dirty(disk_fd) > DIRTY_MUCH)
+		btrfs_sync(disk_fd);
+	ret->since_us = clock_monotonic_us();
+	if (mkdirat(k->frozen_fd, disk->id, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	FAULT_POINT();
+	int r = freeze_sandbox(k->cgroup_fd, disk->id);
+	FAULT_POINT();
+	if (r != 0)
+		unlinkat(k->frozen_fd, disk->id, AT_REMOVEDIR);
+	ret->id = r == 0 ? disk->id : NULL;
+	return r < 0 ? r : 0;
+}
+
+static void thaw_noted(struct keeper *k, const char *id)
+{
+	thaw_sandbox(k->cgroup_fd, id);
+	FAULT_POINT();
+	unlinkat(k->frozen_fd, id, AT_REMOVEDIR);
+}
+
+void let_go(struct keeper *k, const struct held *h, int64_t *frozen_us)
+{
+	if (!h->id)
+		return;
+	thaw_noted(k, h->id);
+	*frozen_us = clock_monotonic_us() - h->since_us;
+}
+
+void thaw_interrupted(struct keeper *k)
+{
+	int fd = openat(k->frozen_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	while (dir && (entry = readdir(dir)) != NULL)
+		if (id_is_valid(entry->d_name))
+			thaw_noted(k, entry->d_name);
+	if (dir)
+		closedir(dir);
 }

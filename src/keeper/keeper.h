@@ -109,6 +109,8 @@ int btrfs_delete(int dir_fd, const char *name);
 int btrfs_own_group(int fd, uint64_t *ret);
 /* The group of a higher level that it is in. */
 int btrfs_group_of(int fd, uint64_t *ret);
+/* Bytes that were written to the file system and have no place on the medium yet; 0: unknown. */
+int64_t btrfs_read_dirty(int fd);
 /* Everything that was written is on the medium, and the tree that names it. */
 int btrfs_sync(int fd);
 int btrfs_enable_simple_quota(int fd);
@@ -123,7 +125,7 @@ int btrfs_grow(int fd);
 /* ---- disk.c: the operations, on every kind of pool ---- */
 
 int disk_make(struct keeper *k, const struct disk_name *disk, const struct disk_name *from,
-	int64_t limit);
+	int64_t limit, int64_t *frozen_us);
 int disk_limit(struct keeper *k, const struct disk_name *disk, int64_t limit);
 int disk_keep(struct keeper *k, const struct disk_name *disk, const struct disk_name *from,
 	int64_t *frozen_us);
@@ -133,14 +135,20 @@ int disk_usage(struct keeper *k, const struct disk_name *disk, int64_t *used, in
 int disk_next(struct keeper *k, enum disk_kind kind, const char *after, char ret[ID_SIZE]);
 /* What an operation that was interrupted left. */
 void disk_clean_up(struct keeper *k);
-void disk_thaw_interrupted(struct keeper *k);
 int disk_open(struct keeper *k, const struct disk_name *disk);
 
 /* ---- freeze.c ---- */
 
-/* 1: it was frozen before, and stays so; 0: frozen by us; negative: it cannot be. */
-int freeze_sandbox(int cgroup_fd, const char *id);
-void thaw_sandbox(int cgroup_fd, const char *id);
+struct held {
+	const char *id; /* NULL: nothing is to be let go */
+	int64_t since_us;
+};
+
+/* A sandbox stops where it is, unless it stands already; another kind of disk needs nothing. */
+int hold_sandbox(struct keeper *k, const struct disk_name *disk, int disk_fd, struct held *ret);
+void let_go(struct keeper *k, const struct held *h, int64_t *frozen_us);
+/* Those that somebody held who was killed. */
+void thaw_interrupted(struct keeper *k);
 
 /* ---- copy.c: where there are no snapshots ---- */
 

@@ -62,7 +62,7 @@ static const struct {
 	bool in_child;
 } ops[KEEPER_OP_END] = {
 	[KEEPER_HELLO] = {op_hello, KIND(NONE), KIND(NONE), false},
-	[KEEPER_MAKE] = {op_make, KIND(BOX), KIND(NONE) | ANY_COPY, true},
+	[KEEPER_MAKE] = {op_make, KIND(BOX), KIND(NONE) | ANY_DISK, true},
 	[KEEPER_LIMIT] = {op_limit, KIND(BOX), KIND(NONE), false},
 	[KEEPER_KEEP] = {op_keep, ANY_COPY, ANY_DISK, true},
 	[KEEPER_RESTORE] = {op_restore, KIND(BOX), KIND(NONE) | ANY_COPY, true},
@@ -85,7 +85,7 @@ static void op_hello(struct keeper *k, const struct keeper_request *q, struct ke
 
 static void op_make(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
 {
-	a->error = -disk_make(k, &q->disk, &q->from, q->bytes);
+	a->error = -disk_make(k, &q->disk, &q->from, q->bytes, &a->frozen_us);
 }
 
 static void op_limit(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
@@ -274,7 +274,7 @@ static void reap_children(struct keeper *k)
 			if (children[i].pid != pid)
 				continue;
 			if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-				disk_thaw_interrupted(k);
+				thaw_interrupted(k);
 				refuse(k, &children[i].request, EIO);
 			}
 			children[i--] = children[--child_count];
@@ -298,7 +298,9 @@ static void tend(struct keeper *k)
 		next_tend = now + TEND_US;
 		pool_tend(k);
 	}
-	if (now >= next_drop && k->pool == POOL_LOOP && k->quota == QUOTA_SIMPLE) {
+	/* Not while somebody has made a group that nothing is in yet. */
+	if (now >= next_drop && child_count == 0 && k->pool == POOL_LOOP &&
+		k->quota == QUOTA_SIMPLE) {
 		next_drop = now + DROP_GROUPS_US;
 		btrfs_drop_idle_groups(k->disks_fd);
 	}
@@ -379,7 +381,7 @@ void keeper_main(struct keeper *k)
 		log_error("the keeper cannot start", "error", e.message);
 		_exit(1);
 	}
-	disk_thaw_interrupted(k);
+	thaw_interrupted(k);
 	disk_clean_up(k);
 	reply(k, &(struct keeper_reply){.op = KEEPER_STARTED, .pipe_fd = -1});
 	serve(k);

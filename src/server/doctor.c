@@ -107,10 +107,11 @@ static void check_boot(struct report *r, struct privileged *p)
 	static const uint8_t boot_id[UUID_BYTES];
 	struct boot b = {.limits = {256 << 20, 1000, 64}, .boot_id = boot_id};
 	struct disk_name disk = {.kind = DISK_BOX}, none = {0};
+	int64_t frozen_us;
 	id_generate(b.id);
 	memcpy(disk.id, b.id, ID_SIZE);
 	int64_t began = clock_monotonic_us();
-	int made = disk_make(&p->keeper, &disk, &none, 64 << 20);
+	int made = disk_make(&p->keeper, &disk, &none, 64 << 20, &frozen_us);
 	if (made < 0) {
 		b.step = WARDEN_STEP_DISK;
 		b.error = -made;

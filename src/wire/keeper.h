@@ -15,7 +15,7 @@
 
 enum keeper_op {
 	KEEPER_HELLO = 1, /* when nothing is under way any more → pool */
-	KEEPER_MAKE,      /* disk, bytes: its limit; from, or nothing. Fine if it is there */
+	KEEPER_MAKE,      /* disk, bytes: its limit; a copy of from, or empty. Fine if it is there */
 	KEEPER_LIMIT,     /* disk, bytes */
 	KEEPER_KEEP,      /* disk: a read-only copy of from, which is frozen meanwhile */
 	KEEPER_RESTORE,   /* disk: swapped for a copy of from, or for an empty one */
@@ -74,7 +74,7 @@ struct keeper_reply {
 	uint32_t flags;
 	int64_t bytes, limit, files;
 	int64_t pool_size, pool_free;
-	int64_t frozen_us; /* of a KEEP: how long the sandbox stood still */
+	int64_t frozen_us; /* how long the sandbox stood still that was copied */
 	/* Of a DIFF: the reading end of the pipe. It comes beside the message; in it this is
 	 * nothing. */
 	int32_t pipe_fd;
