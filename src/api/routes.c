@@ -17,6 +17,7 @@ static const struct {
 	{&checkpoint_table, false},
 	{&diff_table, false},
 	{&snapshot_table, false},
+	{&bundle_table, false},
 	{&exec_table, false},
 	{&execution_table, false},
 	{&processes_table, false},

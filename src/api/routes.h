@@ -6,6 +6,7 @@
 #include "base/id.h"
 #include "box/execution.h"
 #include "box/sandbox.h"
+#include "box/snapshot.h"
 #include "http/json.h"
 
 #define BODY_LIMIT       (32u << 20)
@@ -25,7 +26,7 @@ struct api_table {
 extern const struct api_table sandbox_table, lifecycle_table, event_table, usage_table, exec_table,
 	execution_table, template_table, metrics_table, health_table;
 extern const struct api_table build_table, import_table;
-extern const struct api_table checkpoint_table, diff_table, snapshot_table;
+extern const struct api_table checkpoint_table, diff_table, snapshot_table, bundle_table;
 extern const struct api_table processes_table, processes_control_table, processes_input_table,
 	jobs_table, code_table, contexts_table, context_run_table, environment_table;
 extern const struct api_table files_content_table, files_query_table, files_change_table,
@@ -53,4 +54,5 @@ int api_optional_body(
 /* "true" or "false" in the query; absent leaves *ret alone. */
 int api_query_bool(struct http_request *req, const char *name, bool *ret, struct error *e);
 void api_respond_sandbox(struct http_request *req, int status, const struct sandbox *s);
+void api_respond_snapshot(struct http_request *req, int status, const struct snapshot *s);
 void api_respond_json(struct http_request *req, int status, struct buf *body);

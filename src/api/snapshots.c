@@ -27,7 +27,7 @@ static void encode_snapshot(struct json_writer *w, const struct snapshot_view *v
 	}
 }
 
-static void respond_snapshot(
+static void respond(
 	struct http_request *req, int status, const struct snapshot *s, int64_t frozen_us)
 {
 	struct buf body = {0};
@@ -40,6 +40,11 @@ static void respond_snapshot(
 		encode_milliseconds(&w, "frozenMs", frozen_us);
 	json_end_object(&w);
 	api_respond_json(req, status, &body);
+}
+
+void api_respond_snapshot(struct http_request *req, int status, const struct snapshot *s)
+{
+	respond(req, status, s, -1);
 }
 
 /* The snapshot that the path names, or NULL after the request was answered. */
@@ -93,7 +98,7 @@ static void created(void *arg, struct snapshot *s, int64_t frozen_us, const stru
 	if (call->req && e)
 		http_respond_error(call->req, e);
 	else if (call->req)
-		respond_snapshot(call->req, 201, s, frozen_us);
+		respond(call->req, 201, s, frozen_us);
 	free(call);
 }
 
@@ -187,7 +192,7 @@ static void handle_get(struct http_request *req)
 {
 	struct snapshot *s = path_snapshot(req);
 	if (s)
-		respond_snapshot(req, 200, s, -1);
+		respond(req, 200, s, -1);
 }
 
 /* From itself to the root. */
@@ -225,7 +230,7 @@ static void retagged(void *arg, const struct error *e)
 	if (req && e) {
 		http_respond_error(req, e);
 	} else if (s) {
-		respond_snapshot(req, 200, s, -1);
+		respond(req, 200, s, -1);
 	} else if (req) {
 		error_set(&gone, ERROR_NOT_FOUND, "the snapshot was deleted");
 		http_respond_error(req, &gone);

@@ -218,7 +218,7 @@ static bool has_unfinished_work(const struct box *b)
 		if (execution_has_ended(x) && !x->committed && !x->unstorable)
 			return true;
 	return b->catalogue->jobs || b->warden.calls || b->keeper.calls || b->pool_booting > 0 ||
-	       b->snapshots_pending > 0 || b->comparisons > 0 || b->later;
+	       b->snapshots_pending > 0 || b->comparisons > 0 || b->imports > 0 || b->later;
 }
 
 void box_check_closed(struct box *b)

@@ -355,7 +355,7 @@ struct box {
 	struct recorded *recorded;  /* until the first reconciliation is done */
 	struct snapshot *snapshots; /* by id */
 	struct snapshot *snapshot_order;
-	unsigned snapshots_pending, comparisons;
+	unsigned snapshots_pending, comparisons, imports;
 	struct catalogue *catalogue; /* templates and builds */
 	struct sandbox *pool;
 	unsigned pool_count, pool_booting;

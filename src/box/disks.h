@@ -62,4 +62,7 @@ void checkpoints_discard(struct sandbox *s);
 
 void snapshot_from_row(struct box *b, const struct snapshot_row *row);
 void snapshot_free(struct snapshot *s);
+/* Whether such a one may be made. */
+int snapshot_check(
+	struct box *b, const char *tenant, const struct snapshot_spec *spec, struct error *e);
 void snapshot_measure(struct snapshot *s, sandbox_done_fn *done, void *arg);

@@ -359,7 +359,7 @@ static void create_kept(void *arg, const struct keeper_reply *reply)
 	struct snapshot *s = c->snapshot;
 	struct sandbox *sandbox = c->sandbox;
 	struct error e;
-	if (reply->error == 0)
+	if (reply->error == 0 && sandbox->listed)
 		event_record(sandbox, EVENT_SNAPSHOTTED, CAUSE_REQUEST,
 			(struct event_detail[]){{"snapshotId", s->id}, {NULL, NULL}});
 	sandbox_release(sandbox);
@@ -406,12 +406,18 @@ static int check_spec(const struct snapshot_spec *spec, struct error *e)
 	return spec->tag && spec->tag[0] ? template_check_tag(spec->tag, "tag", e) : 0;
 }
 
+int snapshot_check(
+	struct box *b, const char *tenant, const struct snapshot_spec *spec, struct error *e)
+{
+	return check_spec(spec, e) < 0 ? -1 : check_quota(b, tenant, e);
+}
+
 int snapshot_create(struct sandbox *sandbox, const struct snapshot_spec *spec,
 	snapshot_created_fn *created, void *arg, struct error *e)
 {
 	struct box *b = sandbox->box;
 	char id[ID_SIZE];
-	if (check_spec(spec, e) < 0 || check_quota(b, sandbox->tenant, e) < 0)
+	if (snapshot_check(b, sandbox->tenant, spec, e) < 0)
 		return -1;
 	id_generate(id);
 	struct creating *c = calloc(1, sizeof *c);
@@ -425,7 +431,8 @@ int snapshot_create(struct sandbox *sandbox, const struct snapshot_spec *spec,
 	s->description = sandbox_copy_string(spec->description);
 	s->template_name = sandbox_copy_string(sandbox->template_name);
 	memcpy(s->parent, sandbox->snapshot, ID_SIZE);
-	memcpy(s->sandbox, sandbox->id, ID_SIZE);
+	if (sandbox->listed) /* otherwise it is an import's builder */
+		memcpy(s->sandbox, sandbox->id, ID_SIZE);
 	memcpy(s->build, sandbox->build, ID_SIZE);
 	memcpy(s->root, sandbox->root, ID_SIZE);
 	*c = (struct creating){s, sandbox, 0, spec->measure, created, arg};

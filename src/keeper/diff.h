@@ -40,8 +40,11 @@ struct diff_out {
 	int fd;
 	char data[DIFF_BYTES_MAX]; /* DATA that is not sent yet */
 	size_t len;
+	struct ZSTD_CCtx_s *compressor; /* NULL: bytes are sent as they are */
 };
 
+/* From here on bytes are compressed. */
+int diff_out_compress(struct diff_out *o);
 int diff_out_change(struct diff_out *o, const struct change *c);
 int diff_out_bytes(struct diff_out *o, const void *data, size_t len);
 int diff_out_end(struct diff_out *o, int error, bool truncated);

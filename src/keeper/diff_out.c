@@ -1,8 +1,9 @@
 /* What a walk says, as records on a pipe. */
 #include "keeper/diff.h"
 
+#include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
+#include <zstd.h>
 
 #include "base/fd.h"
 
@@ -41,9 +42,8 @@ static int flush(struct diff_out *o)
 		o, &(struct diff_record){.kind = DIFF_DATA, .len = (uint32_t)len}, o->data);
 }
 
-int diff_out_bytes(struct diff_out *o, const void *data, size_t len)
+static int send_bytes(struct diff_out *o, const char *at, size_t len)
 {
-	const char *at = data;
 	while (len > 0) {
 		size_t n = sizeof o->data - o->len < len ? sizeof o->data - o->len : len;
 		memcpy(o->data + o->len, at, n);
@@ -57,9 +57,40 @@ int diff_out_bytes(struct diff_out *o, const void *data, size_t len)
 	return 0;
 }
 
+/* What the compressor has to say about some bytes, or with `end` about all of them. */
+static int compress(struct diff_out *o, const void *data, size_t len, ZSTD_EndDirective end)
+{
+	char chunk[16384];
+	ZSTD_inBuffer in = {data, len, 0};
+	for (;;) {
+		ZSTD_outBuffer out = {chunk, sizeof chunk, 0};
+		size_t left = ZSTD_compressStream2(o->compressor, &out, &in, end);
+		if (ZSTD_isError(left))
+			return -EIO;
+		int r = send_bytes(o, chunk, out.pos);
+		if (r < 0)
+			return r;
+		if (end == ZSTD_e_end ? left == 0 : in.pos == in.size)
+			return 0;
+	}
+}
+
+int diff_out_compress(struct diff_out *o)
+{
+	o->compressor = ZSTD_createCCtx();
+	return o->compressor ? 0 : -ENOMEM;
+}
+
+int diff_out_bytes(struct diff_out *o, const void *data, size_t len)
+{
+	return o->compressor ? compress(o, data, len, ZSTD_e_continue) : send_bytes(o, data, len);
+}
+
 int diff_out_end(struct diff_out *o, int error, bool truncated)
 {
-	int r = flush(o);
+	int r = o->compressor && !error ? compress(o, NULL, 0, ZSTD_e_end) : 0;
+	if (r == 0)
+		r = flush(o);
 	if (r < 0)
 		return r;
 	return send_record(o,

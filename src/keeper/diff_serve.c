@@ -27,7 +27,7 @@ static int run(struct diff *d, enum diff_form form, struct diff_out *out)
 		return diff_walk(d);
 	}
 	struct tar_writer *t = tar_writer_new(out);
-	if (!t)
+	if (!t || (form == DIFF_ARCHIVE && diff_out_compress(out) < 0))
 		return -ENOMEM;
 	d->change = tar_write_change;
 	d->arg = t;

@@ -19,8 +19,9 @@ enum diff_kind {
 /* What is wanted. */
 enum diff_form {
 	DIFF_RECORDS,
-	DIFF_TAR,  /* what was added and changed; what was deleted as whiteouts (.wh.NAME) */
-	DIFF_TEXT, /* unified */
+	DIFF_TAR,     /* what was added and changed; what was deleted as whiteouts (.wh.NAME) */
+	DIFF_TEXT,    /* unified */
+	DIFF_ARCHIVE, /* the tar, compressed by zstd */
 	DIFF_FORM_END
 };
 

@@ -15,15 +15,15 @@
 
 enum keeper_op {
 	KEEPER_HELLO = 1, /* when nothing is under way any more → pool */
-	KEEPER_MAKE,      /* disk, bytes: its limit; a copy of from, or empty. Fine if it is there */
-	KEEPER_LIMIT,     /* disk, bytes */
-	KEEPER_KEEP,      /* disk: a read-only copy of from, which is frozen meanwhile */
-	KEEPER_RESTORE,   /* disk: swapped for a copy of from, or for an empty one */
-	KEEPER_DELETE,    /* disk; fine if it is not there */
-	KEEPER_USAGE,     /* disk → bytes, limit: what its quota counts; quick */
-	KEEPER_MEASURE,   /* disk → bytes, files: by looking at all of it */
-	KEEPER_NEXT,      /* disk → the next id of that kind, in no particular order; "" ends */
-	KEEPER_DIFF,      /* disk, from, root, form → a pipe: what became of from (wire/diff.h) */
+	KEEPER_MAKE,    /* disk, bytes: its limit; a copy of from, or empty. Fine if it is there */
+	KEEPER_LIMIT,   /* disk, bytes */
+	KEEPER_KEEP,    /* disk: a read-only copy of from, which is frozen meanwhile */
+	KEEPER_RESTORE, /* disk: swapped for a copy of from, or for an empty one */
+	KEEPER_DELETE,  /* disk; fine if it is not there */
+	KEEPER_USAGE,   /* disk → bytes, limit: what its quota counts; quick */
+	KEEPER_MEASURE, /* disk → bytes, files: by looking at all of it */
+	KEEPER_NEXT,    /* disk → the next id of that kind, in no particular order; "" ends */
+	KEEPER_DIFF,    /* disk, from, root, form → a pipe: what became of from (wire/diff.h) */
 	KEEPER_OP_END,
 	KEEPER_STARTED = 100 /* said unasked, by a keeper that took over from a dead one */
 };
