@@ -93,8 +93,12 @@ struct bunker_create_options {
 	const char *disk;   /* "2Gi" */
 	int64_t pids;
 	int64_t open_files;
-	const char *idle_timeout;      /* "10m" */
-	const char *execution_timeout; /* for each execution; "30s" */
+	const char *idle_timeout;       /* "10m" */
+	const char *execution_timeout;  /* for each execution; "30s" */
+	const char *lease;              /* ends so long after its creation or last resume; "1h" */
+	const char *paused_timeout;     /* ends when it was paused for so long */
+	const char *on_idle, *on_lease; /* "destroy", "pause", "suspend" */
+	bool auto_resume;               /* the next call wakes it */
 	const char *user;
 	const char *workdir;
 	const char *project;
@@ -124,12 +128,22 @@ struct bunker_sandbox {
 	const char *isolation;
 	const char *created_at; /* the times are RFC 3339 */
 	const char *last_active_at;
-	const char *expires_at;
+	const char *expires_at;    /* when the next of its times is up */
+	const char *terminates_at; /* when that ends it */
+	const char *lease_ends_at;
+	const char *paused_at;
+	const char *ended_at;
+	const char *ended_by;
+	const char *boot_id;
+	const char *on_idle, *on_lease;
 	const char *memory;
 	const char *cpu;
 	const char *disk; /* "": not limited */
 	const char *idle_timeout;
 	const char *execution_timeout;
+	const char *paused_timeout;
+	const char *lease;
+	bool auto_resume;
 	int64_t pids;
 	int64_t open_files;
 	int64_t executions;
@@ -147,6 +161,47 @@ int bunker_create(struct bunker *b, const struct bunker_create_options *options,
 int bunker_get(
 	struct bunker *b, const char *id, struct bunker_sandbox *ret, struct bunker_error *e);
 int bunker_destroy(struct bunker *b, const char *id, struct bunker_error *e);
+
+/*
+ * With its memory every process stops where it is; without, processes end and the disk stays, and a
+ * resume boots it anew.
+ */
+int bunker_pause(struct bunker *b, const char *id, bool keep_memory, struct bunker_sandbox *ret,
+	struct bunker_error *e);
+int bunker_resume(struct bunker *b, const char *id, bool keep_memory, struct bunker_sandbox *ret,
+	struct bunker_error *e);
+/* From now on, longer or shorter than before; "0s": no end. */
+int bunker_set_lease(struct bunker *b, const char *id, const char *duration,
+	struct bunker_sandbox *ret, struct bunker_error *e);
+
+struct bunker_event {
+	int64_t number; /* counted from 1 */
+	const char *type;
+	const char *cause;
+	const char *created_at;
+	struct bunker_pair *details;
+	size_t detail_count;
+	struct bunker_json *json;
+};
+
+/* The event is valid for the time of the call. Anything but 0 ends it with BUNKER_STOPPED. */
+typedef int bunker_event_fn(void *arg, const struct bunker_event *event);
+/* Those behind `after`, oldest first; with `follow` also those to come, until the sandbox's end. */
+int bunker_events(struct bunker *b, const char *id, int64_t after, bool follow,
+	bunker_event_fn *each, void *arg, struct bunker_error *e);
+
+struct bunker_usage {
+	int64_t cpu_ms; /* since its creation, as the next */
+	int64_t memory_byte_seconds;
+	int64_t network_in, network_out;
+	int64_t memory, disk, pids; /* now */
+	const char *ended_at;
+	struct bunker_json *json;
+};
+/* Also of one that has ended. */
+int bunker_usage(
+	struct bunker *b, const char *id, struct bunker_usage *ret, struct bunker_error *e);
+void bunker_usage_finish(struct bunker_usage *usage);
 
 struct bunker_list_options {
 	const char *status;
@@ -410,10 +465,11 @@ struct bunker_file_event {
 	bool directory;
 	const char *json;
 };
-typedef int bunker_event_fn(void *arg, const struct bunker_file_event *event);
+typedef int bunker_file_event_fn(void *arg, const struct bunker_file_event *event);
 /* Until what is watched is gone, or the callback says so. */
 int bunker_file_watch(struct bunker *b, const char *sandbox_id, const char *path, bool recursive,
-	const struct bunker_place *place, bunker_event_fn *each, void *arg, struct bunker_error *e);
+	const struct bunker_place *place, bunker_file_event_fn *each, void *arg,
+	struct bunker_error *e);
 
 /* A directory, or a file, as a tar archive; and one unpacked into a directory, which is made. */
 int bunker_tar_get(struct bunker *b, const char *sandbox_id, const char *path,

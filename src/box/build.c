@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "box/catalogue.h"
+#include "box/disks.h"
 
 static const char *const status_names[BUILD_STATUS_COUNT] = {
 	"waiting", "building", "ready", "failed", "cancelled"};
@@ -416,6 +417,10 @@ bool build_in_use(const struct build *build)
 	const struct sandbox *s;
 	DL_FOREACH (build->catalogue->box->order, s)
 		if (strcmp(s->build, build->id) == 0 && !s->doomed)
+			return true;
+	for (const struct snapshot *snapshot = build->catalogue->box->snapshots; snapshot;
+		snapshot = snapshot->by_id.next)
+		if (strcmp(snapshot->build, build->id) == 0)
 			return true;
 	return false;
 }

@@ -13,16 +13,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "box/catalogue.h"
+#include "box/disks.h"
 
 #define LAYERS_CACHED_PER_TENANT 200
 #define LAYERS_CACHED_MS         (INT64_C(7) * 24 * 3600 * 1000)
-
-static struct disk_name disk_named(const char *id)
-{
-	struct disk_name disk = {.kind = DISK_LAYER};
-	memcpy(disk.id, id, ID_SIZE);
-	return disk;
-}
 
 static struct layer *layer_new(struct catalogue *c, const char *id, const char *tenant)
 {
@@ -121,7 +115,7 @@ static void layer_measured(void *arg, const struct keeper_reply *reply)
 static void disk_kept(void *arg, const struct keeper_reply *reply)
 {
 	struct keeping *k = arg;
-	struct disk_name disk = disk_named(k->layer->id);
+	struct disk_name disk = disk_named(DISK_LAYER, k->layer->id);
 	struct error e;
 	if (reply->error) {
 		error_set_errno(&e, reply->error, "the disk could not be kept");
@@ -148,7 +142,7 @@ void layer_keep(
 	k->layer->being_made = true;
 	memcpy(k->layer->key, key, strnlen(key, LAYER_KEY_LEN));
 	memcpy(k->layer->root, from->root, ID_SIZE);
-	struct disk_name disk = disk_named(id), box = disk_of(from);
+	struct disk_name disk = disk_named(DISK_LAYER, id), box = disk_of(from);
 	keeper_link_call(&c->box->keeper, KEEPER_KEEP, &disk, &box, 0, disk_kept, k);
 }
 
@@ -170,7 +164,7 @@ static void disk_gone(void *arg, const struct keeper_reply *reply)
 static void row_gone(void *arg, int error)
 {
 	struct removal *r = arg;
-	struct disk_name disk = disk_named(r->id);
+	struct disk_name disk = disk_named(DISK_LAYER, r->id);
 	if (error)
 		log_error("a layer's row could not be deleted", "layer", r->id);
 	else
@@ -211,6 +205,9 @@ static void mark_needed(struct catalogue *c)
 		need(c, s->root);
 		need(c, s->layer);
 	}
+	for (const struct snapshot *snapshot = c->box->snapshots; snapshot;
+		snapshot = snapshot->by_id.next)
+		need(c, snapshot->root);
 	build_jobs_need(c, need);
 }
 
@@ -254,7 +251,7 @@ static void layer_listed(void *arg, const struct keeper_reply *reply)
 		layers_collect(c);
 		return;
 	}
-	struct disk_name disk = disk_named(reply->id);
+	struct disk_name disk = disk_named(DISK_LAYER, reply->id);
 	keeper_link_call(&c->box->keeper, KEEPER_NEXT, &disk, NULL, 0, layer_listed, c);
 	if (!layer_find(c, reply->id))
 		keeper_link_call(&c->box->keeper, KEEPER_DELETE, &disk, NULL, 0, disk_gone, c->box);

@@ -222,10 +222,11 @@ static void keeper_greeted(void *arg, const struct keeper_reply *reply)
 	b->pool_state = *reply;
 	layers_reconcile(b->catalogue);
 	disks_reconcile(b, disks_reconciled);
+	warden_link_call(&b->warden, WARDEN_HELLO, "", NULL, hello_answered, b);
 }
 
+/* The keeper first: what an earlier front asked of it has happened by then, and can be found. */
 void reconcile_start(struct box *b)
 {
 	keeper_link_call(&b->keeper, KEEPER_HELLO, NULL, NULL, 0, keeper_greeted, b);
-	warden_link_call(&b->warden, WARDEN_HELLO, "", NULL, hello_answered, b);
 }

@@ -16,7 +16,9 @@ struct arguments {
 	bool with_input; /* run, exec */
 	bool terminal;   /* exec */
 	bool detach;     /* exec */
-	bool follow;     /* logs */
+	bool follow;     /* logs, events */
+	bool disk_only;  /* pause */
+	bool reboot;     /* resume */
 	bool tree;       /* kill */
 	bool force;      /* jobs */
 	bool keep;       /* shell */

@@ -23,11 +23,21 @@ static const struct {
 	{"created", offsetof(struct bunker_sandbox, created_at)},
 	{"last active", offsetof(struct bunker_sandbox, last_active_at)},
 	{"expires", offsetof(struct bunker_sandbox, expires_at)},
+	{"terminates", offsetof(struct bunker_sandbox, terminates_at)},
+	{"paused", offsetof(struct bunker_sandbox, paused_at)},
+	{"ended", offsetof(struct bunker_sandbox, ended_at)},
+	{"ended by", offsetof(struct bunker_sandbox, ended_by)},
+	{"boot id", offsetof(struct bunker_sandbox, boot_id)},
 	{"memory", offsetof(struct bunker_sandbox, memory)},
 	{"cpu", offsetof(struct bunker_sandbox, cpu)},
 	{"disk", offsetof(struct bunker_sandbox, disk)},
 	{"idle timeout", offsetof(struct bunker_sandbox, idle_timeout)},
+	{"on idle", offsetof(struct bunker_sandbox, on_idle)},
 	{"execution timeout", offsetof(struct bunker_sandbox, execution_timeout)},
+	{"paused timeout", offsetof(struct bunker_sandbox, paused_timeout)},
+	{"lease", offsetof(struct bunker_sandbox, lease)},
+	{"lease ends", offsetof(struct bunker_sandbox, lease_ends_at)},
+	{"on lease", offsetof(struct bunker_sandbox, on_lease)},
 };
 
 static const struct {

@@ -89,14 +89,17 @@ static void put_resources(struct json_writer *w, const struct bunker_create_opti
 	json_end_object(w);
 }
 
-static void put_timeout(struct json_writer *w, const char *idle, const char *execution)
+static void put_timeout(
+	struct json_writer *w, const struct bunker_create_options *o, const char *execution)
 {
-	if (!idle && !execution)
+	if (!o->idle_timeout && !execution && !o->lease && !o->paused_timeout)
 		return;
 	json_key(w, "timeout");
 	json_begin_object(w);
-	put_optional_string(w, "idle", idle);
+	put_optional_string(w, "idle", o->idle_timeout);
 	put_optional_string(w, "execution", execution);
+	put_optional_string(w, "paused", o->paused_timeout);
+	put_optional_string(w, "lease", o->lease);
 	json_end_object(w);
 }
 
@@ -155,7 +158,11 @@ void client_encode_create(struct json_writer *w, const struct bunker_create_opti
 	json_begin_object(w);
 	put_sandbox(w, o);
 	put_optional_string(w, "user", o->user);
-	put_timeout(w, o->idle_timeout, o->execution_timeout);
+	put_timeout(w, o, o->execution_timeout);
+	put_optional_string(w, "onIdle", o->on_idle);
+	put_optional_string(w, "onLease", o->on_lease);
+	if (o->auto_resume)
+		json_put_bool(w, "autoResume", true);
 	put_pairs(w, "env", o->env, o->env_count);
 	put_files(w, o->files, o->file_count);
 	json_end_object(w);
@@ -207,7 +214,7 @@ void client_encode_run(struct json_writer *w, const struct bunker_create_options
 	put_execution(w, o);
 	json_put_string(w, "encoding", "base64");
 	put_optional_string(w, "user", o->user ? o->user : s->user);
-	put_timeout(w, s->idle_timeout, o->timeout ? o->timeout : s->execution_timeout);
+	put_timeout(w, s, o->timeout ? o->timeout : s->execution_timeout);
 	json_key(w, "env");
 	json_begin_object(w);
 	put_pairs_except(w, s->env, s->env_count, o->env, o->env_count);

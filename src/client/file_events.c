@@ -9,7 +9,7 @@
 
 struct watching {
 	struct lines lines;
-	bunker_event_fn *each;
+	bunker_file_event_fn *each;
 	void *arg;
 	struct bunker_error *e;
 	bool failed; /* *e says why */
@@ -54,7 +54,8 @@ static int take_data(void *arg, const void *data, size_t size)
 }
 
 int bunker_file_watch(struct bunker *b, const char *sandbox_id, const char *path, bool recursive,
-	const struct bunker_place *place, bunker_event_fn *each, void *arg, struct bunker_error *e)
+	const struct bunker_place *place, bunker_file_event_fn *each, void *arg,
+	struct bunker_error *e)
 {
 	autobuf target = {0};
 	struct bunker_error why = {0}, ended;

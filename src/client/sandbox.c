@@ -7,6 +7,7 @@
 #include "client/call.h"
 #include "client/encode.h"
 #include "client/failure.h"
+#include "client/sandbox.h"
 
 #define FIELD(json_name, kind, member)                                                             \
 	{                                                                                          \
@@ -27,6 +28,15 @@ static const struct answer_field sandbox_fields[] = {
 	FIELD("createdAt", ANSWER_STRING, created_at),
 	FIELD("lastActiveAt", ANSWER_STRING, last_active_at),
 	FIELD("expiresAt", ANSWER_STRING, expires_at),
+	FIELD("terminatesAt", ANSWER_STRING, terminates_at),
+	FIELD("leaseEndsAt", ANSWER_STRING, lease_ends_at),
+	FIELD("pausedAt", ANSWER_STRING, paused_at),
+	FIELD("endedAt", ANSWER_STRING, ended_at),
+	FIELD("endedBy", ANSWER_STRING, ended_by),
+	FIELD("bootId", ANSWER_STRING, boot_id),
+	FIELD("onIdle", ANSWER_STRING, on_idle),
+	FIELD("onLease", ANSWER_STRING, on_lease),
+	FIELD("autoResume", ANSWER_BOOL, auto_resume),
 	FIELD("startupMs", ANSWER_NUMBER, startup_ms),
 	FIELD("executions", ANSWER_INTEGER, executions),
 };
@@ -42,10 +52,11 @@ static const struct answer_field resource_fields[] = {
 static const struct answer_field timeout_fields[] = {
 	FIELD("idle", ANSWER_STRING, idle_timeout),
 	FIELD("execution", ANSWER_STRING, execution_timeout),
+	FIELD("paused", ANSWER_STRING, paused_timeout),
+	FIELD("lease", ANSWER_STRING, lease),
 };
 
-/* Takes the tree, also when it fails. */
-static int decode_sandbox(cJSON *tree, struct bunker_sandbox *ret, struct bunker_error *e)
+int client_decode_sandbox(cJSON *tree, struct bunker_sandbox *ret, struct bunker_error *e)
 {
 	struct bunker_sandbox s = {.json = client_answer_to_json(tree)};
 	client_answer_decode(tree, sandbox_fields, ARRAY_LEN(sandbox_fields), &s);
@@ -76,10 +87,11 @@ void bunker_sandbox_finish(struct bunker_sandbox *sandbox)
 	*sandbox = (struct bunker_sandbox){0};
 }
 
-static void append_sandbox_path(struct buf *target, const char *id)
+void client_append_sandbox_path(struct buf *target, const char *id, const char *rest)
 {
 	buf_append_str(target, "/v1/sandboxes/");
 	client_call_append_escaped(target, id);
+	buf_append_str(target, rest);
 }
 
 int bunker_create(struct bunker *b, const struct bunker_create_options *options,
@@ -91,23 +103,23 @@ int bunker_create(struct bunker *b, const struct bunker_create_options *options,
 	buf_append_str(&target, "/v1/sandboxes");
 	client_encode_create(&(struct json_writer){.out = &body}, options ? options : &defaults);
 	int r = client_call_json(b, "POST", &target, &body, &tree, e);
-	return r < 0 ? r : decode_sandbox(tree, ret, e);
+	return r < 0 ? r : client_decode_sandbox(tree, ret, e);
 }
 
 int bunker_get(struct bunker *b, const char *id, struct bunker_sandbox *ret, struct bunker_error *e)
 {
 	autobuf target = {0};
 	cJSON *tree;
-	append_sandbox_path(&target, id);
+	client_append_sandbox_path(&target, id, "");
 	int r = client_call_json(b, "GET", &target, NULL, &tree, e);
-	return r < 0 ? r : decode_sandbox(tree, ret, e);
+	return r < 0 ? r : client_decode_sandbox(tree, ret, e);
 }
 
 int bunker_destroy(struct bunker *b, const char *id, struct bunker_error *e)
 {
 	autobuf target = {0};
 	autojson *tree = NULL;
-	append_sandbox_path(&target, id);
+	client_append_sandbox_path(&target, id, "");
 	return client_call_json(b, "DELETE", &target, NULL, &tree, e);
 }
 
@@ -147,7 +159,7 @@ static int append_sandbox(struct bunker_sandbox_list *list, cJSON *tree, struct 
 		return client_fail(e, BUNKER_OUT_OF_MEMORY, "out of memory");
 	}
 	list->items = items;
-	int r = decode_sandbox(tree, &items[list->count], e);
+	int r = client_decode_sandbox(tree, &items[list->count], e);
 	if (r == 0)
 		list->count++;
 	return r;

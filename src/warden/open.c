@@ -19,7 +19,9 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 
-#define LOCK_DIR "/run/bunker"
+#define LOCK_DIR      "/run/bunker"
+#define LOCK_TRIES    100
+#define LOCK_RETRY_US 10000
 
 /* ---- which uids are ours ---- */
 
@@ -118,7 +120,13 @@ static int take_range(struct warden *w, struct error *e)
 {
 	if (!read_instance(w))
 		return take_new_range(w, e);
-	w->lock_fd = lock_range(w->uid_range);
+	/* Of a server that was killed this moment a child may still hold it, on its way to exec. */
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		w->lock_fd = lock_range(w->uid_range);
+		if (w->lock_fd != -EWOULDBLOCK)
+			break;
+		usleep(LOCK_RETRY_US);
+	}
 	if (w->lock_fd < 0 && w->lock_fd != -EWOULDBLOCK)
 		return error_set_errno(e, w->lock_fd, "cannot lock the range of uids in " LOCK_DIR);
 	if (w->lock_fd < 0)

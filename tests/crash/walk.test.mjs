@@ -4,7 +4,8 @@
 // BUNKER_LONG=1: a thousand rounds. BUNKER_CRASH_SEED=N shifts which steps are tried; BUNKER_CRASH_ONLY="STEP/ROLE/N" repeats one.
 import { after, before, describe, it } from 'node:test';
 import assert from 'node:assert/strict';
-import { LONG, assertHealthyLog } from '../system/support.mjs';
+import { sleep } from '../lib/server.mjs';
+import { LONG, assertHealthyLog, isAlive } from '../system/support.mjs';
 import { steps } from './steps.mjs';
 import { Hung, World } from './world.mjs';
 
@@ -51,8 +52,10 @@ describe('a death at any step', { timeout: LONG ? 3600000 : 150000 }, () => {
       if (e instanceof Hung || e instanceof assert.AssertionError === false && !isCutOff(e)) throw e;
       if (e instanceof assert.AssertionError && !w.faults.fired(armed(role))) throw e;
     }
-    const died = w.faults.fired(armed(role));
+    await sleep(10); // what comes behind the answer counts, too
     w.faults.disarm();
+    await sleep(5);
+    const died = !isAlive(victim);
     if (died) await w.recover(victim, { everybody: role === 'all' });
     await step.check(w, ctx, ack);
     await w.useAndDeleteAll();

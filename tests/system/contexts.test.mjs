@@ -299,3 +299,19 @@ test('kernels and what they know survive the server', { timeout: 90000 }, async 
   await server.launch();
   assertRefused(await server.request('GET', path(`/${id}`)), 404, 'not_found');
 });
+
+test('a server that is stopped leaves kernels alone; a suspension leaves contexts', { timeout: 60000 }, async () => {
+  await run('python', 'kept = 42');
+  const stream = await server.stream(path('/python/execute'), { code: 'import time; time.sleep(100)' });
+  await stream.events.next();
+  const cut = assert.rejects(async () => { for await (const _ of stream.events); });
+  await server.stop();
+  await cut;
+  await server.launch();
+  assert.equal(text(await run('python', 'kept')), '42');
+  assert.equal((await server.request('POST', `/v1/sandboxes/${box.id}/pause`, { memory: false })).status, 200);
+  assert.equal((await server.request('POST', `/v1/sandboxes/${box.id}/resume`)).status, 200);
+  const { contexts } = (await server.request('GET', path())).json;
+  assert.ok(contexts.some((c) => c.language === 'python' && c.default && c.status === 'stopped'));
+  assert.equal((await run('python', 'kept')).error.name, 'NameError');
+});

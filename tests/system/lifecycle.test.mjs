@@ -385,6 +385,35 @@ describe('the life cycle', { timeout: 120000 }, () => {
     });
   });
 
+  describe('the command line', () => {
+    const cli = (...args) => {
+      const r = server.cli(args);
+      assert.equal(r.status, 0, `bunker ${args.join(' ')}: ${r.stderr}`);
+      return r.stdout;
+    };
+
+    it('makes, pauses, wakes, resumes, extends, tells and measures', async () => {
+      const id = cli('create', '--name', 'cli', '--idle-timeout', '1h', '--on-idle', 'pause', '--lease', '2h', '--on-lease', 'suspend', '--paused-timeout', '24h', '--auto-resume').trim();
+      const made = await get(id);
+      assert.deepEqual([made.timeout, made.onIdle, made.onLease, made.autoResume], [{ idle: '1h', paused: '24h', lease: '2h' }, 'pause', 'suspend', true]);
+      assert.match(cli('pause', 'cli'), new RegExp(`^${id} paused, ends at 20`));
+      assert.equal(cli('exec', 'cli', '--', 'echo', 'woken'), 'woken\n');
+      assert.match(cli('pause', '--disk-only', 'cli'), /suspended/);
+      assert.match(cli('resume', 'cli'), /idle/);
+      assert.equal(JSON.parse(cli('resume', '--reboot', '--json', 'cli')).status, 'idle', 'what is awake stays so');
+      assert.equal(JSON.parse(cli('extend', '--json', 'cli', '3h')).timeout.lease, '3h');
+      assert.match(cli('usage', 'cli'), /cpu time\s+[\d.]+ s/);
+      const lines = cli('events', 'cli').trim().split('\n').map((l) => l.split(/\s+/).slice(1, 3).join(' '));
+      assert.deepEqual(lines, ['created request', 'started request', 'paused request', 'resumed call', 'suspended request', 'started request', 'resumed request', 'updated request']);
+      cli('rm', 'cli');
+      assert.match(cli('events', '--follow', id), /deleted\s+request/);
+      assert.ok('cpuTimeMs' in JSON.parse(cli('usage', '--json', id)));
+      const wrong = server.cli(['extend', 'cli']);
+      assert.equal(wrong.status, 2);
+      assert.equal(server.cli(['pause', 'nobody']).status, 1);
+    });
+  });
+
   describe('races', () => {
     it('pause, resume, exec and delete in every order leave no sandbox in between', async () => {
       const allowed = new Set([200, 204, 404, 409]);

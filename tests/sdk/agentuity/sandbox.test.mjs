@@ -2,6 +2,7 @@
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { SandboxClient } from '@agentuity/server';
+import { file as archived, tar, tinyRoot } from '../../lib/images.mjs';
 import { environment, failure, fetchText, startServer, text, until } from './support.mjs';
 
 const OTHER = 'bnk_0123456789abcdef0123456789abcdef';
@@ -229,6 +230,32 @@ describe('runtimes', () => {
       await sandbox.destroy();
     }
     assert.deepEqual((await client.listRuntimes({ limit: 1, offset: total })).runtimes, []);
+  });
+});
+
+describe('a runtime of one\'s own', () => {
+  const imported = async (query, entries) => {
+    const answer = await server.request('POST', `/v1/templates/imports?${query}`, tar([...tinyRoot(), ...entries]), {
+      headers: { 'content-type': 'application/x-tar' },
+    });
+    assert.equal(answer.status, 201, answer.text);
+  };
+
+  it('is the version that was asked for, or none', { timeout: 60000 }, async () => {
+    await imported('name=python:3.12', [archived('etc/version', '3.12')]);
+    await imported('name=python:3.13', [archived('etc/version', '3.13')]);
+    const { runtimes } = await client.listRuntimes();
+    assert.deepEqual(runtimes.map((r) => r.name).filter((name) => name.startsWith('python:')), ['python:3.12', 'python:3.13']);
+    for (const options of [{ runtime: 'python:3.12' }, { runtimeId: 'srt_python:3.12' }]) {
+      const sandbox = await client.create({ ...options, files: [{ path: 'mine', content: b64('written') }] });
+      assert.equal(await text(await sandbox.readFile('/etc/version')), '3.12');
+      assert.equal(await text(await sandbox.readFile('/home/agentuity/mine')), 'written');
+      await sandbox.destroy();
+    }
+    for (const runtime of ['python:3.14', 'python:3', 'python:3.1', 'pytho']) assert.equal((await failure(client.create({ runtime }))).status, 404, runtime);
+    const stranger = new SandboxClient({ apiKey: OTHER });
+    assert.equal((await failure(stranger.create({ runtime: 'python:3.12' }))).status, 404);
+    assert.ok(!(await stranger.listRuntimes()).runtimes.some((r) => r.name.startsWith('python')));
   });
 });
 
