@@ -35,6 +35,7 @@ struct create_call {
 	cJSON *body;              /* which the spec borrows from */
 	struct scratch memory;
 	struct build_spec spec;
+	char build_id[ID_SIZE];
 };
 
 static void create_aborted(void *arg)
@@ -49,6 +50,22 @@ static void create_free(struct create_call *call)
 	free(call);
 }
 
+static void create_stored(void *arg)
+{
+	struct create_call *call = arg;
+	struct http_request *req = call->req;
+	struct build *build =
+		req ? build_find(api_box(req), api_tenant(req), call->build_id) : NULL;
+	struct error gone;
+	if (build) {
+		api_respond_build(req, 202, build);
+	} else if (req) {
+		error_set(&gone, ERROR_NOT_FOUND, "the build was deleted");
+		http_respond_error(req, &gone);
+	}
+	create_free(call);
+}
+
 /* What is wrong with the spec is an answer, not a build that has failed. */
 static void create_made(void *arg, struct build *build, const struct error *e)
 {
@@ -59,9 +76,14 @@ static void create_made(void *arg, struct build *build, const struct error *e)
 		build = NULL;
 		e = &wrong;
 	}
-	if (call->req && build)
-		api_respond_build(call->req, 202, build);
-	else if (call->req)
+	if (build) {
+		struct build_view view;
+		build_view(build, &view);
+		memcpy(call->build_id, view.id, ID_SIZE);
+		build_when_stored(build, create_stored, call);
+		return;
+	}
+	if (call->req)
 		http_respond_error(call->req, e);
 	create_free(call);
 }

@@ -123,6 +123,28 @@ void build_store(const struct build *build, store_done_fn *done, void *arg)
 		done, arg);
 }
 
+struct storing {
+	void (*stored)(void *arg);
+	void *arg;
+};
+
+static void now_stored(void *arg, int error)
+{
+	struct storing *s = arg;
+	(void)error; /* it is in the log; a restart would take the build for one that never began */
+	s->stored(s->arg);
+	free(s);
+}
+
+void build_when_stored(struct build *build, void (*stored)(void *arg), void *arg)
+{
+	struct storing *s = malloc(sizeof *s);
+	if (!s)
+		abort();
+	*s = (struct storing){stored, arg};
+	build_store(build, now_stored, s);
+}
+
 struct build *build_find(struct box *b, const char *tenant, const char *id)
 {
 	struct build *build = NULL;

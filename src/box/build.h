@@ -132,6 +132,8 @@ struct build_spec {
 /* Once per build. What is wrong with the spec itself is told at once; everything else is in the
  * build's end. */
 int build_start(struct build *build, const struct build_spec *spec, struct error *e);
+/* Calls back when what is known of it now has been stored: only then is it acknowledged. */
+void build_when_stored(struct build *build, void (*stored)(void *arg), void *arg);
 
 /* ---- files for COPY: tar archives, plain or compressed by gzip or zstd ---- */
 

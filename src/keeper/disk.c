@@ -282,6 +282,17 @@ int disk_restore(struct keeper *k, const struct disk_name *disk, const struct di
 	return r;
 }
 
+void disk_undo(struct keeper *k, const struct keeper_request *q)
+{
+	char fresh[ID_SIZE + 8];
+	if (q->disk.kind == DISK_NONE || !q->disk.id[0])
+		return;
+	snprintf(fresh, sizeof fresh, "%s.new", q->disk.id);
+	discard(k, k->dirs[q->disk.kind], fresh);
+	if (q->op == KEEPER_MAKE || q->op == KEEPER_KEEP)
+		disk_delete(k, &q->disk);
+}
+
 void disk_clean_up(struct keeper *k)
 {
 	for (int kind = DISK_NONE + 1; kind < DISK_KIND_END; kind++) {

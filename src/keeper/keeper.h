@@ -135,6 +135,8 @@ int disk_usage(struct keeper *k, const struct disk_name *disk, int64_t *used, in
 int disk_next(struct keeper *k, enum disk_kind kind, const char *after, char ret[ID_SIZE]);
 /* What an operation that was interrupted left. */
 void disk_clean_up(struct keeper *k);
+/* What an operation that was cut short has made: it is refused, so nobody knows of it. */
+void disk_undo(struct keeper *k, const struct keeper_request *q);
 int disk_open(struct keeper *k, const struct disk_name *disk);
 
 /* ---- freeze.c ---- */

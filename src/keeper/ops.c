@@ -275,6 +275,7 @@ static void reap_children(struct keeper *k)
 				continue;
 			if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
 				thaw_interrupted(k);
+				disk_undo(k, &children[i].request);
 				refuse(k, &children[i].request, EIO);
 			}
 			children[i--] = children[--child_count];

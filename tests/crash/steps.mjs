@@ -9,6 +9,7 @@
  */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { until } from '../lib/server.mjs';
 
 const digest = (text) => createHash('sha256').update(text).digest('hex');
 
@@ -150,6 +151,111 @@ export const steps = {
     async check(w, box, ack) {
       const { status } = await w.request('GET', `/v1/sandboxes/${box.id}`);
       if (ack) assert.equal(status, 404);
+    },
+  },
+
+  checkpoint: {
+    prepare: (w) => marked(w),
+    act: (w, box) => w.expect(201, 'POST', `/v1/sandboxes/${box.id}/checkpoints`, { name: 'point' }),
+    async check(w, box, ack) {
+      const now = await isKept(w, box);
+      const { checkpoints } = await w.expect(200, 'GET', `/v1/sandboxes/${box.id}/checkpoints`);
+      if (ack) assert.deepEqual(checkpoints.map((c) => c.name), ['point']);
+      for (const { name } of checkpoints) {
+        await w.exec(box.id, 'echo other > ~/mark');
+        await w.expect(200, 'POST', `/v1/sandboxes/${box.id}/checkpoints/${name}/restore`);
+        await isKept(w, now);
+      }
+    },
+  },
+
+  restore: {
+    async prepare(w) {
+      const box = await marked(w);
+      await w.expect(201, 'POST', `/v1/sandboxes/${box.id}/checkpoints`, { name: 'point' });
+      await w.exec(box.id, 'echo other > ~/mark');
+      return box;
+    },
+    act: (w, box) => w.expect(200, 'POST', `/v1/sandboxes/${box.id}/checkpoints/point/restore`),
+    async check(w, box, ack) {
+      const now = await w.expect(200, 'GET', `/v1/sandboxes/${box.id}`);
+      if (!['idle', 'running'].includes(now.status)) await w.expect(200, 'POST', `/v1/sandboxes/${box.id}/resume`);
+      const mark = await w.exec(box.id, 'cat ~/mark');
+      assert.ok(ack ? mark === 'kept\n' : ['kept\n', 'other\n'].includes(mark), `either one or the other: ${mark}`);
+    },
+  },
+
+  'delete of a checkpoint': {
+    async prepare(w) {
+      const box = await marked(w);
+      await w.expect(201, 'POST', `/v1/sandboxes/${box.id}/checkpoints`, { name: 'point' });
+      return box;
+    },
+    act: async (w, box) => void (await w.expect(204, 'DELETE', `/v1/sandboxes/${box.id}/checkpoints/point`)),
+    async check(w, box, ack) {
+      const { checkpoints } = await w.expect(200, 'GET', `/v1/sandboxes/${box.id}/checkpoints`);
+      if (ack) assert.deepEqual(checkpoints, []);
+      await isKept(w, box);
+    },
+  },
+
+  snapshot: {
+    prepare: (w) => marked(w),
+    act: (w, box) => w.expect(201, 'POST', `/v1/sandboxes/${box.id}/snapshots`, { name: 'shot' }),
+    async check(w, box, ack) {
+      await isKept(w, box);
+      const { snapshots } = await w.expect(200, 'GET', '/v1/snapshots');
+      if (ack) assert.deepEqual(snapshots.map((s) => s.id), [ack.value.id]);
+      for (const { id } of snapshots) {
+        await isKept(w, await w.create({ snapshot: id }));
+      }
+    },
+  },
+
+  'create from a snapshot': {
+    async prepare(w) {
+      const box = await marked(w);
+      return w.expect(201, 'POST', `/v1/sandboxes/${box.id}/snapshots`, { name: 'shot' });
+    },
+    act: (w, shot) => w.create({ snapshot: shot.id }),
+    async check(w, shot, ack) {
+      if (ack) await isKept(w, ack.value);
+      assert.equal((await w.expect(200, 'GET', '/v1/snapshots')).snapshots.length, 1);
+    },
+  },
+
+  fork: {
+    prepare: (w) => marked(w),
+    act: (w, box) => w.expect(201, 'POST', `/v1/sandboxes/${box.id}/fork`, { count: 2 }),
+    async check(w, box, ack) {
+      await isKept(w, box);
+      for (const fork of ack?.value.sandboxes ?? []) await isKept(w, fork);
+    },
+  },
+
+  'a build': {
+    async prepare(w) {
+      await w.import('tiny');
+    },
+    async act(w) {
+      const { id } = await w.expect(202, 'POST', '/v1/templates/builds', { name: 'made', from: 'tiny', steps: [{ run: 'echo kept > /mark' }] });
+      let build;
+      await until('it has ended', async () => ['ready', 'failed'].includes((build = await w.expect(200, 'GET', `/v1/templates/builds/${id}`)).status));
+      return build;
+    },
+    async check(w, ctx, ack) {
+      const { templates } = await w.expect(200, 'GET', '/v1/templates');
+      const made = templates.find((t) => t.name === 'made' && t.status !== 'failed');
+      if (ack?.value.status === 'ready') {
+        assert.ok(made, JSON.stringify(templates));
+        const box = await w.create({ template: 'made' });
+        assert.equal(await w.exec(box.id, 'cat /mark'), 'kept\n');
+      }
+      await w.useAndDeleteAll();
+      for (const name of ['made', 'tiny']) {
+        const { status, text } = await w.request('DELETE', `/v1/templates/${name}`);
+        assert.ok([204, 404].includes(status), text);
+      }
     },
   },
 };

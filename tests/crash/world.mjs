@@ -5,6 +5,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Server, childrenOf, commandName, safeReaddir, sleep, until } from '../lib/server.mjs';
 import { isAlive, sandboxesInKernel } from '../system/support.mjs';
+import { tar, tinyRoot } from '../lib/images.mjs';
 import { Faults } from './faults.mjs';
 
 const PATIENCE_MS = 20000;
@@ -60,6 +61,12 @@ export class World {
     return this.expect(201, 'POST', '/v1/sandboxes', body);
   }
 
+  /** A small template, from an archive. */
+  async import(name) {
+    const answer = await this.server.request('POST', `/v1/templates/imports?name=${name}`, tar(tinyRoot()), { headers: { 'content-type': 'application/x-tar' } });
+    assert.equal(answer.status, 201, answer.text);
+  }
+
   async exec(id, command) {
     const r = await this.expect(200, 'POST', `/v1/sandboxes/${id}/exec`, { command });
     assert.equal(r.exitCode, 0, `${command}: ${JSON.stringify(r)}`);
@@ -87,7 +94,7 @@ export class World {
         await this.server.launch();
       }
       const health = await this.request('GET', '/health').catch(() => undefined);
-      if (health?.status === 200 && this.pid('front') && this.pid('keeper')) return;
+      if (health?.status === 200 && this.pid('front') && this.pid('keeper')) return this.server.renewAgent();
       assert.ok(Date.now() < end, `the server does not come back:\n${this.server.log.text.slice(-3000)}`);
       await sleep(10);
     }
@@ -113,8 +120,9 @@ export class World {
       const kernel = sandboxesInKernel(this.server);
       const disks = this.disks('boxes');
       const sockets = safeReaddir(join(this.server.data, 'run')).map((name) => name.replace('.sock', ''));
-      seen = { boxes: boxes.length, pooled, kernel, disks, sockets };
-      return boxes.length === 0 && pooled === 1 && [kernel, disks, sockets].every((ids) => ids.length === 1 && ids[0] === kernel[0]);
+      const others = ['checkpoints', 'snapshots', 'layers', 'frozen'].flatMap((kind) => this.disks(kind));
+      seen = { boxes: boxes.length, pooled, kernel, disks, sockets, others };
+      return boxes.length === 0 && pooled === 1 && others.length === 0 && [kernel, disks, sockets].every((ids) => ids.length === 1 && ids[0] === kernel[0]);
     };
     await until('nothing is left but the pool', isSettled, PATIENCE_MS).catch((e) => {
       throw new Error(`${e.message}: ${JSON.stringify(seen)}`);
@@ -147,7 +155,7 @@ export class World {
     };
   }
 
-  /** Every sandbox there is can be used, or be booted again; and all of them can be deleted. */
+  /** Every sandbox there is can be used, or be booted again; and all of them can be deleted, with the snapshots. */
   async useAndDeleteAll() {
     for (const { id } of await this.sandboxes()) {
       const status = async () => (await this.request('GET', `/v1/sandboxes/${id}`)).json?.status ?? 'gone';
@@ -165,6 +173,10 @@ export class World {
       assert.ok(status === 204 || status === 404, `DELETE: ${status} ${text}`);
       const left = (await this.request('GET', `/v1/sandboxes/${id}`)).json?.status;
       assert.ok([undefined, 'terminated'].includes(left), `a deleted sandbox is ${left}`);
+    }
+    for (const { id } of (await this.expect(200, 'GET', '/v1/snapshots')).snapshots) {
+      const { status, text } = await this.request('DELETE', `/v1/snapshots/${id}`);
+      assert.ok(status === 204 || status === 404, `DELETE of a snapshot: ${status} ${text}`);
     }
   }
 }

@@ -353,6 +353,13 @@ struct build *e2b_build(struct http_request *req)
 	return NULL;
 }
 
+/* Without an abort callback the request stays until it is answered, whether its client does or not.
+ */
+static void start_stored(void *arg)
+{
+	e2b_respond_nothing(arg, 202);
+}
+
 static void handle_start(struct http_request *req)
 {
 	struct error e = {0};
@@ -367,7 +374,7 @@ static void handle_start(struct http_request *req)
 		settle_start(&fields, &memory, &spec, &e) < 0 || build_start(build, &spec, &e) < 0)
 		http_respond_error(req, &e);
 	else
-		e2b_respond_nothing(req, 202);
+		build_when_stored(build, start_stored, req);
 	cJSON_Delete(body);
 }
 
