@@ -140,7 +140,7 @@ describe('files.write and files.read', () => {
   });
 
   it('carry a large file in bounded memory', { timeout: 300000 }, async () => {
-    const size = process.env.BUNKER_LONG ? 2 << 30 : 200 << 20;
+    const size = process.env.BUNKER_LONG ? 2 * 2 ** 30 : 200 * 2 ** 20;
     const piece = randomBytes(1 << 20);
     const sum = createHash('sha256');
     let sent = 0;
