@@ -257,6 +257,7 @@ void sandbox_view(const struct sandbox *s, struct sandbox_view *out)
 		.env = s->env.data,
 		.env_len = s->env.len,
 		.status = s->status,
+		.ending = s->doomed,
 		.failure = s->failure,
 		.resources = s->resources,
 		.idle_ms = s->idle_ms,

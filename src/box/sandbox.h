@@ -84,6 +84,7 @@ struct sandbox_view {
 	int64_t terminates_ms; /* when that ends it; 0: not by time */
 	int64_t lease_ms, lease_end_ms, paused_timeout_ms;
 	enum sandbox_expiry on_idle, on_lease;
+	bool ending;                         /* it is on its way out */
 	int64_t ended_ms;                    /* 0: it has not */
 	const char *ended_by;                /* "": it has not */
 	int64_t cpu_us, memory_byte_seconds; /* of one that has ended: all it has used */

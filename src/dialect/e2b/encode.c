@@ -7,12 +7,15 @@
 
 enum e2b_state e2b_state_of(const struct sandbox_view *view)
 {
+	if (view->ending)
+		return E2B_GONE;
 	switch (view->status) {
 	case SANDBOX_CREATING:
 	case SANDBOX_IDLE:
 	case SANDBOX_RUNNING:
 		return E2B_RUNNING;
 	case SANDBOX_PAUSED:
+	case SANDBOX_STOPPING: /* on its way to be suspended */
 	case SANDBOX_SUSPENDED:
 		return E2B_PAUSED;
 	default:
