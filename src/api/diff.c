@@ -183,7 +183,7 @@ static int parse_form(const char *text, enum diff_form *ret, struct error *e)
 		[DIFF_RECORDS] = "json", [DIFF_TAR] = "tar", [DIFF_TEXT] = "text"};
 	*ret = DIFF_RECORDS;
 	for (int i = 0; text && i < DIFF_FORM_END; i++)
-		if (strcmp(text, names[i]) == 0) {
+		if (names[i] && strcmp(text, names[i]) == 0) {
 			*ret = (enum diff_form)i;
 			return 0;
 		}

@@ -52,6 +52,7 @@ static int refuse_unsupported(const struct create_body *b, struct error *e)
 	const struct body_name names[] = {
 		{b->mcp, "mcp", "an MCP gateway"},
 		{b->iam, "iam", "workload identities"},
+		{b->volumes, "volumeMounts", "volumes"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (e2b_is_asked_for(names[i].value))

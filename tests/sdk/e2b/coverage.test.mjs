@@ -45,7 +45,6 @@ describe('error classes', () => {
   const unreachable = {
     ServiceBusyError: 'the server is never too busy to say what is wrong',
     FileUploadError: 'needs a server that refuses its own URL',
-    VolumeError: 'volumes come next',
     VolumeNotFoundError: 'volumes come next',
     VolumePathNotFoundError: 'volumes come next',
     SecretNotFoundError: 'there are no secrets yet',
