@@ -16,7 +16,8 @@
 
 struct create_body {
 	const char *template_name, *snapshot, *name, *description, *user, *workdir, *project;
-	const cJSON *resources, *env, *files, *timeout, *metadata, *dependencies, *packages;
+	const cJSON *resources, *env, *files, *timeout, *metadata, *dependencies, *packages,
+		*volumes;
 	const char *on_idle, *on_lease;
 	bool auto_resume;
 };
@@ -39,6 +40,7 @@ struct run_body {
 		{"files", JSON_ARRAY, AT(type, in files), 0, 0, FILES_MAX},                        \
 		{"timeout", JSON_ANY, AT(type, in timeout), 0, 0, 0},                              \
 		{"metadata", JSON_OBJECT, AT(type, in metadata), 0, 0, 0},                         \
+		{"volumes", JSON_ARRAY, AT(type, in volumes), 0, 0, WARDEN_VOLUMES_MAX},           \
 		{"dependencies", JSON_ARRAY, AT(type, in dependencies), 0, 0, 200},                \
 		{"packages", JSON_ARRAY, AT(type, in packages), 0, 0, 200},                        \
 		{"onIdle", JSON_STRING, AT(type, in on_idle), 0, 0, 16},                           \
@@ -93,6 +95,36 @@ static int decode_expiry(
 
 /* ---- whole bodies ---- */
 
+static const struct json_field volume_fields[] = {
+	{"volume", JSON_STRING, AT(volume_mount, volume), JSON_REQUIRED | JSON_NOT_EMPTY, 0, 63},
+	{"path", JSON_STRING, AT(volume_mount, path), JSON_REQUIRED | JSON_NOT_EMPTY, 0, 4095},
+	{"readOnly", JSON_BOOL, AT(volume_mount, read_only), 0, 0, 0},
+};
+
+static int decode_volumes(
+	const cJSON *array, struct scratch *memory, struct sandbox_spec *ret, struct error *e)
+{
+	size_t count = array ? (size_t)cJSON_GetArraySize(array) : 0;
+	struct volume_mount *mounts = scratch_alloc(memory, (count + 1) * sizeof *mounts);
+	const cJSON *item;
+	size_t i = 0;
+	cJSON_ArrayForEach(item, array)
+	{
+		char path[32];
+		snprintf(path, sizeof path, "volumes[%zu].", i);
+		if (!cJSON_IsObject(item))
+			return error_set_field(
+				e, ERROR_INVALID_FIELD, "volumes", "\"volumes\" must hold objects");
+		if (json_decode(
+			    item, volume_fields, ARRAY_LEN(volume_fields), path, &mounts[i], e) < 0)
+			return -1;
+		i++;
+	}
+	ret->volumes = mounts;
+	ret->volume_count = count;
+	return 0;
+}
+
 static int settle_create(const struct create_body *body, const struct timeouts *timeouts,
 	struct scratch *memory, struct sandbox_spec *ret, struct error *e)
 {
@@ -109,6 +141,7 @@ static int settle_create(const struct create_body *body, const struct timeouts *
 			0 ||
 		decode_strings(body->packages, "packages", memory, &ret->packages, e) < 0 ||
 		decode_files(body->files, memory, &files, &ret->file_count, e) < 0 ||
+		decode_volumes(body->volumes, memory, ret, e) < 0 ||
 		json_text(body->metadata, "metadata", METADATA_MAX, memory, &ret->metadata, e) < 0)
 		return -1;
 	ret->files = files;

@@ -72,6 +72,22 @@ void encode_env(struct json_writer *w, const struct sandbox_view *view)
 	json_end_object(w);
 }
 
+static void put_volumes(struct json_writer *w, const struct warden_volume *volumes)
+{
+	if (!volumes || !volumes[0].id[0])
+		return;
+	json_key(w, "volumes");
+	json_begin_array(w);
+	for (size_t i = 0; i < WARDEN_VOLUMES_MAX && volumes[i].id[0]; i++) {
+		json_begin_object(w);
+		json_put_string(w, "volume", volumes[i].id);
+		json_put_string(w, "path", volumes[i].path);
+		json_put_bool(w, "readOnly", volumes[i].read_only);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
 void encode_sandbox(struct json_writer *w, const struct sandbox_view *view)
 {
 	json_begin_object(w);
@@ -86,6 +102,7 @@ void encode_sandbox(struct json_writer *w, const struct sandbox_view *view)
 		json_put_string(w, "snapshot", view->snapshot);
 	if (view->parent[0])
 		json_put_string(w, "parent", view->parent);
+	put_volumes(w, view->volumes);
 	json_put_string(w, "user", view->user);
 	json_put_string(w, "workdir", view->workdir);
 	json_put_time(w, "createdAt", view->created_ms);

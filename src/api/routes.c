@@ -18,6 +18,7 @@ static const struct {
 	{&diff_table, false},
 	{&snapshot_table, false},
 	{&bundle_table, false},
+	{&volume_table, false},
 	{&exec_table, false},
 	{&execution_table, false},
 	{&processes_table, false},

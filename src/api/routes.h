@@ -26,7 +26,8 @@ struct api_table {
 extern const struct api_table sandbox_table, lifecycle_table, event_table, usage_table, exec_table,
 	execution_table, template_table, metrics_table, health_table;
 extern const struct api_table build_table, import_table;
-extern const struct api_table checkpoint_table, diff_table, snapshot_table, bundle_table;
+extern const struct api_table checkpoint_table, diff_table, snapshot_table, bundle_table,
+	volume_table;
 extern const struct api_table processes_table, processes_control_table, processes_input_table,
 	jobs_table, code_table, contexts_table, context_run_table, environment_table;
 extern const struct api_table files_content_table, files_query_table, files_change_table,

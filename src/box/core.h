@@ -133,6 +133,7 @@ struct sandbox {
 	int64_t copy_frozen_us;   /* how long its source stood still for it */
 	struct disk_name fork_of; /* the copy that its disk is made from; DISK_NONE: no fork */
 	char checkpoint[ID_SIZE]; /* that it made or was restored from last; "": none */
+	struct warden_volume volumes[WARDEN_VOLUMES_MAX]; /* the first without an id ends */
 	struct checkpoint *checkpoints;
 	unsigned checkpoint_count;
 	char boot_id[UUID_SIZE];
@@ -355,6 +356,7 @@ struct box {
 	struct recorded *recorded;  /* until the first reconciliation is done */
 	struct snapshot *snapshots; /* by id */
 	struct snapshot *snapshot_order;
+	struct volume *volumes;
 	unsigned snapshots_pending, comparisons, imports;
 	struct catalogue *catalogue; /* templates and builds */
 	struct sandbox *pool;

@@ -224,6 +224,7 @@ static void settle_begin(struct sandbox *s, const struct sandbox_spec *spec)
 		memcpy(s->parent, source->id, ID_SIZE);
 		memcpy(s->snapshot, source->snapshot, ID_SIZE);
 		memcpy(s->layer, source->layer, ID_SIZE);
+		memcpy(s->volumes, source->volumes, sizeof s->volumes);
 	}
 	if (from)
 		memcpy(s->snapshot, from->id, ID_SIZE);
@@ -288,7 +289,8 @@ int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_creat
 	struct resources r = spec->resources;
 	struct template *t;
 	struct build *build;
-	if (admission_check(b, spec, &r, e) < 0 ||
+	struct warden_volume volumes[WARDEN_VOLUMES_MAX] = {0};
+	if (admission_check(b, spec, &r, e) < 0 || volumes_settle(b, spec, volumes, e) < 0 ||
 		template_resolve(b, spec->tenant, admission_template(b, spec), &t, &build, e) < 0)
 		return -1;
 	struct sandbox *s = sandbox_from_spec(b, spec, &r);
@@ -307,9 +309,11 @@ int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_creat
 	c->sandbox = s;
 	outfit_sandbox(c->sandbox, spec, t, build);
 	settle_begin(c->sandbox, spec);
+	if (!spec->fork.source)
+		memcpy(c->sandbox->volumes, volumes, sizeof volumes);
 	bool installs = install_check(b, spec, e) > 0;
-	bool is_copy = spec->snapshot || spec->fork.disk;
-	struct sandbox *ready = build || installs || is_copy ? NULL : take_from_pool(b, &r);
+	bool is_special = spec->snapshot || spec->fork.disk || spec->volume_count > 0;
+	struct sandbox *ready = build || installs || is_special ? NULL : take_from_pool(b, &r);
 	if (ready)
 		memcpy(c->sandbox->id, ready->id, ID_SIZE);
 	sandbox_add(c->sandbox);

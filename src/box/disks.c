@@ -40,9 +40,16 @@ static void add_snapshot(void *arg, const struct snapshot_row *row)
 		snapshot_from_row(arg, row);
 }
 
+static void add_volume(void *arg, const struct volume_row *row)
+{
+	if (id_is_valid(row->id))
+		volume_from_row(arg, row);
+}
+
 int disks_load(struct box *b)
 {
-	if (store_each_checkpoint(b->store, add_checkpoint, b) < 0)
+	if (store_each_checkpoint(b->store, add_checkpoint, b) < 0 ||
+		store_each_volume(b->store, add_volume, b) < 0)
 		return -1;
 	return store_each_snapshot(b->store, add_snapshot, b);
 }
@@ -62,6 +69,13 @@ static bool *found_flag(struct box *b, enum disk_kind kind, const char *id)
 	struct snapshot *snapshot = NULL;
 	struct sandbox *s;
 	struct checkpoint *c;
+	struct volume *v;
+	if (kind == DISK_VOLUME) {
+		DL_FOREACH (b->volumes, v)
+			if (strcmp(v->id, id) == 0)
+				return &v->found;
+		return NULL;
+	}
 	if (kind == DISK_SNAPSHOT) {
 		HASH_FIND(by_id, b->snapshots, id, ID_LEN, snapshot);
 		return snapshot && !snapshot->deleted ? &snapshot->found : NULL;
@@ -83,6 +97,7 @@ static void orphan_deleted(void *arg, const struct keeper_reply *reply)
 
 static void report_lost(struct box *b)
 {
+	struct volume *v;
 	struct snapshot *snapshot;
 	struct sandbox *s;
 	struct checkpoint *c;
@@ -92,6 +107,9 @@ static void report_lost(struct box *b)
 		else if (snapshot->files < 0 && !snapshot->deleted)
 			snapshot_measure(snapshot, NULL, NULL);
 	}
+	DL_FOREACH (b->volumes, v)
+		if (!v->found)
+			log_error("the disk of a volume is gone", "volume", v->id);
 	DL_FOREACH (b->order, s)
 		DL_FOREACH (s->checkpoints, c)
 			if (!c->found)
@@ -104,7 +122,8 @@ static void listed(void *arg, const struct keeper_reply *reply)
 	struct reconciliation *r = arg;
 	struct box *b = r->box;
 	if (reply->error || !reply->id[0]) {
-		if (++r->kind <= DISK_SNAPSHOT) {
+		if (r->kind != DISK_VOLUME) {
+			r->kind = r->kind == DISK_CHECKPOINT ? DISK_SNAPSHOT : DISK_VOLUME;
 			list_disks(r, "");
 			return;
 		}
@@ -142,4 +161,6 @@ void disks_free(struct box *b)
 	struct snapshot *s, *next;
 	DL_FOREACH_SAFE (b->snapshot_order, s, next)
 		snapshot_free(s);
+	while (b->volumes)
+		volume_free(b->volumes);
 }

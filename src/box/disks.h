@@ -4,7 +4,9 @@
 #include "box/checkpoint.h"
 #include "box/core.h"
 #include "box/snapshot.h"
+#include "box/volume.h"
 #include "store/snapshots.h"
+#include "store/volumes.h"
 
 struct checkpoint {
 	struct sandbox *sandbox;
@@ -28,6 +30,16 @@ struct snapshot {
 	bool found;                   /* its disk is there */
 	struct snapshot *prev, *next; /* of the box, by time and id */
 	UT_hash_handle by_id;
+};
+
+struct volume {
+	struct box *box;
+	char id[ID_SIZE];
+	char *tenant, *name;
+	int64_t limit, created_ms;
+	bool ready;                 /* it is stored, and nobody is deleting it */
+	bool found;                 /* its disk is there */
+	struct volume *prev, *next; /* of the box, by time */
 };
 
 struct disk_name disk_named(enum disk_kind kind, const char *id);
@@ -66,3 +78,14 @@ void snapshot_free(struct snapshot *s);
 int snapshot_check(
 	struct box *b, const char *tenant, const struct snapshot_spec *spec, struct error *e);
 void snapshot_measure(struct snapshot *s, sandbox_done_fn *done, void *arg);
+
+/* ---- volume.c ---- */
+
+void volume_from_row(struct box *b, const struct volume_row *row);
+void volume_free(struct volume *v);
+/* What a new sandbox asks for, checked. */
+int volumes_settle(struct box *b, const struct sandbox_spec *spec,
+	struct warden_volume ret[WARDEN_VOLUMES_MAX], struct error *e);
+/* As text for the store, with its NUL, and back. */
+void volumes_pack(const struct warden_volume volumes[WARDEN_VOLUMES_MAX], struct buf *out);
+void volumes_unpack(const char *text, struct warden_volume ret[WARDEN_VOLUMES_MAX]);

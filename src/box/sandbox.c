@@ -102,6 +102,7 @@ struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_row *row)
 	snprintf(s->build, sizeof s->build, "%s", row->build);
 	snprintf(s->root, sizeof s->root, "%s", row->root);
 	snprintf(s->checkpoint, sizeof s->checkpoint, "%s", row->checkpoint);
+	volumes_unpack(row->volumes, s->volumes);
 	s->idle_ms = row->idle_ms;
 	s->execution_ms = row->execution_ms;
 	s->auto_resume = row->auto_resume;
@@ -129,6 +130,8 @@ struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_row *row)
 
 void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn *done, void *arg)
 {
+	autobuf volumes = {0};
+	volumes_pack(s->volumes, &volumes);
 	struct sandbox_row row = {
 		.id = s->id,
 		.tenant = s->tenant,
@@ -151,6 +154,7 @@ void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn 
 		.build = s->build,
 		.root = s->root,
 		.checkpoint = s->checkpoint,
+		.volumes = volumes.data,
 		.idle_ms = s->idle_ms,
 		.execution_ms = s->execution_ms,
 		.created_ms = s->created_ms,
@@ -279,6 +283,7 @@ void sandbox_view(const struct sandbox *s, struct sandbox_view *out)
 		.boot_id = s->boot_id,
 		.snapshot = s->snapshot,
 		.parent = s->parent,
+		.volumes = s->volumes,
 		.paused_ms = s->paused_ms,
 	};
 }

@@ -39,6 +39,12 @@ enum sandbox_expiry {
 const char *sandbox_expiry_name(enum sandbox_expiry expiry);
 bool sandbox_expiry_of(const char *name, enum sandbox_expiry *ret);
 
+struct volume_mount {
+	const char *volume; /* id or name */
+	const char *path;
+	bool read_only;
+};
+
 struct sandbox_spec {
 	const char *tenant;
 	const char *template_name; /* NULL: the default */
@@ -57,6 +63,8 @@ struct sandbox_spec {
 	enum sandbox_expiry on_idle, on_lease;
 	bool ephemeral;   /* ends with its first execution */
 	bool auto_resume; /* the next call wakes it */
+	const struct volume_mount *volumes;
+	size_t volume_count;
 	const struct file_spec *files;
 	size_t file_count;
 	/* Installed before it is made; NULL-terminated; may be NULL. */
@@ -93,9 +101,10 @@ struct sandbox_view {
 	bool auto_resume;
 	bool ephemeral; /* it ends with its first execution */
 	const char *boot_id;
-	const char *snapshot; /* on which its disk began; "": none */
-	const char *parent;   /* the sandbox it is a fork of; "": none */
-	int64_t paused_ms;    /* since when it is paused or suspended; 0: it is not */
+	const char *snapshot;                /* on which its disk began; "": none */
+	const char *parent;                  /* the sandbox it is a fork of; "": none */
+	const struct warden_volume *volumes; /* WARDEN_VOLUMES_MAX; NULL: none are known */
+	int64_t paused_ms; /* since when it is paused or suspended; 0: it is not */
 };
 
 /* On failure sandbox is NULL, and nothing is left of it. */

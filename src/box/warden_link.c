@@ -116,6 +116,7 @@ void warden_link_boot(struct warden_link *w, const struct sandbox *s,
 	struct warden_call *call = call_new(w, WARDEN_BOOT, s->id, &s->resources);
 	memcpy(call->request.boot_id, boot_id, UUID_BYTES);
 	memcpy(call->request.root, s->root, ID_SIZE);
+	memcpy(call->request.volumes, s->volumes, sizeof call->request.volumes);
 	call->request.flags = s->host_network ? WARDEN_BOOT_HOST_NETWORK : 0;
 	call_send(w, call, reply, arg);
 }

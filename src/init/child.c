@@ -10,6 +10,7 @@
 #include <linux/capability.h>
 #include <linux/close_range.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -23,6 +24,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+
+#define BTRFS_IOCTL_MAGIC 0x94
 
 #ifndef PR_SCHED_CORE
 #define PR_SCHED_CORE 62
@@ -51,10 +54,16 @@ static int load_second_filter(void)
 		UNLESS_EQUAL(PR_SCHED_CORE, 1),
 		ANSWER(SECCOMP_RET_ERRNO | EPERM),
 		ANSWER(SECCOMP_RET_ALLOW),
-		UNLESS_EQUAL(SYS_ioctl, 5),
+		UNLESS_EQUAL(SYS_ioctl, 10),
 		LOAD(ARGUMENT(1)),
-		IF_EQUAL(TIOCSTI, 2), /* keys that nobody pressed */
-		IF_EQUAL(TIOCLINUX, 1),
+		IF_EQUAL(TIOCSTI, 7), /* keys that nobody pressed */
+		IF_EQUAL(TIOCLINUX, 6),
+		IF_EQUAL(FICLONE, 4),
+		IF_EQUAL(FICLONERANGE, 3),
+		IF_EQUAL(FIDEDUPERANGE, 2),
+		/* All else of btrfs: a volume must not get subvolumes, which no quota knows. */
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xff00),
+		IF_EQUAL(BTRFS_IOCTL_MAGIC << 8, 1),
 		ANSWER(SECCOMP_RET_ALLOW),
 		ANSWER(SECCOMP_RET_ERRNO | EPERM),
 		UNLESS_EQUAL(SYS_socket, 6),

@@ -23,6 +23,8 @@
 #include "base/fault.h"
 #include "base/log.h"
 
+#define VOLUME_OWNER 1000 /* the sandboxes' user */
+
 /* On disk uids are those of the sandbox (the mount is idmapped), so its root is 0 here too. */
 static const struct {
 	const char *name;
@@ -107,109 +109,6 @@ static int set_limit_above(struct keeper *k, int fd, int from_fd, int64_t limit)
 	return set_limit(k, fd, limit ? limit + used : 0);
 }
 
-/* ---- making ---- */
-
-static int make_box_dirs(int fd)
-{
-	for (size_t i = 0; i < ARRAY_LEN(box_dirs); i++)
-		if (mkdirat(fd, box_dirs[i].name, box_dirs[i].mode) < 0 && errno != EEXIST)
-			return -errno;
-	return 0;
-}
-
-static int copy_plain(struct keeper *k, int dir_fd, const char *name, int from_fd)
-{
-	char aside[ID_SIZE + 8];
-	snprintf(aside, sizeof aside, "%s.new", name);
-	if (mkdirat(dir_fd, aside, 0755) < 0)
-		return -errno;
-	autoclose int fd = open_named(dir_fd, aside);
-	int r = fd < 0 ? fd : from_fd >= 0 ? copy_tree(from_fd, fd) : make_box_dirs(fd);
-	if (r == 0 && renameat(dir_fd, aside, dir_fd, name) < 0)
-		r = -errno;
-	if (r < 0)
-		renameat(dir_fd, aside, k->trash_fd, aside);
-	return r;
-}
-
-/* dir_fd/name: a copy of from_fd, or with -1 an empty disk. */
-static int make_at(struct keeper *k, int dir_fd, const char *name, int from_fd, uint64_t group)
-{
-	if (!is_btrfs(k))
-		return copy_plain(k, dir_fd, name, from_fd);
-	if (from_fd >= 0)
-		return btrfs_snapshot(from_fd, dir_fd, name, group, false);
-	int r = btrfs_create(dir_fd, name, group);
-	autoclose int fd = r < 0 ? r : open_named(dir_fd, name);
-	return fd < 0 ? fd : make_box_dirs(fd);
-}
-
-static int open_source(struct keeper *k, const struct disk_name *from)
-{
-	return from->kind == DISK_NONE ? -1 : disk_open(k, from);
-}
-
-static int make_new(struct keeper *k, const struct disk_name *disk, const struct disk_name *from,
-	int from_fd, int64_t *frozen_us)
-{
-	uint64_t group = 0;
-	struct held held;
-	int r = k->quota == QUOTA_SIMPLE ? new_group(k, &group) : 0;
-	FAULT_POINT();
-	if (r == 0)
-		r = hold_sandbox(k, from, from_fd, &held);
-	if (r < 0)
-		return r;
-	r = make_at(k, k->dirs[disk->kind], disk->id, from_fd, group);
-	FAULT_POINT();
-	let_go(k, &held, frozen_us);
-	return r;
-}
-
-int disk_make(struct keeper *k, const struct disk_name *disk, const struct disk_name *from,
-	int64_t limit, int64_t *frozen_us)
-{
-	int r = 0;
-	autoclose int from_fd = open_source(k, from);
-	if (from_fd < 0 && from->kind != DISK_NONE)
-		return from_fd;
-	if (!exists(k->dirs[disk->kind], disk->id))
-		r = make_new(k, disk, from, from_fd, frozen_us);
-	autoclose int fd = r < 0 ? r : disk_open(k, disk);
-	if (fd < 0)
-		return fd;
-	if (from->kind == DISK_NONE)
-		r = make_box_dirs(fd); /* again: an earlier attempt may have been cut short */
-	return r < 0 ? r : set_limit_above(k, fd, from_fd, limit);
-}
-
-/* ---- keeping ---- */
-
-static int keep_frozen(struct keeper *k, const struct disk_name *disk, int from_fd)
-{
-	if (is_btrfs(k))
-		return btrfs_snapshot(from_fd, k->dirs[disk->kind], disk->id, 0, true);
-	return copy_plain(k, k->dirs[disk->kind], disk->id, from_fd);
-}
-
-int disk_keep(struct keeper *k, const struct disk_name *disk, const struct disk_name *from,
-	int64_t *frozen_us)
-{
-	struct held held;
-	autoclose int from_fd = disk_open(k, from);
-	if (from_fd < 0)
-		return from_fd;
-	if (exists(k->dirs[disk->kind], disk->id))
-		return 0;
-	int r = hold_sandbox(k, from, from_fd, &held);
-	if (r < 0)
-		return r;
-	r = keep_frozen(k, disk, from_fd);
-	FAULT_POINT();
-	let_go(k, &held, frozen_us);
-	return r;
-}
-
 /* ---- removing ---- */
 
 /* Out of sight at once; the kernel or the sweeper frees the space. A read-only subvolume cannot be
@@ -232,6 +131,129 @@ static int discard(struct keeper *k, int dir_fd, const char *name)
 	send(k->sweeper_pair[0], (char[]){SWEEPER_TRASH}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	return 0;
 }
+
+/* ---- making ---- */
+
+static int make_volume_dir(int fd)
+{
+	if (mkdirat(fd, "data", 0755) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	return fchownat(fd, "data", VOLUME_OWNER, VOLUME_OWNER, AT_SYMLINK_NOFOLLOW) < 0 ? -errno
+											 : 0;
+}
+
+/* What an empty disk of its kind has. */
+static int make_dirs(int fd, enum disk_kind kind)
+{
+	if (kind == DISK_VOLUME)
+		return make_volume_dir(fd);
+	for (size_t i = 0; i < ARRAY_LEN(box_dirs); i++)
+		if (mkdirat(fd, box_dirs[i].name, box_dirs[i].mode) < 0 && errno != EEXIST)
+			return -errno;
+	return 0;
+}
+
+static int copy_plain(struct keeper *k, enum disk_kind kind, const char *name, int from_fd)
+{
+	int dir_fd = k->dirs[kind];
+	char aside[ID_SIZE + 8];
+	snprintf(aside, sizeof aside, "%s.new", name);
+	int r = discard(k, dir_fd, aside); /* of an attempt that was cut short */
+	if (r < 0)
+		return r;
+	if (mkdirat(dir_fd, aside, 0755) < 0)
+		return -errno;
+	autoclose int fd = open_named(dir_fd, aside);
+	r = fd < 0 ? fd : from_fd >= 0 ? copy_tree(from_fd, fd) : make_dirs(fd, kind);
+	if (r == 0 && renameat(dir_fd, aside, dir_fd, name) < 0)
+		r = -errno;
+	if (r < 0)
+		discard(k, dir_fd, aside);
+	return r;
+}
+
+/* name, of a kind: a copy of from_fd, or with -1 an empty disk. */
+static int make_at(
+	struct keeper *k, enum disk_kind kind, const char *name, int from_fd, uint64_t group)
+{
+	int dir_fd = k->dirs[kind];
+	if (!is_btrfs(k))
+		return copy_plain(k, kind, name, from_fd);
+	if (from_fd >= 0)
+		return btrfs_snapshot(from_fd, dir_fd, name, group, false);
+	int r = btrfs_create(dir_fd, name, group);
+	autoclose int fd = r < 0 ? r : open_named(dir_fd, name);
+	return fd < 0 ? fd : make_dirs(fd, kind);
+}
+
+static int open_source(struct keeper *k, const struct disk_name *from)
+{
+	return from->kind == DISK_NONE ? -1 : disk_open(k, from);
+}
+
+static int make_new(struct keeper *k, const struct disk_name *disk, const struct disk_name *from,
+	int from_fd, int64_t *frozen_us)
+{
+	uint64_t group = 0;
+	struct held held;
+	int r = k->quota == QUOTA_SIMPLE ? new_group(k, &group) : 0;
+	FAULT_POINT();
+	if (r == 0)
+		r = hold_sandbox(k, from, from_fd, &held);
+	if (r < 0)
+		return r;
+	r = make_at(k, disk->kind, disk->id, from_fd, group);
+	FAULT_POINT();
+	let_go(k, &held, frozen_us);
+	return r;
+}
+
+int disk_make(struct keeper *k, const struct disk_name *disk, const struct disk_name *from,
+	int64_t limit, int64_t *frozen_us)
+{
+	int r = 0;
+	autoclose int from_fd = open_source(k, from);
+	if (from_fd < 0 && from->kind != DISK_NONE)
+		return from_fd;
+	if (!exists(k->dirs[disk->kind], disk->id))
+		r = make_new(k, disk, from, from_fd, frozen_us);
+	autoclose int fd = r < 0 ? r : disk_open(k, disk);
+	if (fd < 0)
+		return fd;
+	if (from->kind == DISK_NONE)
+		r = make_dirs(
+			fd, disk->kind); /* again: an earlier attempt may have been cut short */
+	return r < 0 ? r : set_limit_above(k, fd, from_fd, limit);
+}
+
+/* ---- keeping ---- */
+
+static int keep_frozen(struct keeper *k, const struct disk_name *disk, int from_fd)
+{
+	if (is_btrfs(k))
+		return btrfs_snapshot(from_fd, k->dirs[disk->kind], disk->id, 0, true);
+	return copy_plain(k, disk->kind, disk->id, from_fd);
+}
+
+int disk_keep(struct keeper *k, const struct disk_name *disk, const struct disk_name *from,
+	int64_t *frozen_us)
+{
+	struct held held;
+	autoclose int from_fd = disk_open(k, from);
+	if (from_fd < 0)
+		return from_fd;
+	if (exists(k->dirs[disk->kind], disk->id))
+		return 0;
+	int r = hold_sandbox(k, from, from_fd, &held);
+	if (r < 0)
+		return r;
+	r = keep_frozen(k, disk, from_fd);
+	FAULT_POINT();
+	let_go(k, &held, frozen_us);
+	return r;
+}
+
+/* ---- deleting ---- */
 
 int disk_delete(struct keeper *k, const struct disk_name *disk)
 {
@@ -274,7 +296,7 @@ int disk_restore(struct keeper *k, const struct disk_name *disk, const struct di
 	if (r == 0)
 		r = group_for_restore(k, disk, &group);
 	if (r == 0)
-		r = make_at(k, dir_fd, fresh, from_fd, group);
+		r = make_at(k, disk->kind, fresh, from_fd, group);
 	if (r == 0)
 		r = swap_in(k, dir_fd, fresh, disk->id);
 	if (r == 0 && is_btrfs(k))

@@ -59,10 +59,12 @@ static int measure_directory(int fd, unsigned depth, int64_t *bytes, int64_t *fi
 
 int measure_tree(int fd, int64_t *bytes, int64_t *files)
 {
-	static const char *const layers[] = {"root", "usr"};
+	static const char *const layers[] = {"root", "usr", "data"};
 	*bytes = *files = 0;
 	for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
 		int layer = openat(fd, layers[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (layer < 0 && errno == ENOENT)
+			continue;
 		if (layer < 0)
 			return -errno;
 		int r = measure_directory(layer, 0, bytes, files);

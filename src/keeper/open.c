@@ -20,6 +20,7 @@ static const char *const kind_dirs[DISK_KIND_END] = {
 	[DISK_CHECKPOINT] = "checkpoints",
 	[DISK_SNAPSHOT] = "snapshots",
 	[DISK_LAYER] = "layers",
+	[DISK_VOLUME] = "volumes",
 };
 
 static int make_dir(int parent, const char *name)
@@ -89,7 +90,7 @@ static pid_t start_keeper(struct keeper *k)
 	int *const held[] = {&k->data_fd, &k->disks_fd, &k->trash_fd, &k->templates_fd,
 		&k->frozen_fd, &k->cgroup_fd, &k->sweeper_pair[0], &k->front_pair[1],
 		&k->dirs[DISK_BOX], &k->dirs[DISK_CHECKPOINT], &k->dirs[DISK_SNAPSHOT],
-		&k->dirs[DISK_LAYER], &k->image_fd, &k->loop_fd};
+		&k->dirs[DISK_LAYER], &k->dirs[DISK_VOLUME], &k->image_fd, &k->loop_fd};
 	int wanted[ARRAY_LEN(held)];
 	size_t count = k->image_fd >= 0 ? ARRAY_LEN(held) : ARRAY_LEN(held) - 2;
 	for (size_t i = 0; i < count; i++) {

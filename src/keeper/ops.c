@@ -62,15 +62,15 @@ static const struct {
 	bool in_child;
 } ops[KEEPER_OP_END] = {
 	[KEEPER_HELLO] = {op_hello, KIND(NONE), KIND(NONE), false},
-	[KEEPER_MAKE] = {op_make, KIND(BOX), KIND(NONE) | ANY_DISK, true},
-	[KEEPER_LIMIT] = {op_limit, KIND(BOX), KIND(NONE), false},
+	[KEEPER_MAKE] = {op_make, KIND(BOX) | KIND(VOLUME), KIND(NONE) | ANY_DISK, true},
+	[KEEPER_LIMIT] = {op_limit, KIND(BOX) | KIND(VOLUME), KIND(NONE), false},
 	[KEEPER_KEEP] = {op_keep, ANY_COPY, ANY_DISK, true},
 	[KEEPER_RESTORE] = {op_restore, KIND(BOX), KIND(NONE) | ANY_COPY, true},
-	[KEEPER_DELETE] = {op_delete, ANY_DISK, KIND(NONE), false},
-	[KEEPER_USAGE] = {op_usage, ANY_DISK, KIND(NONE), true},
-	[KEEPER_MEASURE] = {op_measure, ANY_DISK, KIND(NONE), true},
+	[KEEPER_DELETE] = {op_delete, ANY_DISK | KIND(VOLUME), KIND(NONE), false},
+	[KEEPER_USAGE] = {op_usage, ANY_DISK | KIND(VOLUME), KIND(NONE), true},
+	[KEEPER_MEASURE] = {op_measure, ANY_DISK | KIND(VOLUME), KIND(NONE), true},
 	[KEEPER_DIFF] = {op_diff, ANY_DISK, KIND(NONE) | ANY_DISK, false},
-	[KEEPER_NEXT] = {op_next, ANY_DISK, KIND(NONE), false},
+	[KEEPER_NEXT] = {op_next, ANY_DISK | KIND(VOLUME), KIND(NONE), false},
 };
 
 /* ---- the operations ---- */
@@ -165,7 +165,8 @@ static bool request_is_valid(const struct keeper_request *q)
 	       q->bytes <= LIMIT_MAX && q->form < DIFF_FORM_END && q->root[ID_SIZE - 1] == '\0' &&
 	       (!q->root[0] || id_is_valid(q->root)) &&
 	       name_is_valid(&q->disk, ops[q->op].disks, q->op == KEEPER_NEXT) &&
-	       name_is_valid(&q->from, ops[q->op].froms, false);
+	       name_is_valid(&q->from, ops[q->op].froms, false) &&
+	       !(q->disk.kind == DISK_VOLUME && q->from.kind != DISK_NONE);
 }
 
 static struct keeper_reply reply_to(const struct keeper_request *q)

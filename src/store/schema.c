@@ -138,6 +138,13 @@ static const char *const migrations[] = {
 	" user TEXT NOT NULL, cwd TEXT NOT NULL, started_ms INTEGER NOT NULL, kind INTEGER NOT NULL,"
 	" terminal INTEGER NOT NULL, pid INTEGER NOT NULL, command BLOB NOT NULL"
 	") STRICT;",
+
+	"ALTER TABLE sandboxes ADD COLUMN volumes TEXT NOT NULL DEFAULT '';"
+	"CREATE TABLE volumes ("
+	" id TEXT PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, size INTEGER NOT NULL,"
+	" created_ms INTEGER NOT NULL"
+	") STRICT;"
+	"CREATE UNIQUE INDEX volume_names ON volumes (tenant, name);",
 };
 
 static int read_version(sqlite3 *db, int *ret)

@@ -58,6 +58,7 @@ static int step_usr(struct inside *in);
 static int step_dev(struct inside *in);
 static int step_proc(struct inside *in);
 static int step_mask(struct inside *in);
+static int step_volumes(struct inside *in);
 static int step_resolver(struct inside *in);
 static int step_pivot(struct inside *in);
 static int step_identity(struct inside *in);
@@ -76,6 +77,7 @@ static const struct {
 	{WARDEN_STEP_DEV, step_dev},
 	{WARDEN_STEP_PROC, step_proc},
 	{WARDEN_STEP_MASK, step_mask},
+	{WARDEN_STEP_VOLUMES, step_volumes},
 	{WARDEN_STEP_RESOLVER, step_resolver},
 	{WARDEN_STEP_PIVOT, step_pivot},
 	{WARDEN_STEP_IDENTITY, step_identity},
@@ -445,6 +447,62 @@ static int step_resolver(struct inside *in)
 	int r = set_attributes(fd,
 		MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, -1);
 	return r < 0 ? r : move_inside(fd, in->root_fd, "etc/resolv.conf");
+}
+
+/*
+ * A directory inside, made if it is missing, as the sandbox's root. No link is followed: who left
+ * one in the way does not get this mount, and the boot says so.
+ */
+static int open_mount_point(struct inside *in, const char *path)
+{
+	char part[WARDEN_MOUNT_SIZE];
+	int at = openat(in->root_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	while (at >= 0 && *path) {
+		size_t len = strcspn(++path, "/");
+		snprintf(part, sizeof part, "%.*s", (int)len, path);
+		if (mkdirat(at, part, 0755) < 0 && errno != EEXIST) {
+			close(at);
+			return -errno;
+		}
+		int next = openat(at, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		close(at);
+		at = next;
+		path += len;
+	}
+	return at < 0 ? -errno : at;
+}
+
+static int mount_volume(struct inside *in, const struct warden_volume *v)
+{
+	char source[ID_SIZE + 8];
+	snprintf(source, sizeof source, "%s/data", v->id);
+	autoclose int volumes = open("../disks/volumes", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	autoclose int data = volumes < 0 ? -errno : open_inside(volumes, source);
+	autoclose int tree = data < 0 ? data : open_tree_at(data, "", AT_EMPTY_PATH);
+	if (tree < 0)
+		return tree;
+	int r = set_attributes(tree,
+		MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | (v->read_only ? MOUNT_ATTR_RDONLY : 0),
+		in->b->userns_fd);
+	if (r == 0)
+		r = act_as(in->b->uid_base);
+	autoclose int target = r < 0 ? r : open_mount_point(in, v->path);
+	r = act_as(0);
+	if (target < 0 || r < 0)
+		return target < 0 ? target : r;
+	return syscall(SYS_move_mount, tree, "", target, "",
+		       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
+		       ? -errno
+		       : 0;
+}
+
+static int step_volumes(struct inside *in)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < WARDEN_VOLUMES_MAX; i++)
+		if (in->b->volumes && in->b->volumes[i].id[0])
+			r = mount_volume(in, &in->b->volumes[i]);
+	return r;
 }
 
 static int step_pivot(struct inside *in)

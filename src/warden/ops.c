@@ -76,7 +76,7 @@ static void op_hello(struct warden *w, const struct warden_request *q, struct wa
 
 static void op_boot(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
-	struct boot b = {.limits = q->limits, .boot_id = q->boot_id};
+	struct boot b = {.limits = q->limits, .boot_id = q->boot_id, .volumes = q->volumes};
 	b.host_network = q->flags & WARDEN_BOOT_HOST_NETWORK;
 	memcpy(b.id, q->id, sizeof b.id);
 	memcpy(b.root, q->root, sizeof b.root);
@@ -178,6 +178,14 @@ static bool limits_are_sane(const struct warden_limits *l)
 	       l->cpu <= 1024000 && l->pids >= 2 && l->pids <= (1 << 22);
 }
 
+static bool volume_is_valid(const struct warden_volume *v)
+{
+	if (v->id[0] == '\0')
+		return true;
+	return v->id[ID_SIZE - 1] == '\0' && id_is_valid(v->id) && v->read_only <= 1 &&
+	       warden_mount_is_valid(v->path);
+}
+
 static bool request_is_valid(const struct warden *w, const struct warden_request *q)
 {
 	if (q->op >= WARDEN_OP_END || !ops[q->op].run)
@@ -190,6 +198,9 @@ static bool request_is_valid(const struct warden *w, const struct warden_request
 		return false;
 	if ((q->flags & ~(uint32_t)WARDEN_BOOT_FLAGS) || (q->flags && !w->lends_network))
 		return false;
+	for (size_t i = 0; i < WARDEN_VOLUMES_MAX; i++)
+		if (!volume_is_valid(&q->volumes[i]))
+			return false;
 	return !ops[q->op].needs_limits || limits_are_sane(&q->limits);
 }
 

@@ -164,6 +164,7 @@ struct boot {
 	char root[ID_SIZE]; /* "": that of `base` */
 	bool host_network;
 	const uint8_t *boot_id;
+	const struct warden_volume *volumes; /* WARDEN_VOLUMES_MAX of them */
 	struct warden_limits limits;
 	uid_t uid_base;
 	int userns_fd;

@@ -11,6 +11,7 @@ static const char *const disk_names[DISK_KIND_END] = {
 	[DISK_BOX] = "sandbox",
 	[DISK_CHECKPOINT] = "checkpoint",
 	[DISK_SNAPSHOT] = "snapshot",
+	[DISK_VOLUME] = "volume",
 	[DISK_LAYER] = "layer",
 };
 

@@ -34,6 +34,7 @@ enum disk_kind {
 	DISK_CHECKPOINT, /* the same, as it was once */
 	DISK_SNAPSHOT,   /* the same, as something to begin with */
 	DISK_LAYER,      /* the same, of a template: to begin with, or its root/image as a root */
+	DISK_VOLUME,     /* a directory that sandboxes mount: data */
 	DISK_KIND_END
 };
 

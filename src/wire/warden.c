@@ -1,5 +1,7 @@
 #include "wire/warden.h"
 
+#include <string.h>
+
 static const char *const step_names[WARDEN_STEP_END] = {
 	[WARDEN_STEP_NONE] = "none",
 	[WARDEN_STEP_REQUEST] = "checking the request",
@@ -17,6 +19,7 @@ static const char *const step_names[WARDEN_STEP_END] = {
 	[WARDEN_STEP_DEV] = "mounting /dev",
 	[WARDEN_STEP_PROC] = "mounting /proc",
 	[WARDEN_STEP_MASK] = "masking /proc",
+	[WARDEN_STEP_VOLUMES] = "mounting the volumes",
 	[WARDEN_STEP_RESOLVER] = "lending the host's resolv.conf",
 	[WARDEN_STEP_PIVOT] = "entering the root",
 	[WARDEN_STEP_IDENTITY] = "becoming the sandbox's root",
@@ -28,4 +31,32 @@ static const char *const step_names[WARDEN_STEP_END] = {
 const char *warden_step_name(enum warden_step step)
 {
 	return step < WARDEN_STEP_END ? step_names[step] : "unknown step";
+}
+
+static bool is_reserved(const char *path)
+{
+	static const char *const reserved[] = {"/proc", "/dev", "/sys"};
+	for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
+		size_t len = strlen(reserved[i]);
+		if (strncmp(path, reserved[i], len) == 0 && (path[len] == '/' || path[len] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+bool warden_mount_is_valid(const char path[WARDEN_MOUNT_SIZE])
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789._-";
+	if (strnlen(path, WARDEN_MOUNT_SIZE) == WARDEN_MOUNT_SIZE || path[0] != '/')
+		return false;
+	for (const char *at = path; *at;) {
+		size_t len = strspn(++at, letters);
+		if (len == 0 || (at[0] == '.' && (len == 1 || (len == 2 && at[1] == '.'))))
+			return false;
+		at += len;
+		if (*at && *at != '/')
+			return false;
+	}
+	return path[1] != '\0' && !is_reserved(path);
 }

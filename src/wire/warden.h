@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/id.h"
@@ -64,6 +65,22 @@ struct warden_usage {
 	int64_t oom_kills; /* so far */
 };
 
+#define WARDEN_VOLUMES_MAX 8
+#define WARDEN_MOUNT_SIZE  128
+
+/* A volume, and where it is mounted inside; without an id there is none. */
+struct warden_volume {
+	char id[ID_SIZE];
+	char path[WARDEN_MOUNT_SIZE];
+	uint8_t read_only;
+};
+
+/*
+ * An absolute path of letters, digits and "._-", without "." and "..", that is neither the root nor
+ * anything below what the system itself mounts.
+ */
+bool warden_mount_is_valid(const char path[WARDEN_MOUNT_SIZE]);
+
 struct warden_request {
 	uint32_t op;
 	uint32_t sequence;
@@ -72,6 +89,7 @@ struct warden_request {
 	uint32_t flags;     /* of a boot: enum warden_boot_flags */
 	uint8_t boot_id[UUID_BYTES];
 	struct warden_limits limits;
+	struct warden_volume volumes[WARDEN_VOLUMES_MAX]; /* of a boot */
 };
 
 /* The step of a boot that failed, so that the API can say "mount of the root: No space left". */
@@ -92,6 +110,7 @@ enum warden_step {
 	WARDEN_STEP_DEV,
 	WARDEN_STEP_PROC,
 	WARDEN_STEP_MASK,
+	WARDEN_STEP_VOLUMES,
 	WARDEN_STEP_RESOLVER,
 	WARDEN_STEP_PIVOT,
 	WARDEN_STEP_IDENTITY,
