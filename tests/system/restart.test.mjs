@@ -388,6 +388,7 @@ describe('restart', () => {
       const { id: running, stream } = await startCommand(server, id, { command: 'sleep 60' });
       stream.response.on('error', () => {});
       const pid = initPid(server, id);
+      await sleep(300); // its record is committed behind the answer
       await killServer(server);
       process.kill(pid, 'SIGKILL');
       await restart();
