@@ -3,6 +3,7 @@
  * front dies the warden starts another: the port stays open meanwhile, sandboxes do not notice.
  * When the warden dies the front ends, too, and the next `bunker serve` finds every sandbox again.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -74,6 +75,29 @@ static void restore_signals(void)
 
 /* ---- what only root can prepare for the front ---- */
 
+/*
+ * Its files are those of an earlier front, whose uid was another if this server has got another
+ * range since. Nothing else is given away: no links, and nothing that was not a front's.
+ */
+static void give_front_files(const struct warden *w, int dir_fd)
+{
+	int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	struct dirent *entry;
+	struct stat st;
+	while (dir && (entry = readdir(dir)) != NULL) {
+		if (fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+			!S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_uid == w->front_uid ||
+			st.st_uid % UID_RANGE_SIZE != w->front_uid % UID_RANGE_SIZE)
+			continue;
+		if (fchownat(dir_fd, entry->d_name, w->front_uid, w->front_uid,
+			    AT_SYMLINK_NOFOLLOW) < 0)
+			log_warn("cannot give a file to the front", "error", strerror(errno));
+	}
+	if (dir)
+		closedir(dir);
+}
+
 static int make_front_directory(const struct warden *w, const char *name, struct error *e)
 {
 	char path[WARDEN_PATH_MAX];
@@ -81,6 +105,10 @@ static int make_front_directory(const struct warden *w, const char *name, struct
 	if ((mkdir(path, 0700) < 0 && errno != EEXIST) || chmod(path, 0700) < 0 ||
 		lchown(path, w->front_uid, w->front_uid) < 0)
 		return error_set_errno(e, errno, "cannot make %s", path);
+	autoclose int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return error_set_errno(e, errno, "cannot open %s", path);
+	give_front_files(w, fd);
 	return 0;
 }
 

@@ -73,19 +73,21 @@ static bool is_populated(const char *root, const char *name)
 
 /*
  * A stopped server's sandboxes still use its range: their cgroups say so. Empty ones are of a
- * server that was killed and whose data is gone; nobody would ever remove them.
+ * server that was killed and whose data is gone; nobody would ever remove them. Looked for are our
+ * own, or those of others.
  */
-static bool range_has_sandboxes(unsigned range)
+static bool lives_in_range(const struct warden *w, unsigned range, bool own)
 {
 	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
 	char prefix[32];
 	bool found = false;
-	snprintf(prefix, sizeof prefix, "bunker-%u-", range);
+	int len = snprintf(prefix, sizeof prefix, "bunker-%u-", range);
 	for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
 		DIR *dir = opendir(roots[i]);
 		struct dirent *entry;
 		while (dir && (entry = readdir(dir)) != NULL)
-			found |= strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
+			found |= strncmp(entry->d_name, prefix, (size_t)len) == 0 &&
+				 own == (strcmp(entry->d_name + len, w->instance) == 0) &&
 				 is_populated(roots[i], entry->d_name);
 		if (dir)
 			closedir(dir);
@@ -93,46 +95,68 @@ static bool range_has_sandboxes(unsigned range)
 	return found;
 }
 
+/* Locked, and with nobody else's sandboxes in it: 0, -EWOULDBLOCK, or what else is wrong. */
+static int try_range(struct warden *w, unsigned range)
+{
+	int fd = lock_range(range);
+	if (fd < 0)
+		return fd;
+	if (lives_in_range(w, range, false)) {
+		close(fd);
+		return -EWOULDBLOCK;
+	}
+	w->uid_range = range;
+	w->lock_fd = fd;
+	return 0;
+}
+
 static int take_new_range(struct warden *w, struct error *e)
 {
 	char id[ID_SIZE];
+	int r = -EWOULDBLOCK;
 	id_generate(id);
 	snprintf(w->instance, sizeof w->instance, "%.8s", id);
-	for (w->uid_range = 0; w->uid_range < UID_RANGES; w->uid_range++) {
-		if (range_has_sandboxes(w->uid_range))
-			continue;
-		w->lock_fd = lock_range(w->uid_range);
-		if (w->lock_fd >= 0)
-			break;
-		if (w->lock_fd != -EWOULDBLOCK)
-			return error_set_errno(
-				e, w->lock_fd, "cannot lock a range of uids in " LOCK_DIR);
-	}
-	if (w->uid_range == UID_RANGES)
+	for (unsigned range = 0; range < UID_RANGES && r == -EWOULDBLOCK; range++)
+		r = try_range(w, range);
+	if (r == -EWOULDBLOCK)
 		return error_set(e, ERROR_UNAVAILABLE,
 			"all %u ranges of uids are taken by other bunker servers on this host",
 			UID_RANGES);
-	int r = write_instance(w);
+	if (r < 0)
+		return error_set_errno(e, r, "cannot lock a range of uids in " LOCK_DIR);
+	r = write_instance(w);
 	return r < 0 ? error_set_errno(e, r, "cannot write %s/instance", w->data) : 0;
 }
 
+/* While a server was down, and nothing of it lived, another may have got its range. */
 static int take_range(struct warden *w, struct error *e)
 {
 	if (!read_instance(w))
 		return take_new_range(w, e);
-	/* Of a server that was killed this moment a child may still hold it, on its way to exec. */
-	for (int i = 0; i < LOCK_TRIES; i++) {
-		w->lock_fd = lock_range(w->uid_range);
-		if (w->lock_fd != -EWOULDBLOCK)
-			break;
+	int r = try_range(w, w->uid_range);
+	if (r == 0)
+		return 0;
+	if (r != -EWOULDBLOCK)
+		return error_set_errno(e, r, "cannot lock the range of uids in " LOCK_DIR);
+	if (lives_in_range(w, w->uid_range, true))
+		return error_set(e, ERROR_UNAVAILABLE,
+			"another bunker server uses the uids of this one's sandboxes");
+	return take_new_range(w, e);
+}
+
+/* One server a data directory. Of one that was killed this moment a child may still hold it, on its
+ * way to exec. */
+static int lock_data(struct warden *w, struct error *e)
+{
+	for (int i = 0; flock(w->data_fd, LOCK_EX | LOCK_NB) < 0; i++) {
+		if (errno != EWOULDBLOCK)
+			return error_set_errno(e, errno, "cannot lock %s", w->data);
+		if (i == LOCK_TRIES)
+			return error_set(e, ERROR_UNAVAILABLE,
+				"another bunker server is running with the data directory %s",
+				w->data);
 		usleep(LOCK_RETRY_US);
 	}
-	if (w->lock_fd < 0 && w->lock_fd != -EWOULDBLOCK)
-		return error_set_errno(e, w->lock_fd, "cannot lock the range of uids in " LOCK_DIR);
-	if (w->lock_fd < 0)
-		return error_set(e, ERROR_UNAVAILABLE,
-			"another bunker server is running with the data directory %s (or with its uids)",
-			w->data);
 	return 0;
 }
 
@@ -188,7 +212,7 @@ int warden_open(struct warden *w, const struct warden_config *config, struct err
 	*w = (struct warden){.lock_fd = -1};
 	umask(022); /* what we make for the sandboxes must not depend on who started us */
 	if (open_data(w, config->data, e) < 0 || host_enter_private_mounts(w->data, e) < 0 ||
-		disk_make_directories(w, e) < 0 || take_range(w, e) < 0 ||
+		disk_make_directories(w, e) < 0 || lock_data(w, e) < 0 || take_range(w, e) < 0 ||
 		seal_init(w, config, e) < 0 || seccomp_build(w, e) < 0 || cgroup_open(w, e) < 0)
 		return -1;
 	/* The block before the first sandbox's is unused, and its last uid is the front's. */
