@@ -59,6 +59,7 @@ static const char *first_name(struct packing *p, const struct stat *st, const ch
 		return NULL;
 	key.id.dev = st->st_dev;
 	key.id.ino = st->st_ino;
+	// NOLINTNEXTLINE: the hash reads as many bytes as the key has
 	HASH_FIND(hh, p->seen, &key.id, sizeof key.id, found);
 	if (found)
 		return found->path;

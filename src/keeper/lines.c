@@ -63,7 +63,7 @@ static bool search(struct front *fronts, const struct line *old, int n, const st
 {
 	int most = n + m < DIFFERENCES_MAX ? n + m : DIFFERENCES_MAX;
 	for (int d = 0; d <= most; d++) {
-		fronts[d].reach = calloc((size_t)(2 * d + 1), sizeof(int));
+		fronts[d].reach = calloc(2 * (size_t)d + 1, sizeof(int));
 		if (!fronts[d].reach)
 			return false;
 		for (int k = -d; k <= d; k += 2) {
