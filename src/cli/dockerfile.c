@@ -209,7 +209,11 @@ static int read_copy(
 	step->path = words[count - 1];
 	((const char **)(uintptr_t)words)[count - 1] = NULL;
 	step->sources = words;
-	if (count > 2 && step->path[strlen(step->path) - 1] != '/')
+	size_t len = strlen(step->path);
+	if (len == 0)
+		return dockerfile_fail(
+			p->e, line->number, "the destination of %s is empty", line->name);
+	if (count > 2 && step->path[len - 1] != '/')
 		return dockerfile_fail(p->e, line->number,
 			"with more than one source the destination must end with '/'");
 	return 0;
