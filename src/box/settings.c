@@ -1,5 +1,6 @@
 #include "box/settings.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,6 +150,7 @@ void settings_pack(const struct settings *s, struct buf *out)
 
 static void unpack_one(struct settings *s, char kind, const char *text)
 {
+	assert(text);
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
 		if (lists[i].kind == kind)
 			buf_append(MEMBER(struct buf, s, lists[i].offset), text, strlen(text) + 1);

@@ -68,7 +68,7 @@ int disposition_parse(char *text, struct disposition *ret, struct error *e)
 
 static int set_once(const char **place, const char *value, struct error *e)
 {
-	if (*place || !is_utf8(value))
+	if (*place || !value || !is_utf8(value))
 		return set_malformed(e);
 	*place = value;
 	return 0;

@@ -136,7 +136,7 @@ static const cJSON *choose(const cJSON *manifests, const char *ref)
 {
 	const cJSON *entry;
 	cJSON_ArrayForEach(entry, manifests) if (is_named(entry, ref)) return entry;
-	if (cJSON_GetArraySize(manifests) == 1 &&
+	if (manifests && cJSON_GetArraySize(manifests) == 1 &&
 		(!ref || !member(manifests->child, "annotations")))
 		return manifests->child;
 	cJSON_ArrayForEach(entry, manifests) if (!ref && is_for_this_machine(entry)) return entry;
