@@ -25,6 +25,7 @@ struct creation {
 	size_t file_count;
 	sandbox_created_fn *created;
 	void *arg;
+	struct error error;
 };
 
 static void creation_free(struct creation *c)
@@ -37,12 +38,19 @@ static void creation_free(struct creation *c)
 	free(c);
 }
 
+static void creation_undone(void *arg)
+{
+	struct creation *c = arg;
+	c->created(c->arg, NULL, &c->error);
+	creation_free(c);
+}
+
+/* It is told when nothing is left of it: its name can be used again. */
 static void creation_failed(struct creation *c, const struct error *e)
 {
 	struct sandbox *s = c->sandbox;
-	c->created(c->arg, NULL, e);
-	creation_free(c);
-	sandbox_destroy(s, NULL, NULL);
+	c->error = *e;
+	sandbox_destroy(s, creation_undone, c);
 	sandbox_release(s);
 }
 
@@ -51,6 +59,8 @@ static void creation_stored(void *arg, int error)
 	struct creation *c = arg;
 	struct sandbox *s = c->sandbox;
 	struct error e = {0};
+	if (error)
+		s->known = false;
 	if (error || s->status != SANDBOX_CREATING || s->doomed) {
 		error_set(&e,
 			error       ? ERROR_INTERNAL

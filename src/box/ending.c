@@ -111,11 +111,14 @@ static void row_ended(void *arg, int error)
 static void end_row(struct sandbox *s)
 {
 	bool by_request = s->ended_by == CAUSE_REQUEST;
-	/* A second time it is the same event. */
-	s->events -= s->disk_gone && s->known;
-	if (s->known)
-		event_record(s, by_request ? EVENT_DELETED : EVENT_TERMINATED, s->ended_by, NULL);
 	s->row_refused = false;
+	if (!s->known) {
+		s->row_ended = true; /* it never had one */
+		end_if_dead(s);
+		return;
+	}
+	s->events -= s->disk_gone; /* a second time it is the same event */
+	event_record(s, by_request ? EVENT_DELETED : EVENT_TERMINATED, s->ended_by, NULL);
 	store_end_sandbox(s->box->store, s->id,
 		sandbox_status_name(by_request ? SANDBOX_DELETED : SANDBOX_TERMINATED),
 		event_cause_name(s->ended_by), clock_wall_ms(), row_ended, s);

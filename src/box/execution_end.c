@@ -15,7 +15,7 @@
 /* How much later than it should init may answer. */
 #define OVERDUE_MS 30000
 
-static void ended_and_stored(void *arg, int error)
+static void ended_and_stored(void *arg, int error, bool is_new)
 {
 	struct execution *x = arg;
 	struct sandbox *s = x->sandbox;
@@ -26,6 +26,7 @@ static void ended_and_stored(void *arg, int error)
 	}
 	x->committed = true;
 	if (s) {
+		s->executions -= !is_new; /* it was in the row's number already */
 		if (x->in_init) {
 			execution_send(x, FRAME_FORGET, 0, 0, NULL, 0);
 			execution_flush(x);

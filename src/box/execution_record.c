@@ -28,7 +28,6 @@ static struct execution_row row_of(const struct execution *x)
 		.oom_killed = x->oom_killed,
 		.started_ms = x->started_ms,
 		.duration_us = (int64_t)x->exit.duration_us,
-		.begun = x->recorded,
 		.kind = (int64_t)x->kind,
 		.terminal = x->terminal,
 		.name = x->name,
@@ -56,10 +55,10 @@ void execution_record(struct execution *x)
 	store_begin_execution(x->box->store, &row);
 }
 
-void execution_store(struct execution *x, store_done_fn *done, void *arg)
+void execution_store(struct execution *x, execution_stored_fn *stored, void *arg)
 {
 	struct execution_row row = row_of(x);
-	store_put_execution(x->box->store, &row, done, arg);
+	store_put_execution(x->box->store, &row, stored, arg);
 }
 
 /* ---- at start ---- */
@@ -98,6 +97,10 @@ static bool is_lost(const struct execution *x)
 /* What is on disk of its output is kept; the rest went with its init. */
 static void store_lost(struct execution *x)
 {
+	struct sandbox *s = NULL;
+	HASH_FIND(by_id, x->box->sandboxes, x->sandbox_id, ID_LEN, s);
+	if (s)
+		s->executions++;
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
 		char path[256];
 		output_path(x->box, x->id, i, path);

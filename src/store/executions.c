@@ -15,9 +15,7 @@
 /* One that was committed, but not yet forgotten by its init, comes a second time after a crash. */
 static const char sql_put[] =
 	"INSERT OR IGNORE INTO executions (" FACTS ", command, out_data, err_data) VALUES "
-	"(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-static const char sql_count[] =
-	"UPDATE sandboxes SET executions = executions + 1 WHERE id = ? AND changes() > 0";
+	"(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) RETURNING 1";
 static const char sql_get_any[] =
 	"SELECT " FACTS ", command, out_data, err_data FROM executions WHERE id = ?";
 static const char sql_get[] =
@@ -35,7 +33,6 @@ static const char sql_expire[] =
 static const char sql_begin[] =
 	"INSERT OR IGNORE INTO processes (id, sandbox, tenant, name, user, cwd, started_ms, kind,"
 	" terminal, pid, command) VALUES (?,?,?,?,?,?,?,?,?,?,?)";
-static const char sql_ended[] = "DELETE FROM processes WHERE id = ?";
 static const char sql_begun[] =
 	"SELECT id, sandbox, tenant, name, user, cwd, started_ms, kind, terminal, pid, command"
 	" FROM processes";
@@ -90,8 +87,18 @@ int store_each_begun(
 
 /* ---- when they have ended ---- */
 
+/* A row comes back for one that is new. */
+static void put(struct operation *op, const struct value *columns, size_t count)
+{
+	(void)count;
+	if (columns)
+		op->is_new = true;
+	else if (op->stored)
+		op->stored(op->arg, op->error, op->is_new);
+}
+
 void store_put_execution(
-	struct store *s, const struct execution_row *row, store_done_fn *done, void *arg)
+	struct store *s, const struct execution_row *row, execution_stored_fn *stored, void *arg)
 {
 	const char *const texts[] = {
 		row->id, row->sandbox, row->tenant, row->status, row->name, row->user, row->cwd};
@@ -107,15 +114,9 @@ void store_put_execution(
 	operation_add_blob(op, row->command, row->command_len);
 	for (int i = 0; i < 2; i++)
 		operation_add_blob(op, row->data[i], row->spooled[i] ? 0 : (size_t)row->stored[i]);
-	store_submit(s, op, NULL, NULL);
-	op = operation_new(sql_count);
-	operation_add_text(op, row->sandbox);
-	store_submit(s, op, row->begun ? NULL : done, row->begun ? NULL : arg);
-	if (!row->begun)
-		return;
-	op = operation_new(sql_ended);
-	operation_add_text(op, row->id);
-	store_submit(s, op, done, arg);
+	op->row = put;
+	op->stored = stored;
+	store_submit(s, op, NULL, arg);
 }
 
 static void row_of(const struct value *c, struct execution_row *row)

@@ -34,6 +34,8 @@ struct operation {
 	int error;
 	/* Of the public call: */
 	store_done_fn *done;
+	execution_stored_fn *stored;
+	bool is_new; /* what was to be stored */
 	void (*found)(void *arg, const struct execution_row *row);
 	void (*each)(void *arg, const char *id);
 	void *arg;

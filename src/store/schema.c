@@ -145,6 +145,12 @@ static const char *const migrations[] = {
 	" created_ms INTEGER NOT NULL"
 	") STRICT;"
 	"CREATE UNIQUE INDEX volume_names ON volumes (tenant, name);",
+
+	/* An end is counted with the row that tells it, and only when that is new. */
+	"CREATE TRIGGER execution_ended AFTER INSERT ON executions BEGIN"
+	" UPDATE sandboxes SET executions = executions + 1 WHERE id = NEW.sandbox;"
+	" DELETE FROM processes WHERE id = NEW.id;"
+	" END;",
 };
 
 static int read_version(sqlite3 *db, int *ret)

@@ -100,7 +100,6 @@ struct execution_row {
 	const char *command; /* the arguments, each with its NUL */
 	size_t command_len;
 	const char *name, *user, *cwd;
-	bool begun;   /* by store_begin_execution */
 	int64_t kind; /* the model's own number */
 	bool terminal;
 	int64_t pid;
@@ -121,9 +120,13 @@ void store_begin_execution(struct store *s, const struct execution_row *row);
 /* At start, before the loop runs: those that have begun and whose end was never stored. */
 int store_each_begun(
 	struct store *s, void (*each)(void *arg, const struct execution_row *row), void *arg);
-/* Also counts it in its sandbox. */
+/*
+ * Its end, which replaces what store_begin_execution wrote and is counted in its sandbox. One that
+ * is stored already stays as it is and is not counted again: is_new says so.
+ */
+typedef void execution_stored_fn(void *arg, int error, bool is_new);
 void store_put_execution(
-	struct store *s, const struct execution_row *row, store_done_fn *done, void *arg);
+	struct store *s, const struct execution_row *row, execution_stored_fn *stored, void *arg);
 /*
  * found is called with NULL when there is none of this id and tenant. With a sandbox it must be of
  * that one, and a name will do for the id: the newest of the name.

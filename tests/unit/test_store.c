@@ -119,16 +119,26 @@ static void found_nothing(void *arg, const struct execution_row *row)
 	CHECK(row == NULL);
 }
 
+static void count_stored(void *arg, int error, bool is_new)
+{
+	int *news = arg;
+	CHECK_INT(error, 0);
+	calls++;
+	*news += is_new;
+}
+
 static void counts_an_execution_that_comes_twice_once(void)
 {
+	int news = 0;
 	struct world w;
 	calls = 0;
 	open_world(&w);
-	store_put_execution(w.store, &some_execution, count_done, NULL);
-	store_put_execution(w.store, &some_execution, count_done, NULL);
+	store_put_execution(w.store, &some_execution, count_stored, &news);
+	store_put_execution(w.store, &some_execution, count_stored, &news);
 	store_get_execution(w.store, some_execution.id, "t", NULL, found_execution, NULL);
 	close_world(&w);
 	CHECK_INT(calls, 3);
+	CHECK_INT(news, 1);
 	open_world(&w);
 	store_each_sandbox(w.store, take_row, NULL);
 	CHECK_INT(last_row.executions, 1);
