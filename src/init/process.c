@@ -118,8 +118,6 @@ static void process_add(struct process *p, uint64_t tag, const struct start_requ
 	p->kind = fixed->kind;
 	memcpy(p->execution, fixed->execution, sizeof p->execution);
 	describe(p, request);
-	p->started_us = clock_monotonic_us();
-	p->started_wall_ms = clock_wall_ms();
 	p->timeout_ms = fixed->timeout_ms;
 	if (p->timeout_ms > 0 && p->timeout_ms < (uint64_t)INT64_MAX / 2000)
 		p->deadline_us = p->started_us + (int64_t)p->timeout_ms * 1000;
@@ -149,10 +147,16 @@ void process_start(uint64_t tag, const struct start_request *request)
 		return;
 	}
 	struct process *p = calloc(1, sizeof *p);
-	if (!p || spawn_process(request, &spawned) < 0) {
+	if (!p) {
+		refuse_start(tag, FRAME_STAGE_RESOURCES, ENOMEM);
+		return;
+	}
+	/* Before it is spawned: by the time that call returns, a short one may have ended. */
+	p->started_us = clock_monotonic_us();
+	p->started_wall_ms = clock_wall_ms();
+	if (spawn_process(request, &spawned) < 0) {
 		free(p);
-		refuse_start(
-			tag, p ? spawned.stage : FRAME_STAGE_RESOURCES, p ? spawned.error : ENOMEM);
+		refuse_start(tag, spawned.stage, spawned.error);
 		return;
 	}
 	process_add(p, tag, request, &spawned);
