@@ -101,6 +101,7 @@ struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_row *row)
 	snprintf(s->parent, sizeof s->parent, "%s", row->parent);
 	snprintf(s->build, sizeof s->build, "%s", row->build);
 	snprintf(s->root, sizeof s->root, "%s", row->root);
+	snprintf(s->layer, sizeof s->layer, "%s", row->layer);
 	snprintf(s->checkpoint, sizeof s->checkpoint, "%s", row->checkpoint);
 	volumes_unpack(row->volumes, s->volumes);
 	s->idle_ms = row->idle_ms;
@@ -153,6 +154,7 @@ void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn 
 		.parent = s->parent,
 		.build = s->build,
 		.root = s->root,
+		.layer = s->layer,
 		.checkpoint = s->checkpoint,
 		.volumes = volumes.data,
 		.idle_ms = s->idle_ms,

@@ -9,18 +9,18 @@
 #include "store/internal.h"
 
 /* The executions are counted by the store itself, when they end: that column is set only once. */
-#define COLUMNS                                                                                              \
-	"id, tenant, name, description, template, user, workdir, project, metadata, failure, "               \
-	"status, boot_id, on_idle, on_lease, ended_by, snapshot, parent, build, root, checkpoint, volumes, " \
-	"memory, cpu, pids, open_files, idle_ms, execution_ms, created_ms, startup_us, ephemeral, "          \
-	"auto_resume, lease_ms, lease_end_ms, paused_timeout_ms, paused_ms, ended_ms, cpu_us, "              \
+#define COLUMNS                                                                                                     \
+	"id, tenant, name, description, template, user, workdir, project, metadata, failure, "                      \
+	"status, boot_id, on_idle, on_lease, ended_by, snapshot, parent, build, root, layer, checkpoint, volumes, " \
+	"memory, cpu, pids, open_files, idle_ms, execution_ms, created_ms, startup_us, ephemeral, "                 \
+	"auto_resume, lease_ms, lease_end_ms, paused_timeout_ms, paused_ms, ended_ms, cpu_us, "                     \
 	"memory_byte_seconds, disk, env, executions"
 
 #define EVENTS ", coalesce((SELECT max(number) FROM events WHERE sandbox = sandboxes.id), 0)"
 
 static const char sql_put[] =
 	"INSERT INTO sandboxes (" COLUMNS ") VALUES "
-	"(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+	"(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 	" ON CONFLICT (id) DO UPDATE SET name = excluded.name, description = excluded.description,"
 	" metadata = excluded.metadata, failure = excluded.failure, status = excluded.status,"
 	" checkpoint = excluded.checkpoint, boot_id = excluded.boot_id, on_idle = excluded.on_idle, on_lease = excluded.on_lease,"
@@ -46,7 +46,8 @@ void store_put_sandbox(
 	const char *const texts[] = {row->id, row->tenant, row->name, row->description,
 		row->template_name, row->user, row->workdir, row->project, row->metadata,
 		row->failure, row->status, row->boot_id, row->on_idle, row->on_lease, row->ended_by,
-		row->snapshot, row->parent, row->build, row->root, row->checkpoint, row->volumes};
+		row->snapshot, row->parent, row->build, row->root, row->layer, row->checkpoint,
+		row->volumes};
 	const int64_t numbers[] = {row->memory, row->cpu, row->pids, row->open_files, row->idle_ms,
 		row->execution_ms, row->created_ms, row->startup_us, row->ephemeral,
 		row->auto_resume, row->lease_ms, row->lease_end_ms, row->paused_timeout_ms,
@@ -85,7 +86,7 @@ void store_put_usage(struct store *s, const char *id, int64_t cpu_us, int64_t me
 
 /* Where the columns go, in their order; both ways of reading use it. */
 struct places {
-	const char **texts[21];
+	const char **texts[22];
 	int64_t *numbers[18];
 };
 
@@ -96,7 +97,7 @@ static struct places places_of(struct sandbox_row *row)
 			&row->template_name, &row->user, &row->workdir, &row->project,
 			&row->metadata, &row->failure, &row->status, &row->boot_id, &row->on_idle,
 			&row->on_lease, &row->ended_by, &row->snapshot, &row->parent, &row->build,
-			&row->root, &row->checkpoint, &row->volumes},
+			&row->root, &row->layer, &row->checkpoint, &row->volumes},
 		.numbers = {&row->memory, &row->cpu, &row->pids, &row->open_files, &row->idle_ms,
 			&row->execution_ms, &row->created_ms, &row->startup_us, &row->ephemeral,
 			&row->auto_resume, &row->lease_ms, &row->lease_end_ms,

@@ -151,6 +151,11 @@ static const char *const migrations[] = {
 	" UPDATE sandboxes SET executions = executions + 1 WHERE id = NEW.sandbox;"
 	" DELETE FROM processes WHERE id = NEW.id;"
 	" END;",
+
+	/* What a sandbox's disk began with. Older rows began with their build's. */
+	"ALTER TABLE sandboxes ADD COLUMN layer TEXT NOT NULL DEFAULT '';"
+	"UPDATE sandboxes SET layer = coalesce((SELECT layer FROM builds WHERE builds.id = build), '')"
+	" WHERE build <> '';",
 };
 
 static int read_version(sqlite3 *db, int *ret)

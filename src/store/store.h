@@ -45,6 +45,7 @@ struct sandbox_row {
 	const char *parent;     /* the sandbox it is a fork of; "": none */
 	const char *build;      /* the version of its template; "": of a built-in one */
 	const char *root;       /* the layer that its root is in; "": that of `base` */
+	const char *layer;      /* on which its disk began, unless on a snapshot; "": none */
 	const char *volumes;    /* as box/volume.c packs them; "": none */
 	const char *checkpoint; /* that it made or was restored from last; "": none */
 	const char *status;     /* what it is meant to be */

@@ -113,3 +113,23 @@ test('a_server_that_is_told_to_stop_ends_its_builds', { timeout: 60000 }, async 
     await finish(server);
   }
 });
+
+test('a_sandbox_remembers_after_a_restart_what_its_disk_began_with', { timeout: 60000 }, async () => {
+  const server = await Server.start({ args: ['--pool', '0'] });
+  try {
+    await importRoot(server, 'tiny');
+    const { json } = await server.request('POST', '/v1/templates/builds', { name: 'made', from: 'tiny', steps: [{ run: 'echo built > /built' }] });
+    await until('it is built', async () => (await server.request('GET', `/v1/templates/builds/${json.id}`)).json.status === 'ready');
+    const box = await server.create({ template: 'made' });
+    await server.exec(box.id, { command: 'echo more > /more', user: 'root' });
+    await server.crash();
+    await server.launch();
+    await server.request('DELETE', '/v1/templates/made');
+    const { changes } = (await server.request('GET', `/v1/sandboxes/${box.id}/diff`)).json;
+    assert.deepEqual(changes.map((c) => c.path).filter((path) => /built|more/.test(path)), ['/more'], 'only what was changed since');
+    assert.equal((await server.request('POST', `/v1/sandboxes/${box.id}/discard`)).status, 200);
+    assert.equal((await server.exec(box.id, 'cat /built; ls /more 2>/dev/null')).stdout, 'built\n');
+  } finally {
+    await finish(server, { killed: true });
+  }
+});

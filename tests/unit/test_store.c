@@ -29,6 +29,7 @@ static const struct sandbox_row some_row = {
 	.on_idle = "destroy",
 	.on_lease = "destroy",
 	.ended_by = "",
+	.layer = "cccccccccccccccccccc",
 };
 
 static const struct execution_row some_execution = {
@@ -85,6 +86,7 @@ static void take_row(void *arg, const struct sandbox_row *row)
 	memcpy(last_env, row->env, row->env_len < 16 ? row->env_len : 16);
 	CHECK_STR(row->id, some_row.id);
 	CHECK_STR(row->project, "p");
+	CHECK_STR(row->layer, some_row.layer);
 }
 
 static void keeps_a_sandbox_across_a_restart(void)
