@@ -20,15 +20,7 @@ static void respond_not_found(struct http_request *req)
 	http_respond_error(req, &e);
 }
 
-static bool is_fitting(const struct http_request *req, const struct execution *x)
-{
-	struct execution_view view;
-	execution_view(x, &view);
-	return !http_param(req, "job") || view.kind == EXECUTION_JOB;
-}
-
-/* ---- in memory ---- */
-
+/* By its pid or its name, which only those have that run. */
 static struct execution *find_in_sandbox(const struct sandbox *s, const char *text)
 {
 	size_t len = strlen(text);
@@ -37,69 +29,33 @@ static struct execution *find_in_sandbox(const struct sandbox *s, const char *te
 	return execution_find_name(s, text);
 }
 
-static bool is_of_sandbox(const struct execution *x, const char *sandbox_id)
+static bool is_of_kind(const struct execution *x, unsigned kinds)
 {
 	struct execution_view view;
 	execution_view(x, &view);
-	return strcmp(view.sandbox_id, sandbox_id) == 0;
+	return kinds == 0 || (kinds >> view.kind) & 1;
 }
 
-static struct execution *find_live(const struct http_request *req, const char *of_sandbox)
+void api_find_execution(struct http_request *req, handler_execution_fn *found)
 {
+	const char *job = http_param(req, "job"), *process = http_param(req, "process");
+	const char *of_sandbox = process ? process : job;
 	const char *id = http_param(req, "id");
-	if (!of_sandbox)
-		return execution_find(api_box(req), api_tenant(req), id);
-	struct execution *x = execution_find(api_box(req), api_tenant(req), of_sandbox);
-	struct sandbox *s = sandbox_find(api_box(req), api_tenant(req), id);
-	if (!x && s)
-		x = find_in_sandbox(s, of_sandbox);
-	return x && is_of_sandbox(x, id) && is_fitting(req, x) ? x : NULL;
-}
-
-/* ---- from the store ---- */
-
-struct loading {
-	struct http_request *req; /* NULL once the client has gone */
-	api_found_fn *found;
-};
-
-static void load_aborted(void *arg)
-{
-	((struct loading *)arg)->req = NULL;
-}
-
-static void loaded(void *arg, struct execution *x)
-{
-	struct loading *l = arg;
-	struct http_request *req = l->req;
-	api_found_fn *found = l->found;
-	free(l);
-	if (!req)
-		return;
-	http_on_abort(req, NULL, NULL);
-	if (x && is_fitting(req, x))
+	const struct execution_query query = {
+		.box = api_box(req),
+		.tenant = api_tenant(req),
+		.sandbox_id = of_sandbox ? id : NULL,
+		.id = of_sandbox ? of_sandbox : id,
+		.kinds = job ? 1u << EXECUTION_JOB : 0,
+	};
+	struct sandbox *s = of_sandbox ? sandbox_find(query.box, query.tenant, id) : NULL;
+	struct execution *x = s && !execution_find(query.box, query.tenant, of_sandbox)
+				      ? find_in_sandbox(s, of_sandbox)
+				      : NULL;
+	if (x && is_of_kind(x, query.kinds))
 		found(req, x);
 	else
-		respond_not_found(req);
-}
-
-void api_find_execution(struct http_request *req, api_found_fn *found)
-{
-	const char *process = http_param(req, "process");
-	const char *of_sandbox = process ? process : http_param(req, "job");
-	const char *id = http_param(req, "id");
-	struct execution *x = find_live(req, of_sandbox);
-	if (x) {
-		found(req, x);
-		return;
-	}
-	struct loading *l = calloc(1, sizeof *l);
-	if (!l)
-		abort();
-	*l = (struct loading){req, found};
-	http_on_abort(req, load_aborted, l);
-	execution_load(api_box(req), api_tenant(req), of_sandbox ? id : NULL,
-		of_sandbox ? of_sandbox : id, loaded, l);
+		handler_find_execution(req, &query, found, respond_not_found);
 }
 
 bool api_refuse_ended(struct http_request *req, const struct execution *x)
@@ -114,61 +70,10 @@ bool api_refuse_ended(struct http_request *req, const struct execution *x)
 
 /* ---- waiting ---- */
 
-struct waiting {
-	struct http_request *req;
-	struct execution *execution;
-	struct execution_watcher watcher;
-	uv_timer_t timer;
-	api_found_fn *then;
-};
-
-static void waiting_free(uv_handle_t *handle)
+void api_wait_for_end(
+	struct http_request *req, struct execution *x, int64_t ms, handler_execution_fn *then)
 {
-	free(handle->data);
-}
-
-static void waiting_end(struct waiting *w)
-{
-	execution_unwatch(w->execution, &w->watcher);
-	uv_close((uv_handle_t *)&w->timer, waiting_free);
-}
-
-static void wait_over(uv_timer_t *timer)
-{
-	struct waiting *w = timer->data;
-	http_on_abort(w->req, NULL, NULL);
-	w->then(w->req, w->execution);
-	waiting_end(w);
-}
-
-static void wait_changed(void *arg)
-{
-	struct waiting *w = arg;
-	if (execution_has_ended(w->execution))
-		wait_over(&w->timer);
-}
-
-static void wait_aborted(void *arg)
-{
-	waiting_end(arg);
-}
-
-void api_wait_for_end(struct http_request *req, struct execution *x, int64_t ms, api_found_fn *then)
-{
-	if (ms == 0 || execution_has_ended(x)) {
-		then(req, x);
-		return;
-	}
-	struct waiting *w = calloc(1, sizeof *w);
-	if (!w)
-		abort();
-	*w = (struct waiting){.req = req, .execution = x, .then = then};
-	w->watcher = (struct execution_watcher){.changed = wait_changed, .arg = w};
-	uv_timer_init(((struct api *)http_ctx(req))->loop, &w->timer);
-	w->timer.data = w;
-	execution_watch(x, &w->watcher);
-	http_on_abort(req, wait_aborted, w);
-	uv_timer_start(&w->timer, wait_over, (uint64_t)ms, 0);
+	handler_await_end(req, ((struct api *)http_ctx(req))->loop, x, ms, then);
 }
 
 int api_parse_wait(const struct http_request *req, int64_t *ms, struct error *e)

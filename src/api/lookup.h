@@ -2,8 +2,7 @@
 #pragma once
 
 #include "api/routes.h"
-
-typedef void api_found_fn(struct http_request *req, struct execution *x);
+#include "handler/waiting.h"
 
 /*
  * The execution that the path names: {id} alone by its id; of a sandbox {id} the {process} by its
@@ -11,7 +10,7 @@ typedef void api_found_fn(struct http_request *req, struct execution *x);
  * that is gone. `found` is called once, now or later, unless the request was answered with
  * not_found or its client has gone; then x lives as long as it is watched.
  */
-void api_find_execution(struct http_request *req, api_found_fn *found);
+void api_find_execution(struct http_request *req, handler_execution_fn *found);
 
 /* 409, because it has ended; false when it has not. */
 bool api_refuse_ended(struct http_request *req, const struct execution *x);
@@ -23,7 +22,7 @@ int api_parse_wait(const struct http_request *req, int64_t *ms, struct error *e)
  * meanwhile. ms 0: at once.
  */
 void api_wait_for_end(
-	struct http_request *req, struct execution *x, int64_t ms, api_found_fn *then);
+	struct http_request *req, struct execution *x, int64_t ms, handler_execution_fn *then);
 
 /* How many to list: ?limit=, and from where: ?cursor=TIME-ID. */
 struct api_page {

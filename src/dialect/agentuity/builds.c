@@ -156,8 +156,9 @@ static void handle_begin(struct http_request *req)
 
 /* ---- the archive ---- */
 
-static void respond_uploaded(struct http_request *req)
+static void respond_uploaded(struct http_request *req, const struct file_result *result)
 {
+	(void)result;
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
 	agentuity_begin_data(&w);

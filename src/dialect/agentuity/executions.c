@@ -234,10 +234,7 @@ static void wait_and_respond(struct http_request *req, struct execution *x)
 {
 	int64_t ms;
 	agentuity_query_wait(req, &ms, NULL);
-	if (x)
-		waiting_for_end(req, x, ms, respond_execution);
-	else
-		respond_missing(req);
+	waiting_for_end(req, x, ms, respond_execution);
 }
 
 static void handle_get_execution(struct http_request *req)
@@ -245,12 +242,14 @@ static void handle_get_execution(struct http_request *req)
 	struct error e;
 	int64_t ms;
 	char id[ID_SIZE];
+	const struct execution_query query = {
+		.box = agentuity_of(req)->box, .tenant = agentuity_tenant(req), .id = id};
 	if (agentuity_query_wait(req, &ms, &e) < 0)
 		http_respond_error(req, &e);
 	else if (!agentuity_parse_id(http_param(req, "execution"), "exe_", id))
 		respond_missing(req);
 	else
-		waiting_find(req, NULL, id, wait_and_respond);
+		handler_find_execution(req, &query, wait_and_respond, respond_missing);
 }
 
 /* ---- all of a sandbox ---- */

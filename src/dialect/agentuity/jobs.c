@@ -94,15 +94,6 @@ static void handle_create(struct http_request *req)
 
 /* ---- one ---- */
 
-static bool is_job(const struct execution *x)
-{
-	struct execution_view view;
-	if (!x)
-		return false;
-	execution_view(x, &view);
-	return view.kind == EXECUTION_JOB;
-}
-
 static void respond_missing(struct http_request *req)
 {
 	struct error e;
@@ -110,12 +101,17 @@ static void respond_missing(struct http_request *req)
 	http_respond_error(req, &e);
 }
 
-static void find_job(struct http_request *req, waiting_found_fn *found)
+static void find_job(struct http_request *req, handler_execution_fn *found)
 {
 	char sandbox_id[ID_SIZE], id[ID_SIZE];
+	const struct execution_query query = {.box = agentuity_of(req)->box,
+		.tenant = agentuity_tenant(req),
+		.sandbox_id = sandbox_id,
+		.id = id,
+		.kinds = 1u << EXECUTION_JOB};
 	if (agentuity_parse_id(http_param(req, "id"), "sbx_", sandbox_id) &&
 		agentuity_parse_id(http_param(req, "job"), "job_", id))
-		waiting_find(req, sandbox_id, id, found);
+		handler_find_execution(req, &query, found, respond_missing);
 	else
 		respond_missing(req);
 }
@@ -125,17 +121,9 @@ static void respond_ok(struct http_request *req, struct execution *x)
 	respond_job(req, 200, x);
 }
 
-static void show(struct http_request *req, struct execution *x)
-{
-	if (is_job(x))
-		respond_ok(req, x);
-	else
-		respond_missing(req);
-}
-
 static void handle_get(struct http_request *req)
 {
-	find_job(req, show);
+	find_job(req, respond_ok);
 }
 
 /* ---- stop ---- */
@@ -144,10 +132,6 @@ static void stop(struct http_request *req, struct execution *x)
 {
 	const char *force = http_query(req, "force");
 	bool at_once = force && strcmp(force, "true") == 0;
-	if (!is_job(x)) {
-		respond_missing(req);
-		return;
-	}
 	if (at_once)
 		execution_cancel(x);
 	else

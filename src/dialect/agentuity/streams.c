@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "dialect/agentuity/routes.h"
+#include "handler/waiting.h"
 
 #define TOKEN_KIND "agentuity-stream"
 #define PIECE      (256u * 1024)
@@ -91,7 +92,14 @@ static void changed(void *arg)
 	pump(arg);
 }
 
-static void begin(struct http_request *req, struct execution *x, unsigned stream)
+/* The last digit of the address says which of the two. */
+static unsigned path_stream(const struct http_request *req)
+{
+	const char *text = http_param(req, "stream");
+	return text[strlen(text) - 1] == '1';
+}
+
+static void begin(struct http_request *req, struct execution *x)
 {
 	struct reading *r = calloc(1, sizeof *r);
 	if (!r)
@@ -99,9 +107,9 @@ static void begin(struct http_request *req, struct execution *x, unsigned stream
 	const struct http_generator generator = {proceed, stopped, r};
 	r->req = req;
 	r->execution = x;
-	r->stream = stream;
+	r->stream = path_stream(req);
 	r->watcher = (struct execution_watcher){.changed = changed, .arg = r, .paced = true};
-	r->watcher.ignores[!stream] = true;
+	r->watcher.ignores[!r->stream] = true;
 	execution_watch(x, &r->watcher);
 	http_add_header(req, "Cache-Control", "no-store");
 	http_add_header(req, "X-Content-Type-Options", "nosniff");
@@ -110,41 +118,11 @@ static void begin(struct http_request *req, struct execution *x, unsigned stream
 
 /* ---- the route ---- */
 
-struct loading {
-	struct http_request *req; /* NULL once the client has gone */
-	unsigned stream;
-};
-
-static void load_aborted(void *arg)
-{
-	((struct loading *)arg)->req = NULL;
-}
-
 static void respond_missing(struct http_request *req)
 {
 	struct error e;
 	error_set(&e, ERROR_NOT_FOUND, "there is no such stream");
 	http_respond_error(req, &e);
-}
-
-static void loaded(void *arg, struct execution *x)
-{
-	struct loading l = *(struct loading *)arg;
-	free(arg);
-	if (l.req && x)
-		begin(l.req, x, l.stream);
-	else if (l.req)
-		respond_missing(l.req);
-}
-
-static void load(struct http_request *req, const char *id, unsigned stream)
-{
-	struct loading *l = calloc(1, sizeof *l);
-	if (!l)
-		abort();
-	*l = (struct loading){req, stream};
-	http_on_abort(req, load_aborted, l);
-	execution_load(agentuity_of(req)->box, NULL, NULL, id, loaded, l);
 }
 
 static void handle_stream(struct http_request *req)
@@ -159,12 +137,8 @@ static void handle_stream(struct http_request *req)
 		respond_missing(req);
 		return;
 	}
-	unsigned stream = text[len + 1] == '1';
-	struct execution *x = execution_find(agentuity_of(req)->box, NULL, id);
-	if (x)
-		begin(req, x, stream);
-	else
-		load(req, id, stream);
+	const struct execution_query query = {.box = agentuity_of(req)->box, .id = id};
+	handler_find_execution(req, &query, begin, respond_missing);
 }
 
 static const struct http_route routes[] = {

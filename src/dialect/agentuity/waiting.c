@@ -16,7 +16,7 @@ struct agentuity_guard {
 	struct agentuity_guard *prev, *next;
 };
 
-static void guard_free(uv_handle_t *handle)
+static void handle_free(uv_handle_t *handle)
 {
 	free(handle->data);
 }
@@ -25,7 +25,7 @@ static void guard_end(struct agentuity_guard *g)
 {
 	DL_DELETE(g->dialect->guards, g);
 	execution_unwatch(g->execution, &g->watcher);
-	uv_close((uv_handle_t *)&g->timer, guard_free);
+	uv_close((uv_handle_t *)&g->timer, handle_free);
 }
 
 static void guard_due(uv_timer_t *timer)
@@ -73,112 +73,6 @@ void waiting_stop(struct agentuity *d)
 		guard_end(d->guards);
 }
 
-/* ---- finding ---- */
-
-struct finding {
-	struct http_request *req; /* NULL once the client has gone */
-	waiting_found_fn *found;
-};
-
-static void finding_aborted(void *arg)
-{
-	((struct finding *)arg)->req = NULL;
-}
-
-static void loaded(void *arg, struct execution *x)
-{
-	struct finding f = *(struct finding *)arg;
-	free(arg);
-	if (!f.req)
-		return;
-	http_on_abort(f.req, NULL, NULL);
-	f.found(f.req, x);
-}
-
-static bool is_of_sandbox(const struct execution *x, const char *sandbox_id)
-{
-	struct execution_view view;
-	execution_view(x, &view);
-	return !sandbox_id || strcmp(view.sandbox_id, sandbox_id) == 0;
-}
-
-void waiting_find(
-	struct http_request *req, const char *sandbox_id, const char *id, waiting_found_fn *found)
-{
-	struct agentuity *d = agentuity_of(req);
-	struct execution *x = execution_find(d->box, agentuity_tenant(req), id);
-	if (x) {
-		found(req, is_of_sandbox(x, sandbox_id) ? x : NULL);
-		return;
-	}
-	struct finding *f = calloc(1, sizeof *f);
-	if (!f)
-		abort();
-	*f = (struct finding){req, found};
-	http_on_abort(req, finding_aborted, f);
-	execution_load(d->box, agentuity_tenant(req), sandbox_id, id, loaded, f);
-}
-
-/* ---- the end of an execution ---- */
-
-struct waiting {
-	struct http_request *req;
-	struct execution *execution;
-	struct execution_watcher watcher;
-	uv_timer_t timer;
-	waiting_found_fn *then;
-};
-
-static void waiting_free(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
-static void waiting_end(struct waiting *w)
-{
-	execution_unwatch(w->execution, &w->watcher);
-	uv_close((uv_handle_t *)&w->timer, waiting_free);
-}
-
-static void waiting_over(uv_timer_t *timer)
-{
-	struct waiting *w = timer->data;
-	http_on_abort(w->req, NULL, NULL);
-	w->then(w->req, w->execution);
-	waiting_end(w);
-}
-
-static void waiting_changed(void *arg)
-{
-	struct waiting *w = arg;
-	if (execution_has_ended(w->execution))
-		waiting_over(&w->timer);
-}
-
-static void waiting_aborted(void *arg)
-{
-	waiting_end(arg);
-}
-
-void waiting_for_end(
-	struct http_request *req, struct execution *x, int64_t ms, waiting_found_fn *then)
-{
-	if (ms == 0 || execution_has_ended(x)) {
-		then(req, x);
-		return;
-	}
-	struct waiting *w = calloc(1, sizeof *w);
-	if (!w)
-		abort();
-	*w = (struct waiting){.req = req, .execution = x, .then = then};
-	w->watcher = (struct execution_watcher){.changed = waiting_changed, .arg = w};
-	uv_timer_init(agentuity_of(req)->loop, &w->timer);
-	w->timer.data = w;
-	execution_watch(x, &w->watcher);
-	http_on_abort(req, waiting_aborted, w);
-	uv_timer_start(&w->timer, waiting_over, (uint64_t)ms, 0);
-}
-
 /* ---- the status of a sandbox ---- */
 
 struct status_wait {
@@ -193,7 +87,7 @@ struct status_wait {
 static void status_wait_end(struct status_wait *w)
 {
 	sandbox_unwatch(w->box, &w->watcher);
-	uv_close((uv_handle_t *)&w->timer, waiting_free);
+	uv_close((uv_handle_t *)&w->timer, handle_free);
 }
 
 static void status_wait_answer(struct status_wait *w, const struct sandbox *s)

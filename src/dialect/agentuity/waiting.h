@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialect/agentuity/routes.h"
+#include "handler/waiting.h"
 
 /*
  * From now on it is cancelled when nobody has watched it for a second: the SDK has no call that
@@ -11,17 +12,12 @@ void waiting_guard(struct agentuity *d, struct execution *x);
 /* Takes all guards off. */
 void waiting_stop(struct agentuity *d);
 
-/* Now or later; x lives as long as it is watched, at least until this returns. */
-typedef void waiting_found_fn(struct http_request *req, struct execution *x);
-/*
- * The execution of this id, in memory or from the store; NULL when there is none, or when it is
- * none of that sandbox (NULL: of any). Nothing is called when the client has gone.
- */
-void waiting_find(
-	struct http_request *req, const char *sandbox_id, const char *id, waiting_found_fn *found);
 /* When it has ended, or after so long; 0: at once. */
-void waiting_for_end(
-	struct http_request *req, struct execution *x, int64_t ms, waiting_found_fn *then);
+static inline void waiting_for_end(
+	struct http_request *req, struct execution *x, int64_t ms, handler_execution_fn *then)
+{
+	handler_await_end(req, agentuity_of(req)->loop, x, ms, then);
+}
 
 /* Whether the wait is over, with a view of how it is now. */
 typedef bool waiting_status_fn(const struct http_request *req, const struct sandbox_view *view);
