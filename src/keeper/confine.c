@@ -9,70 +9,18 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
-#include <seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "keeper/forbid.h"
 
 #define NOBODY 65534
 
 static const unsigned kept_capabilities[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
 	CAP_FOWNER, CAP_FSETID, CAP_MKNOD, CAP_SETUID, CAP_SETGID, CAP_SETFCAP, CAP_SETPCAP,
 	CAP_SYS_ADMIN, CAP_SYS_RESOURCE};
-
-static const char *const forbidden_calls[] = {
-	"execve",
-	"execveat",
-	"mount",
-	"umount2",
-	"pivot_root",
-	"fsopen",
-	"fsmount",
-	"move_mount",
-	"open_tree",
-	"mount_setattr",
-	"unshare",
-	"setns",
-	"socket",
-	"connect",
-	"bpf",
-	"perf_event_open",
-	"userfaultfd",
-	"io_uring_setup",
-	"io_uring_enter",
-	"io_uring_register",
-	"keyctl",
-	"add_key",
-	"request_key",
-	"process_vm_readv",
-	"process_vm_writev",
-	"kexec_load",
-	"kexec_file_load",
-	"init_module",
-	"finit_module",
-	"delete_module",
-	"open_by_handle_at",
-	"chroot",
-	"personality",
-	"swapon",
-	"swapoff",
-	"reboot",
-	"sethostname",
-	"setdomainname",
-	"settimeofday",
-	"clock_settime",
-	"adjtimex",
-	"syslog",
-	"acct",
-	"quotactl",
-	"iopl",
-	"ioperm",
-#if !BUNKER_SANITIZED
-	"ptrace",
-#endif
-};
 
 static bool is_kept(unsigned capability)
 {
@@ -102,21 +50,6 @@ static int drop_capabilities(void)
 	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-static int restrict_calls(void)
-{
-	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
-	int r = ctx ? 0 : -ENOMEM;
-	for (size_t i = 0; r == 0 && i < ARRAY_LEN(forbidden_calls); i++) {
-		int nr = seccomp_syscall_resolve_name(forbidden_calls[i]);
-		if (nr != __NR_SCMP_ERROR)
-			r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), nr, 0);
-	}
-	if (r == 0)
-		r = seccomp_load(ctx);
-	seccomp_release(ctx);
-	return r;
-}
-
 /* Nobody, who may read everything, and the overlay's attributes; those are why CAP_SYS_ADMIN stays.
  */
 int confine_reader(void)
@@ -132,6 +65,7 @@ int confine_reader(void)
 
 int confine_keeper(struct error *e)
 {
+	static const char *const network[] = {"socket", "connect"};
 	if (unshare(CLONE_NEWNET) < 0)
 		return error_set_errno(e, errno, "cannot leave the network");
 	int r = drop_capabilities();
@@ -139,6 +73,6 @@ int confine_keeper(struct error *e)
 		return error_set_errno(e, r, "cannot drop capabilities");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return error_set_errno(e, errno, "cannot set no_new_privs");
-	r = restrict_calls();
+	r = forbid_calls(network, ARRAY_LEN(network));
 	return r < 0 ? error_set_errno(e, r, "cannot confine the keeper with seccomp") : 0;
 }

@@ -4,57 +4,13 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/landlock.h>
-#include <seccomp.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-
-/* A server of requests has no business with any of these. */
-static const char *const forbidden_calls[] = {
-	"execve",
-	"execveat",
-	"mount",
-	"umount2",
-	"pivot_root",
-	"fsopen",
-	"fsmount",
-	"move_mount",
-	"open_tree",
-	"mount_setattr",
-	"unshare",
-	"setns",
-	"bpf",
-	"perf_event_open",
-	"userfaultfd",
-	"io_uring_setup",
-	"io_uring_enter",
-	"io_uring_register",
-	"keyctl",
-	"add_key",
-	"request_key",
-	"process_vm_readv",
-	"process_vm_writev",
-	"kexec_load",
-	"init_module",
-	"finit_module",
-	"delete_module",
-	"open_by_handle_at",
-	"chroot",
-	"setuid",
-	"setresuid",
-	"setgid",
-	"setresgid",
-	"setgroups",
-	"personality",
-	"swapon",
-	"reboot",
-#if !BUNKER_SANITIZED
-	"ptrace",
-#endif
-};
+#include "keeper/forbid.h"
 
 #define LANDLOCK_ALL_V1 ((1ULL << 13) - 1)
 #define LANDLOCK_REFER  (1ULL << 13)
@@ -117,23 +73,10 @@ static int restrict_files(const char *const *writable)
 	return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -errno : 0;
 }
 
-static int restrict_calls(void)
-{
-	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
-	int r = ctx ? 0 : -ENOMEM;
-	for (size_t i = 0; r == 0 && i < ARRAY_LEN(forbidden_calls); i++) {
-		int nr = seccomp_syscall_resolve_name(forbidden_calls[i]);
-		if (nr != __NR_SCMP_ERROR)
-			r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), nr, 0);
-	}
-	if (r == 0)
-		r = seccomp_load(ctx);
-	seccomp_release(ctx);
-	return r;
-}
-
 int confine_front(uid_t uid, const char *const *writable, struct error *e)
 {
+	static const char *const identity[] = {
+		"setuid", "setresuid", "setgid", "setresgid", "setgroups"};
 	if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
 		return error_set_errno(e, errno, "cannot give up root");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -141,6 +84,6 @@ int confine_front(uid_t uid, const char *const *writable, struct error *e)
 	int r = restrict_files(writable);
 	if (r < 0)
 		return error_set_errno(e, r, "cannot confine the front with Landlock");
-	r = restrict_calls();
+	r = forbid_calls(identity, ARRAY_LEN(identity));
 	return r < 0 ? error_set_errno(e, r, "cannot confine the front with seccomp") : 0;
 }

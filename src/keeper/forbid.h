@@ -1,0 +1,7 @@
+/* Calls that a process of ours gives up for good, once it is set up. */
+#pragma once
+
+#include <stddef.h>
+
+/* Those that none of them needs, and more; from now on they answer EPERM. */
+int forbid_calls(const char *const *more, size_t count);
