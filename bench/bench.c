@@ -29,6 +29,10 @@ static const struct options full = {.samples = 300,
 	.sdk_parallel = 50,
 	.large_file = UINT64_C(1) << 30,
 	.streams = 200,
+	.workspace = 500000000,
+	.disk_samples = 20,
+	.forks = 10,
+	.starts = 10,
 	.throughput_us = 3000000,
 	.settle_us = 1500000};
 static const struct options quick = {.samples = 10,
@@ -38,6 +42,10 @@ static const struct options quick = {.samples = 10,
 	.sdk_parallel = 10,
 	.large_file = UINT64_C(64) << 20,
 	.streams = 20,
+	.workspace = 10000000,
+	.disk_samples = 2,
+	.forks = 3,
+	.starts = 2,
 	.throughput_us = 300000,
 	.settle_us = 200000};
 
@@ -156,7 +164,8 @@ static int start_servers(struct bench *b)
 static int measure(struct bench *b)
 {
 	static int (*const steps[])(struct bench * b) = {peers_open, start_servers, subjects_run,
-		sdk_run, duel_run, streams_run, scale_burst, scale_throughput, scale_density};
+		sdk_run, duel_run, streams_run, disks_run, scale_burst, scale_throughput,
+		scale_density, scale_start};
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
 		if (steps[i](b) < 0)
 			return -1;

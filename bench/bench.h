@@ -37,6 +37,7 @@ struct server {
 	char data[BENCH_PATH_MAX];
 	char log[BENCH_PATH_MAX];
 	char key[160];
+	int64_t start_us; /* from its exec to its port */
 };
 
 /* pool: as --pool takes it, NULL for the default. Returns when its pool is full. */
@@ -112,6 +113,7 @@ enum row {
 	ROW_E2B_CREATE,
 	ROW_E2B_RUN,
 	ROW_E2B_KILL,
+	ROW_E2B_FLOOR,
 	ROW_COUNT
 };
 
@@ -141,8 +143,10 @@ struct memory {
 };
 
 struct footprint {
-	struct memory front, warden, sweeper;
+	struct memory front, warden, keeper, sweeper;
 	long binary_kib, init_kib;
+	int64_t first_start_us; /* makes the pool and the base template */
+	struct samples start;
 };
 
 struct sdk {
@@ -177,6 +181,27 @@ struct streams {
 	char skipped[256];
 };
 
+/* Of a workspace, in several sizes: p50 must not depend on them. */
+enum disk_row {
+	DISK_CHECKPOINT,
+	DISK_SNAPSHOT,
+	DISK_CREATE,
+	DISK_FORK,
+	DISK_COUNT
+};
+
+#define DISK_SIZES 3
+
+struct disks {
+	unsigned files;
+	uint64_t bytes[DISK_SIZES];
+	struct samples took[DISK_SIZES][DISK_COUNT];
+	unsigned fork_count;
+	struct samples forks; /* that many in one call */
+	struct samples pause, resume;
+	struct samples suspend, boot; /* the same without memory */
+};
+
 struct options {
 	char bunker[BENCH_PATH_MAX];
 	FILE *json; /* NULL: not wanted */
@@ -187,6 +212,10 @@ struct options {
 	unsigned sdk_parallel;
 	uint64_t large_file; /* bytes */
 	unsigned streams;
+	uint64_t workspace; /* bytes, of the largest */
+	unsigned disk_samples;
+	unsigned forks;
+	unsigned starts;
 	int64_t throughput_us;
 	unsigned settle_us; /* before memory is read */
 };
@@ -218,6 +247,7 @@ struct bench {
 	struct sdk sdk;
 	struct duel duel;
 	struct streams streams;
+	struct disks disks;
 };
 
 /* Set by SIGINT and SIGTERM; the next request then fails, and we leave in good order. */
@@ -243,6 +273,7 @@ int peer_run(struct bench *b, enum row row);
 /* ---- scale.c: many at once ---- */
 
 int scale_footprint(struct bench *b);
+int scale_start(struct bench *b);
 int scale_burst(struct bench *b);
 int scale_throughput(struct bench *b);
 int scale_density(struct bench *b);
@@ -259,7 +290,11 @@ int duel_run(struct bench *b);
 
 int streams_run(struct bench *b);
 
-/* ---- report.c ---- */
+/* ---- disks.c: copies of disks, pause and resume ---- */
+
+int disks_run(struct bench *b);
+
+/* ---- report.c, report_json.c ---- */
 
 void report_print(const struct bench *b);
 int report_write_json(const struct bench *b);

@@ -69,12 +69,28 @@ int scale_footprint(struct bench *b)
 {
 	struct footprint *f = &b->footprint;
 	f->front = child_memory(&b->pooled, "bunker-front");
+	f->keeper = child_memory(&b->pooled, "bunker-keeper");
 	f->sweeper = child_memory(&b->pooled, "bunker-sweeper");
 	f->warden = process_memory(b->pooled.pid);
 	f->binary_kib = file_kib(b->options.bunker);
 	f->init_kib = init_kib(&b->pooled);
-	if (f->front.rss_kib < 0 || f->warden.rss_kib < 0)
+	f->first_start_us = b->pooled.start_us;
+	if (f->front.rss_kib < 0 || f->warden.rss_kib < 0 || f->keeper.rss_kib < 0)
 		return bench_fail("cannot read the memory of the server's processes");
+	return 0;
+}
+
+/* A server that has been there before: its pool and its template are made. */
+int scale_start(struct bench *b)
+{
+	struct server s;
+	for (unsigned i = 0; i <= b->options.starts; i++) {
+		if (server_start(&s, b->options.bunker, b->dir, "again", "0") < 0 ||
+			server_stop(&s) < 0)
+			return -1;
+		if (i > 0)
+			samples_add(&b->footprint.start, s.start_us);
+	}
 	return 0;
 }
 

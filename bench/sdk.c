@@ -1,6 +1,7 @@
 /*
  * E2B's own SDK against the pooled server: a node process makes its cycles and prints what each
- * call took. Where there is no node, or the SDK is not installed, the rows say so.
+ * call took, and what the SDK itself takes, with a server that only replays. Where there is no
+ * node, or the SDK is not installed, the rows say so.
  */
 #include "bench.h"
 
@@ -13,7 +14,8 @@
 
 #include "base/cleanup.h"
 
-static const enum row sdk_rows[] = {ROW_E2B_CYCLE, ROW_E2B_CREATE, ROW_E2B_RUN, ROW_E2B_KILL};
+static const enum row sdk_rows[] = {
+	ROW_E2B_CYCLE, ROW_E2B_CREATE, ROW_E2B_RUN, ROW_E2B_KILL, ROW_E2B_FLOOR};
 
 static int skip(struct bench *b, const char *reason)
 {
@@ -46,16 +48,17 @@ static void __attribute__((noreturn)) node_exec(const struct bench *b, int out)
 
 static void take_line(struct bench *b, const char *line)
 {
-	long long create, run, kill;
+	long long create, run, kill, floor;
 	unsigned count;
 	if (sscanf(line, "parallel %u %lld", &count, &create) == 2) {
 		b->sdk.parallel = count;
 		b->sdk.parallel_us = create;
-	} else if (sscanf(line, "%lld %lld %lld", &create, &run, &kill) == 3) {
+	} else if (sscanf(line, "%lld %lld %lld %lld", &create, &run, &kill, &floor) == 4) {
 		samples_add(&b->rows[ROW_E2B_CYCLE], create + run + kill);
 		samples_add(&b->rows[ROW_E2B_CREATE], create);
 		samples_add(&b->rows[ROW_E2B_RUN], run);
 		samples_add(&b->rows[ROW_E2B_KILL], kill);
+		samples_add(&b->rows[ROW_E2B_FLOOR], floor);
 	}
 }
 

@@ -79,7 +79,7 @@ static int wait_for_port(struct server *s)
 		}
 		if (bench_interrupted || clock_monotonic_us() > deadline)
 			return fail_with_log(s, "the server took too long to start");
-		usleep(2000);
+		usleep(500);
 	}
 	return 0;
 }
@@ -102,6 +102,8 @@ int server_start(
 	if (snprintf(s->data, sizeof s->data, "%s/%s", dir, name) >= (int)sizeof s->data ||
 		snprintf(s->log, sizeof s->log, "%s/%s.log", dir, name) >= (int)sizeof s->log)
 		return bench_fail("the path %s is too long", dir);
+	unlink(s->log); /* of an earlier start: its port is another */
+	int64_t began = clock_monotonic_us();
 	s->pid = fork();
 	if (s->pid < 0)
 		return bench_fail("cannot fork: %s", strerror(errno));
@@ -109,6 +111,7 @@ int server_start(
 		server_exec(s, bunker, pool);
 	if (wait_for_port(s) < 0 || read_key(s) < 0)
 		return -1;
+	s->start_us = clock_monotonic_us() - began;
 	server_settle(s);
 	return 0;
 }
