@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/schedule.h"
+
 #define BIT(capability) (1ull << (capability))
 
 /* What `apt-get install`, `sudo` and a server on port 80 need. Nothing here reaches the host. */
@@ -75,6 +77,7 @@ int main(void)
 	/* Not even the sandbox's root may read our memory or descriptors through /proc. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	prctl(PR_SET_NAME, "bunker-init", 0, 0, 0);
+	schedule_promptly();
 	bound_capabilities();
 	reset_signals();
 	umask(022);

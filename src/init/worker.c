@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/schedule.h"
 #include "init/files/files.h"
 #include "init/spawn.h"
 
@@ -49,6 +50,7 @@ __attribute__((noreturn)) static void worker_main(struct child *c)
 	struct rlimit memory = {MEMORY_MAX, MEMORY_MAX};
 	child_become(c);
 	prctl(PR_SET_NAME, "bunker-files", 0, 0, 0);
+	schedule_promptly();
 	setrlimit(RLIMIT_AS, &memory);
 	send_started(CONTROL_FD, &(struct frame_started){.pid = getpid()});
 	files_serve(CONTROL_FD, c->user.home);

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/schedule.h"
 #include "wire/diff.h"
 
 #define READERS_MAX    16
@@ -367,6 +368,7 @@ void keeper_main(struct keeper *k)
 	log_set_process("keeper");
 	fault_become(FAULT_KEEPER);
 	prctl(PR_SET_NAME, "bunker-keeper", 0, 0, 0);
+	schedule_promptly();
 	/* Ctrl-C is for the server; we carry through what was begun and leave when it has closed
 	 * the socket. */
 	signal(SIGINT, SIG_IGN);

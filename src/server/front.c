@@ -17,6 +17,7 @@
 #include "api/api.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "base/schedule.h"
 #include "dialect/agentuity/agentuity.h"
 #include "dialect/e2b/e2b.h"
 #include "server/confine.h"
@@ -260,6 +261,7 @@ int front_main(const struct front_config *f)
 	log_set_process("front");
 	fault_become(FAULT_FRONT);
 	prctl(PR_SET_NAME, "bunker-front", 0, 0, 0);
+	schedule_promptly();
 	signal(SIGPIPE, SIG_IGN);
 	fr->f = f;
 	if (confine(f, &e) < 0 || uv_loop_init(&fr->loop) < 0 || open_core(fr, &e) < 0) {

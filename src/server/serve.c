@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/fd.h"
+#include "base/schedule.h"
 #include "server/config.h"
 #include "server/front.h"
 #include "server/listen.h"
@@ -309,6 +310,7 @@ int serve_main(int argc, char **argv)
 	log_set_process("warden");
 	fault_open();
 	prctl(PR_SET_NAME, "bunker-warden", 0, 0, 0);
+	schedule_promptly();
 	if (settle_open_files(&c, &e) < 0)
 		return say(&e);
 	catch_signals();

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/schedule.h"
 
 #define STATEMENTS_MAX 96
 
@@ -197,6 +198,7 @@ static void run_batch(struct queue *q, struct operation *batch)
 static void *queue_main(void *arg)
 {
 	struct queue *q = arg;
+	schedule_promptly();
 	pthread_mutex_lock(&q->lock);
 	for (;;) {
 		while (!q->waiting && !q->closing)

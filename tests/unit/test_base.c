@@ -1,10 +1,15 @@
 #include <errno.h>
+#include <sched.h>
 #include <stdint.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "base/schedule.h"
 #include "base/units.h"
 #include "check.h"
 
@@ -141,6 +146,33 @@ static void tells_an_errno_by_its_meaning(void)
 	CHECK_STR(e.message, "cannot write x: No space left on device");
 }
 
+static bool is_prompt(void)
+{
+	return sched_getscheduler(0) & SCHED_RESET_ON_FORK;
+}
+
+/* The end of a child that says whether something holds in it. */
+static bool holds_in_child(pid_t child)
+{
+	int status = 0;
+	return waitpid(child, &status, 0) == child && status == 0;
+}
+
+static void is_prompt_without_its_children_and_as_nice_as_before(void)
+{
+	pid_t child = fork();
+	if (child == 0) {
+		setpriority(PRIO_PROCESS, 0, 7);
+		bool was = is_prompt();
+		schedule_promptly();
+		pid_t grandchild = is_prompt() && !was ? fork() : -1;
+		if (grandchild == 0)
+			_exit(is_prompt());
+		_exit(!holds_in_child(grandchild) || getpriority(PRIO_PROCESS, 0) != 7);
+	}
+	CHECK(holds_in_child(child));
+}
+
 static const struct check_test tests[] = {
 	TEST(reads_durations_as_go_does),
 	TEST(refuses_what_is_no_duration),
@@ -154,6 +186,7 @@ static const struct check_test tests[] = {
 	TEST(keeps_a_buffer_failed_once_it_is_too_big),
 	TEST(gives_every_error_a_name_and_a_status),
 	TEST(tells_an_errno_by_its_meaning),
+	TEST(is_prompt_without_its_children_and_as_nice_as_before),
 };
 
 int main(void)
