@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "box/import.h"
 
 /* At once; the others wait for their turn. */
@@ -114,33 +113,18 @@ void build_job_submit(struct build_job *job)
 
 /* ---- the builder ---- */
 
-static void builder_destroyed(void *arg, const struct warden_reply *reply)
+static void builder_gone(void *arg)
 {
 	struct build_job *job = arg;
-	if (reply->error)
-		log_error("cannot remove what a build left", "sandbox", reply->id, "error",
-			strerror(reply->error));
-	sandbox_free(job->builder);
 	job->builder = NULL;
 	job->pending--;
 	free_if_done(job);
 }
 
-static void builder_killed(void *arg, const struct warden_reply *reply)
-{
-	struct build_job *job = arg;
-	(void)reply;
-	warden_link_call(&job->catalogue->box->warden, WARDEN_DESTROY, job->builder->id, NULL,
-		builder_destroyed, job);
-}
-
-/* One that we die with is in the kernel but not in the store: the next start destroys it. */
 static void dismiss_builder(struct build_job *job)
 {
-	struct sandbox *s = job->builder;
 	job->pending++;
-	sandbox_disconnect(s);
-	warden_link_call(&s->box->warden, WARDEN_KILL, s->id, NULL, builder_killed, job);
+	hidden_dismiss(job->builder, builder_gone, job);
 }
 
 struct booting {
@@ -173,19 +157,11 @@ static struct sandbox *new_builder(const struct build_job *job)
 {
 	struct box *b = job->catalogue->box;
 	const struct settings *settings = &job->build->settings;
-	char id[ID_SIZE];
-	id_generate(id);
-	struct sandbox *s = sandbox_new(b, id);
-	s->tenant = sandbox_copy_string(job->build->tenant);
-	s->name = sandbox_copy_string("");
-	s->user = sandbox_copy_string("root");
-	s->workdir = sandbox_copy_string("/");
-	s->resources = b->config.defaults;
+	struct sandbox *s = hidden_new(b, job->build->tenant);
 	if (settings->memory)
 		s->resources.memory = settings->memory;
 	if (settings->cpu)
 		s->resources.cpu = settings->cpu;
-	s->resources.disk = b->pool_state.flags & POOL_QUOTA ? b->config.maxima.disk : 0;
 	memcpy(s->root, job->root, ID_SIZE);
 	memcpy(s->layer, job->layer, ID_SIZE);
 	s->host_network = b->config.builds_use_host_network;

@@ -60,31 +60,18 @@ static void free_if_done(struct bundle_import *i)
 	box_check_closed(b);
 }
 
-static void builder_destroyed(void *arg, const struct warden_reply *reply)
+static void builder_gone(void *arg)
 {
 	struct bundle_import *i = arg;
-	if (reply->error)
-		log_error("cannot remove what an import left", "sandbox", reply->id, "error",
-			strerror(reply->error));
-	sandbox_free(i->builder);
 	i->builder = NULL;
 	i->pending--;
 	free_if_done(i);
 }
 
-static void builder_killed(void *arg, const struct warden_reply *reply)
-{
-	struct bundle_import *i = arg;
-	(void)reply;
-	warden_link_call(
-		&i->box->warden, WARDEN_DESTROY, i->builder->id, NULL, builder_destroyed, i);
-}
-
 static void dismiss_builder(struct bundle_import *i)
 {
 	i->pending++;
-	sandbox_disconnect(i->builder);
-	warden_link_call(&i->box->warden, WARDEN_KILL, i->builder->id, NULL, builder_killed, i);
+	hidden_dismiss(i->builder, builder_gone, i);
 }
 
 static void stop(struct bundle_import *i)
@@ -235,18 +222,10 @@ static int begin_builder(struct bundle_import *i, struct error *e)
 	struct box *b = i->box;
 	struct template *t;
 	struct build *build;
-	char id[ID_SIZE];
 	if (template_resolve(b, i->tenant, i->manifest.template_name, &t, &build, e) < 0)
 		return -1;
-	id_generate(id);
-	struct sandbox *s = sandbox_new(b, id);
-	s->tenant = sandbox_copy_string(i->tenant);
-	s->name = sandbox_copy_string("");
-	s->user = sandbox_copy_string("root");
-	s->workdir = sandbox_copy_string("/");
+	struct sandbox *s = hidden_new(b, i->tenant);
 	s->template_name = sandbox_copy_string(i->manifest.template_name);
-	s->resources = b->config.defaults;
-	s->resources.disk = b->pool_state.flags & POOL_QUOTA ? b->config.maxima.disk : 0;
 	if (build) {
 		memcpy(s->build, build->id, ID_SIZE);
 		memcpy(s->root, build->root, ID_SIZE);

@@ -217,8 +217,9 @@ static bool has_unfinished_work(const struct box *b)
 	for (x = b->executions; x; x = x->by_id.next)
 		if (execution_has_ended(x) && !x->committed && !x->unstorable)
 			return true;
-	return b->catalogue->jobs || b->warden.calls || b->keeper.calls || b->pool_booting > 0 ||
-	       b->snapshots_pending > 0 || b->comparisons > 0 || b->imports > 0 || b->later;
+	return b->catalogue->jobs || b->porters || b->warden.calls || b->keeper.calls ||
+	       b->pool_booting > 0 || b->snapshots_pending > 0 || b->comparisons > 0 ||
+	       b->imports > 0 || b->later;
 }
 
 void box_check_closed(struct box *b)
@@ -255,6 +256,7 @@ void box_close(struct box *b, bool drain, void (*closed)(void *arg), void *arg)
 	b->closed_arg = arg;
 	pool_drain(b);
 	build_jobs_stop(b->catalogue);
+	porters_stop(b);
 	if (drain)
 		DL_FOREACH_SAFE (b->order, s, next)
 			sandbox_terminate(s, CAUSE_SHUTDOWN);

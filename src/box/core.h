@@ -152,6 +152,7 @@ struct sandbox {
 	bool ephemeral;
 	bool auto_resume;
 	bool pooled;            /* nobody has it yet */
+	bool is_porter;         /* its file work is on a volume alone */
 	bool listed;            /* in the box's table */
 	bool claimed;           /* by an operation of the life cycle, or by its creation */
 	bool granting;          /* the next one is being found */
@@ -322,6 +323,13 @@ void pool_refill(struct box *b);
 void pool_discard(struct sandbox *s);
 void pool_drain(struct box *b);
 
+/* ---- hidden.c: sandboxes for work of our own ---- */
+
+/* Of the tenant's but not charged to it, with the default limits and the largest disk. */
+struct sandbox *hidden_new(struct box *b, const char *tenant);
+/* Ends what goes on in it, and frees it; then `gone` is called. */
+void hidden_dismiss(struct sandbox *s, void (*gone)(void *arg), void *arg);
+
 /* ---- code_context.c, code_kernel.c: contexts of code ---- */
 
 /* From the store, at start. */
@@ -357,6 +365,7 @@ struct box {
 	struct snapshot *snapshots; /* by id */
 	struct snapshot *snapshot_order;
 	struct volume *volumes;
+	struct porter *porters; /* who work on volumes' files */
 	unsigned snapshots_pending, comparisons, imports;
 	struct catalogue *catalogue; /* templates and builds */
 	struct sandbox *pool;

@@ -39,6 +39,8 @@ struct volume {
 	int64_t limit, created_ms;
 	bool ready;                 /* it is stored, and nobody is deleting it */
 	bool found;                 /* its disk is there */
+	struct porter *porter;      /* who does file work on it; NULL: nobody does */
+	struct deleting *deleting;  /* waits for the last porter */
 	struct volume *prev, *next; /* of the box, by time */
 };
 
@@ -53,6 +55,16 @@ int disks_load(struct box *b);
 /* What is on disk but in no row goes; what is in a row but not on disk is lost. */
 void disks_reconcile(struct box *b, void (*done)(struct box *b));
 void disks_free(struct box *b);
+
+/* ---- volume_files.c ---- */
+
+/* Calls under way end with e. */
+void volume_send_porter_away(struct volume *v, const struct error *e);
+/* One that leaves counts, too. */
+bool volume_has_porter(const struct volume *v);
+void porters_stop(struct box *b);
+/* In volume.c: one has left. */
+void volume_porter_gone(struct volume *v);
 
 /* ---- restore.c ---- */
 

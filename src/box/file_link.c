@@ -57,7 +57,8 @@ static struct file_link *link_new(struct sandbox *s, const char *user)
 	uv_timer_init(s->box->loop, &l->timer);
 	l->timer.data = l;
 	l->handles_open = 1;
-	struct frame_worker worker = {.open_files = (uint32_t)s->resources.open_files};
+	struct frame_worker worker = {.open_files = (uint32_t)s->resources.open_files,
+		.flags = s->is_porter ? FRAME_WORKER_IN_VOLUME : 0};
 	frame_append_worker(&l->out, &worker, user);
 	DL_APPEND(s->file_links, l);
 	return l;

@@ -63,6 +63,15 @@ struct volume *volume_find(struct box *b, const char *tenant, const char *id_or_
 	return NULL;
 }
 
+struct volume *volume_find_any(struct box *b, const char *id)
+{
+	struct volume *v;
+	DL_FOREACH (b->volumes, v)
+		if (v->ready && strcmp(v->id, id) == 0)
+			return v;
+	return NULL;
+}
+
 static bool has_volume(const struct sandbox *s, const char *id)
 {
 	for (size_t i = 0; i < WARDEN_VOLUMES_MAX; i++)
@@ -217,6 +226,7 @@ static void delete_stored(void *arg, int error)
 {
 	struct deleting *d = arg;
 	struct error e;
+	d->volume->deleting = NULL;
 	if (error) {
 		d->volume->ready = true;
 		error_set(&e, ERROR_INTERNAL, "the volume could not be deleted");
@@ -226,6 +236,13 @@ static void delete_stored(void *arg, int error)
 	}
 	d->done(d->arg, error ? &e : NULL);
 	free(d);
+}
+
+/* A disk that is mounted somewhere does not go. */
+void volume_porter_gone(struct volume *v)
+{
+	if (v->deleting && !volume_has_porter(v))
+		store_delete_volume(v->box->store, v->id, delete_stored, v->deleting);
 }
 
 int volume_delete(struct volume *v, sandbox_done_fn *done, void *arg, struct error *e)
@@ -239,7 +256,10 @@ int volume_delete(struct volume *v, sandbox_done_fn *done, void *arg, struct err
 		abort();
 	*d = (struct deleting){v, done, arg};
 	v->ready = false;
-	store_delete_volume(v->box->store, v->id, delete_stored, d);
+	error_set(e, ERROR_NOT_FOUND, "the volume was deleted");
+	volume_send_porter_away(v, e);
+	v->deleting = d;
+	volume_porter_gone(v);
 	return 0;
 }
 

@@ -45,9 +45,12 @@ static void send_started(int fd, const struct frame_started *started)
 }
 
 /* It says itself that it is there: what init sent could come after its first answer. */
-__attribute__((noreturn)) static void worker_main(struct child *c)
+__attribute__((noreturn)) static void worker_main(struct child *c, uint32_t flags)
 {
 	struct rlimit memory = {MEMORY_MAX, MEMORY_MAX};
+	/* While it may: afterwards it has not the right, and so no way out either. */
+	if ((flags & FRAME_WORKER_IN_VOLUME) && chroot(FRAME_VOLUME) < 0)
+		_exit(127);
 	child_become(c);
 	prctl(PR_SET_NAME, "bunker-files", 0, 0, 0);
 	schedule_promptly();
@@ -59,7 +62,7 @@ __attribute__((noreturn)) static void worker_main(struct child *c)
 
 /* ---- in init ---- */
 
-static int fork_worker(struct worker *w, struct child *c)
+static int fork_worker(struct worker *w, struct child *c, uint32_t flags)
 {
 	autoclose int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 	autoclose int cgroup_fd = nothing < 0 ? -errno : cgroup_take(&w->cgroup);
@@ -69,7 +72,7 @@ static int fork_worker(struct worker *w, struct child *c)
 		c->stdio[i] = nothing;
 	pid_t pid = spawn_fork(cgroup_fd);
 	if (pid == 0)
-		worker_main(c);
+		worker_main(c, flags);
 	if (pid < 0) {
 		cgroup_release(&w->cgroup);
 		return pid;
@@ -88,7 +91,7 @@ static struct frame_started try_start(int fd, const struct frame_worker *how, co
 	if (r < 0)
 		return (struct frame_started){.stage = FRAME_STAGE_USER, .error = -r};
 	struct worker *w = worker_count < WORKERS_MAX ? calloc(1, sizeof *w) : NULL;
-	r = w ? fork_worker(w, &c) : -EAGAIN;
+	r = w ? fork_worker(w, &c, how->flags) : -EAGAIN;
 	if (r < 0) {
 		free(w);
 		return (struct frame_started){.stage = FRAME_STAGE_RESOURCES, .error = -r};

@@ -153,9 +153,13 @@ struct start_request {
 	const char **envp; /* NULL-terminated */
 };
 
+/* Where the volume is in a sandbox that is there for its files, and what such a worker is told. */
+#define FRAME_VOLUME           "/volume"
+#define FRAME_WORKER_IN_VOLUME 1u /* that is its root */
+
 struct frame_worker {
 	uint32_t open_files; /* RLIMIT_NOFILE; 0: as init has it */
-	uint32_t unused;
+	uint32_t flags;
 };
 
 enum frame_stage {

@@ -1,5 +1,6 @@
 #include "dialect/e2b/encode.h"
 
+#include "box/volume.h"
 #include "dialect/e2b/place.h"
 
 #define MIB           (1 << 20)
@@ -38,7 +39,27 @@ void e2b_put_sandbox(struct json_writer *w, const struct e2b *d, const struct sa
 	json_end_object(w);
 }
 
-static void put_fields(struct json_writer *w, const struct sandbox_view *view)
+static void put_volumes(
+	struct json_writer *w, const struct e2b *d, const struct warden_volume *volumes)
+{
+	if (!volumes || !volumes[0].id[0])
+		return;
+	json_key(w, "volumeMounts");
+	json_begin_array(w);
+	for (size_t i = 0; i < WARDEN_VOLUMES_MAX && volumes[i].id[0]; i++) {
+		struct volume_view view = {.name = volumes[i].id};
+		const struct volume *v = volume_find_any(d->box, volumes[i].id);
+		if (v)
+			volume_view(v, &view);
+		json_begin_object(w);
+		json_put_string(w, "name", view.name);
+		json_put_string(w, "path", volumes[i].path);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static void put_fields(struct json_writer *w, const struct e2b *d, const struct sandbox_view *view)
 {
 	json_put_string(w, "sandboxID", view->id);
 	json_put_string(w, "templateID", view->template_name);
@@ -53,12 +74,13 @@ static void put_fields(struct json_writer *w, const struct sandbox_view *view)
 	json_put_string(w, "envdVersion", E2B_ENVD_VERSION);
 	json_key(w, "metadata");
 	json_raw(w, view->metadata);
+	put_volumes(w, d, view->volumes);
 }
 
-void e2b_put_listed(struct json_writer *w, const struct sandbox_view *view)
+void e2b_put_listed(struct json_writer *w, const struct e2b *d, const struct sandbox_view *view)
 {
 	json_begin_object(w);
-	put_fields(w, view);
+	put_fields(w, d, view);
 	json_end_object(w);
 }
 
@@ -67,7 +89,7 @@ void e2b_put_detail(struct json_writer *w, const struct e2b *d, const struct san
 	char token[AUTH_TOKEN_SIZE];
 	e2b_token(d, view->id, token);
 	json_begin_object(w);
-	put_fields(w, view);
+	put_fields(w, d, view);
 	json_put_string(w, "envdAccessToken", token);
 	json_put_string(w, "domain", d->domain);
 	json_key(w, "lifecycle");

@@ -81,6 +81,40 @@ void entry_begin(struct entry_writer *w, const struct file_entry *entry)
 		json_put_string(json, "symlinkTarget", entry->target);
 }
 
+static const char *type_in_volume(const struct file_entry *entry)
+{
+	switch (entry->mode & S_IFMT) {
+	case S_IFREG:
+		return "file";
+	case S_IFDIR:
+		return "directory";
+	case S_IFLNK:
+		return "symlink";
+	default:
+		return "unknown";
+	}
+}
+
+void entry_begin_in_volume(struct entry_writer *w, const struct file_entry *entry)
+{
+	struct json_writer *json = w->json;
+	entry_end(w);
+	w->is_open = true;
+	json_begin_object(json);
+	json_put_string(json, "name", entry_name(entry->path));
+	json_put_string(json, "type", type_in_volume(entry));
+	json_put_string(json, "path", entry->path);
+	json_put_int(json, "size", entry->size > INT64_MAX ? INT64_MAX : (int64_t)entry->size);
+	json_put_int(json, "mode", entry->mode & 07777);
+	json_put_int(json, "uid", entry->uid);
+	json_put_int(json, "gid", entry->gid);
+	json_put_time(json, "atime", entry->atime_ns / 1000000);
+	json_put_time(json, "mtime", entry->mtime_ns / 1000000);
+	json_put_time(json, "ctime", entry->ctime_ns / 1000000);
+	if (entry->target[0])
+		json_put_string(json, "target", entry->target);
+}
+
 void entry_begin_written(struct entry_writer *w, const struct file_entry *entry)
 {
 	entry_end(w);

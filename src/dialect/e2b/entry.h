@@ -18,6 +18,8 @@ struct entry_writer {
 
 /* In Connect's JSON. */
 void entry_begin(struct entry_writer *w, const struct file_entry *entry);
+/* As volumes describe theirs (VolumeEntryStat). */
+void entry_begin_in_volume(struct entry_writer *w, const struct file_entry *entry);
 /* In the shorter form that uploads are answered with. */
 void entry_begin_written(struct entry_writer *w, const struct file_entry *entry);
 void entry_attribute(struct entry_writer *w, const struct file_attribute *attribute);

@@ -207,7 +207,7 @@ static void list(struct http_request *req, int64_t limit)
 			continue;
 		if (q.limit-- == 0)
 			break;
-		e2b_put_listed(&w, &view);
+		e2b_put_listed(&w, e2b_of(req), &view);
 		last = view;
 	}
 	json_end_array(&w);

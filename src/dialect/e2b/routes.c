@@ -12,6 +12,7 @@
 #include "dialect/e2b/filesystem.h"
 #include "dialect/e2b/process.h"
 #include "dialect/e2b/templates.h"
+#include "dialect/e2b/volumes.h"
 #include "http/auth.h"
 
 static const struct e2b_table *const control_tables[] = {
@@ -26,7 +27,13 @@ static const struct e2b_table *const control_tables[] = {
 	&e2b_tag_table,
 	&e2b_build_table,
 	&e2b_build_files_table,
+	&e2b_volume_table,
 	&e2b_unsupported_table,
+};
+
+static const struct e2b_table *const content_tables[] = {
+	&e2b_volume_content_table,
+	&e2b_volume_write_table,
 };
 
 static const struct e2b_table *const envd_tables[] = {
@@ -65,6 +72,14 @@ static void add(struct mount_list *list, const struct e2b_table *table, struct h
 	list->mounts[list->count++] = mount;
 }
 
+static void add_twice(
+	struct mount_list *list, const struct e2b_table *table, struct http_mount mount)
+{
+	add(list, table, mount);
+	mount.prefix = "/e2b";
+	add(list, table, mount);
+}
+
 size_t e2b_mounts(struct e2b *d, struct http_mount out[E2B_MOUNTS_MAX])
 {
 	struct mount_list list = {out, 0};
@@ -78,12 +93,12 @@ size_t e2b_mounts(struct e2b *d, struct http_mount out[E2B_MOUNTS_MAX])
 		.admit = envd_admit,
 		.encode_error = envd_encode_rpc_error,
 		.claims = envd_claims};
-	for (size_t i = 0; i < ARRAY_LEN(control_tables); i++) {
-		struct http_mount prefixed = control;
-		prefixed.prefix = "/e2b";
-		add(&list, control_tables[i], control);
-		add(&list, control_tables[i], prefixed);
-	}
+	struct http_mount content = control;
+	content.admit = e2b_admit_volume;
+	for (size_t i = 0; i < ARRAY_LEN(control_tables); i++)
+		add_twice(&list, control_tables[i], control);
+	for (size_t i = 0; i < ARRAY_LEN(content_tables); i++)
+		add_twice(&list, content_tables[i], content);
 	struct http_mount uploads = control;
 	uploads.admit = e2b_admit_upload;
 	add(&list, &e2b_upload_table, uploads);

@@ -5,10 +5,12 @@
  * secrets or an MCP gateway is refused by name: doing without them silently would be worse.
  */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "box/snapshot.h"
+#include "box/volume.h"
 #include "dialect/e2b/decode.h"
 #include "dialect/e2b/encode.h"
 #include "dialect/e2b/place.h"
@@ -36,7 +38,7 @@ static const struct json_field create_fields[] = {
 	{"autoResume", JSON_OBJECT, AT(auto_resume), 0, 0, 0},
 	{"mcp", JSON_OBJECT, AT(mcp), 0, 0, 0},
 	{"iam", JSON_OBJECT, AT(iam), 0, 0, 0},
-	{"volumeMounts", JSON_ARRAY, AT(volumes), 0, 0, 64},
+	{"volumeMounts", JSON_ARRAY, AT(volumes), 0, 0, WARDEN_VOLUMES_MAX},
 	{"secure", JSON_BOOL, AT(secure), 0, 0, 0},
 };
 
@@ -52,7 +54,6 @@ static int refuse_unsupported(const struct create_body *b, struct error *e)
 	const struct body_name names[] = {
 		{b->mcp, "mcp", "an MCP gateway"},
 		{b->iam, "iam", "workload identities"},
-		{b->volumes, "volumeMounts", "volumes"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (e2b_is_asked_for(names[i].value))
@@ -95,10 +96,37 @@ static void settle_origin(struct box *b, const char *reference, struct sandbox_s
 		spec->template_name = reference;
 }
 
+static const struct json_field mount_fields[] = {
+	{"name", JSON_STRING, offsetof(struct volume_mount, volume), JSON_REQUIRED | JSON_NOT_EMPTY,
+		0, VOLUME_NAME_MAX},
+	{"path", JSON_STRING, offsetof(struct volume_mount, path), JSON_REQUIRED | JSON_NOT_EMPTY,
+		0, 4095},
+};
+
+static int settle_volumes(
+	const cJSON *list, struct scratch *memory, struct sandbox_spec *spec, struct error *e)
+{
+	const cJSON *item;
+	size_t count = (size_t)cJSON_GetArraySize(list), i = 0;
+	struct volume_mount *mounts = scratch_alloc(memory, (count + 1) * sizeof *mounts);
+	cJSON_ArrayForEach(item, list)
+	{
+		char path[32];
+		snprintf(path, sizeof path, "volumeMounts[%zu].", i);
+		if (json_decode_known(
+			    item, mount_fields, ARRAY_LEN(mount_fields), path, &mounts[i++], e) < 0)
+			return -1;
+	}
+	spec->volumes = mounts;
+	spec->volume_count = count;
+	return 0;
+}
+
 static int settle_create(struct box *box, const struct create_body *b, struct scratch *memory,
 	struct sandbox_spec *spec, struct error *e)
 {
 	if (refuse_unsupported(b, e) < 0 || settle_lifecycle(b, spec, e) < 0 ||
+		settle_volumes(b->volumes, memory, spec, e) < 0 ||
 		json_environment(b->env, "envVars", memory, &spec->env, e) < 0 ||
 		e2b_metadata(b->metadata, memory, &spec->metadata, e) < 0)
 		return -1;

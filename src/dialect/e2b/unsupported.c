@@ -11,17 +11,7 @@ static void handle_secret(struct http_request *req)
 	http_respond_error(req, &e);
 }
 
-static void handle_volume(struct http_request *req)
-{
-	struct error e;
-	error_set(&e, ERROR_NOT_IMPLEMENTED, "this server has no volumes for E2B's SDK yet");
-	http_respond_error(req, &e);
-}
-
 static const struct http_route routes[] = {
-	{HTTP_ANY, "/volumes", handle_volume, E2B_BODY_LIMIT},
-	{HTTP_ANY, "/volumes/{rest*}", handle_volume, E2B_BODY_LIMIT},
-	{HTTP_ANY, "/volumecontent/{rest*}", handle_volume, E2B_BODY_LIMIT},
 	{HTTP_POST, "/secrets", handle_secret, E2B_BODY_LIMIT},
 	{HTTP_GET, "/secrets", handle_secret, 0},
 	{HTTP_GET, "/secrets/{id}", handle_secret, 0},

@@ -24,7 +24,7 @@ function methodsOf(name) {
   return [...found];
 }
 
-const classes = ['Sandbox', 'SandboxApi', 'SandboxPaginator', 'Commands', 'CommandHandle', 'CommandExitError', 'Filesystem', 'WatchHandle', 'Pty', 'Git', 'TemplateBase'];
+const classes = ['Sandbox', 'SandboxApi', 'SandboxPaginator', 'Commands', 'CommandHandle', 'CommandExitError', 'Filesystem', 'WatchHandle', 'Pty', 'Git', 'TemplateBase', 'Volume'];
 
 /** What a test of the server cannot call in a sensible way. */
 const exempt = new Set([
@@ -45,8 +45,6 @@ describe('error classes', () => {
   const unreachable = {
     ServiceBusyError: 'the server is never too busy to say what is wrong',
     FileUploadError: 'needs a server that refuses its own URL',
-    VolumeNotFoundError: 'volumes come next',
-    VolumePathNotFoundError: 'volumes come next',
     SecretNotFoundError: 'there are no secrets yet',
     GitAuthError: 'needs a git server that asks for a password',
   };

@@ -1,7 +1,7 @@
 // Sandbox itself: creating, finding, timing and ending, as users of E2B's SDK do it.
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
-import { AuthenticationError, E2B, NotFoundError, RateLimitError, Sandbox, SandboxError, SandboxNotFoundError, Secret, SecretError, TimeoutError, Volume, VolumeError } from 'e2b';
+import { AuthenticationError, E2B, NotFoundError, RateLimitError, Sandbox, SandboxError, SandboxNotFoundError, Secret, SecretError, TimeoutError } from 'e2b';
 import { Server, failure, optionsFor, startServer, until } from './support.mjs';
 
 const OTHER = 'bnk_00000000000000000000000000000000000000ff';
@@ -81,7 +81,6 @@ describe('Sandbox.create', () => {
       [{ network: { allowPublicTraffic: false } }, /allowPublicTraffic/],
       [{ network: { maskRequestHost: 'x' } }, /maskRequestHost/],
       [{ network: { httpsPorts: [443] } }, /httpsPorts/],
-      [{ volumeMounts: { '/data': 'a-volume' } }, /"volumeMounts"/],
       [{ iam: { tokens: { aws: { audience: 'a', tokenType: 'JWT-SVID' } } } }, /"iam"/],
     ];
     for (const [options, message] of cases) {
@@ -91,9 +90,6 @@ describe('Sandbox.create', () => {
       assert.match(error.message, message);
     }
     assert.match((await failure(Sandbox.create('base', { mcp: { echo: {} } }))).message, /mcp/);
-    const volume = await failure(Volume.create('name'));
-    assert.ok(volume instanceof VolumeError, String(volume));
-    assert.match(volume.message, /no volumes/);
     const secret = await failure(Secret.create('name', 'value'));
     assert.ok(secret instanceof SecretError, String(secret));
     assert.match(secret.message, /501.*secrets/);

@@ -1,0 +1,43 @@
+/*
+ * Volumes: their life by the control plane, with a key; their content with a token that opens one
+ * volume, whoever shows it.
+ */
+#pragma once
+
+#include "dialect/e2b/files.h"
+
+#define VOLUME_PATH_MAX  4095
+#define VOLUME_OWNER_MAX 65535
+#define VOLUME_MODE_MAX  07777
+
+extern const struct e2b_table e2b_volume_table, e2b_volume_content_table, e2b_volume_write_table;
+
+/* The token that opens a volume's content. */
+void e2b_volume_token(const struct e2b *d, const char *id, char out[AUTH_TOKEN_SIZE]);
+
+/* ---- volume_query.c ---- */
+
+/* Of the content's routes: by the token in `Authorization: Bearer`. */
+int e2b_admit_volume(struct http_request *req, struct error *e);
+/* The volume of the request; NULL after it was answered. */
+struct volume *e2b_content_volume(struct http_request *req);
+/*
+ * The query's path from the volume's root, without "." and "..", as if no name on it were a link:
+ * what is above the root is the root. The text is the request's.
+ */
+int e2b_volume_path(struct http_request *req, const char **ret, struct error *e);
+
+/* A number of the query's; absent leaves *ret alone. */
+int e2b_query_number(const struct http_request *req, const char *name, int64_t max, int64_t *ret,
+	struct error *e);
+
+/* What is made, by the query: whose, with which mode, and over what. */
+struct volume_make {
+	char owner[16]; /* "uid:gid" */
+	unsigned mode;
+	bool force; /* directories above are made, and what is there already is no error */
+};
+int e2b_volume_make(
+	struct http_request *req, unsigned default_mode, struct volume_make *ret, struct error *e);
+/* The core's error in the words of E2B's. */
+void e2b_volume_explain(const char *path, const struct error *why, struct error *e);
