@@ -111,7 +111,7 @@ static int settle_volumes(
 	struct volume_mount *mounts = scratch_alloc(memory, (count + 1) * sizeof *mounts);
 	cJSON_ArrayForEach(item, list)
 	{
-		char path[32];
+		char path[40];
 		snprintf(path, sizeof path, "volumeMounts[%zu].", i);
 		if (json_decode_known(
 			    item, mount_fields, ARRAY_LEN(mount_fields), path, &mounts[i++], e) < 0)
