@@ -15,33 +15,12 @@
 static const struct command *const parts[] = {&cmd_files_ls, &cmd_files_cat, &cmd_files_stat,
 	&cmd_files_find, &cmd_files_grep, &cmd_files_mkdir, &cmd_files_rm, &cmd_files_watch, NULL};
 
-static void print_overview(void)
-{
-	puts("usage: bunker files COMMAND [options] SANDBOX [arguments]\n\n"
-	     "Files of a sandbox, from outside. To copy them: bunker cp.\n\ncommands:");
-	for (const struct command *const *c = parts; *c; c++)
-		printf("  %-10s%s\n", strchr((*c)->name, ' ') + 1, (*c)->summary);
-	puts("\nMore about one of them: bunker files COMMAND --help");
-}
-
-static int forward_files(int argc, char **argv)
-{
-	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-		strcmp(argv[1], "help") == 0) {
-		print_overview();
-		return argc < 2 ? STATUS_USAGE : 0;
-	}
-	for (const struct command *const *c = parts; *c; c++)
-		if (strcmp(strchr((*c)->name, ' ') + 1, argv[1]) == 0)
-			return cli_command_run(*c, argc - 1, argv + 1);
-	cli_report("there is no command \"files %s\"; see: bunker files --help", argv[1]);
-	return STATUS_USAGE;
-}
-
 const struct command cmd_files = {
 	.name = "files",
 	.summary = "list, read, search, remove and watch files of a sandbox",
-	.forward = forward_files,
+	.usage = "[options] SANDBOX [arguments]",
+	.description = "Files of a sandbox, from outside. To copy them: bunker cp.",
+	.parts = parts,
 };
 
 /* ---- what they share ---- */

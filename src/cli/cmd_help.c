@@ -12,8 +12,16 @@ static int run_help(struct arguments *args)
 		cli_report("there is no command \"%s\"; see: bunker help", args->operands[0]);
 		return STATUS_USAGE;
 	}
-	char *argv[] = {args->operands[0], help, NULL};
-	return cli_command_run(command, 2, argv);
+	char *argv[] = {args->operands[0], help, NULL, NULL};
+	if (args->operand_count == 2) {
+		argv[1] = args->operands[1];
+		argv[2] = help;
+	}
+	if (args->operand_count == 2 && !command->parts) {
+		cli_report("\"%s\" has no commands of its own", command->name);
+		return STATUS_USAGE;
+	}
+	return cli_command_run(command, args->operand_count + 1, argv);
 }
 
 static const struct option *const help_options[] = {cli_common_options, NULL};
@@ -21,12 +29,13 @@ static const struct option *const help_options[] = {cli_common_options, NULL};
 const struct command cmd_help = {
 	.name = "help",
 	.summary = "explain a command",
-	.usage = "[COMMAND]",
+	.usage = "[COMMAND [COMMAND]]",
 	.description = "Shows the commands, or everything about one of them.",
 	.examples = "  bunker help\n"
-		    "  bunker help run",
+		    "  bunker help run\n"
+		    "  bunker help template build",
 	.options = help_options,
 	.operands_before_command = OPTIONS_ANYWHERE,
-	.max_operands = 1,
+	.max_operands = 2,
 	.run = run_help,
 };

@@ -12,33 +12,13 @@ static const struct command *const parts[] = {&cmd_template_ls, &cmd_template_in
 	&cmd_template_import, &cmd_template_build, &cmd_template_debian, &cmd_template_tag,
 	&cmd_template_untag, &cmd_template_rm, &cmd_template_log, NULL};
 
-static void print_overview(void)
-{
-	puts("usage: bunker template COMMAND [options] [arguments]\n\n"
-	     "What sandboxes start from: made of images, of Dockerfiles, of a clean Debian.\n\ncommands:");
-	for (const struct command *const *c = parts; *c; c++)
-		printf("  %-10s%s\n", strchr((*c)->name, ' ') + 1, (*c)->summary);
-	puts("\nMore about one of them: bunker template COMMAND --help");
-}
-
-static int forward_template(int argc, char **argv)
-{
-	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-		strcmp(argv[1], "help") == 0) {
-		print_overview();
-		return argc < 2 ? STATUS_USAGE : 0;
-	}
-	for (const struct command *const *c = parts; *c; c++)
-		if (strcmp(strchr((*c)->name, ' ') + 1, argv[1]) == 0)
-			return cli_command_run(*c, argc - 1, argv + 1);
-	cli_report("there is no command \"template %s\"; see: bunker template --help", argv[1]);
-	return STATUS_USAGE;
-}
-
 const struct command cmd_template = {
 	.name = "template",
 	.summary = "make, tag and delete what sandboxes start from",
-	.forward = forward_template,
+	.usage = "[options] [arguments]",
+	.description =
+		"What sandboxes start from: made of images, of Dockerfiles, of a clean Debian.",
+	.parts = parts,
 };
 
 /* ---- what they share ---- */

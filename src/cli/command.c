@@ -34,8 +34,31 @@ static int run_parsed(const struct command *command, struct arguments *args)
 	return command->run(args);
 }
 
+const char *cli_command_word(const struct command *part)
+{
+	return strchr(part->name, ' ') + 1;
+}
+
+static int run_part(const struct command *command, int argc, char **argv)
+{
+	const char *word = argc < 2 ? "" : argv[1];
+	for (const struct command *const *c = command->parts; *c; c++)
+		if (strcmp(cli_command_word(*c), word) == 0)
+			return cli_command_run(*c, argc - 1, argv + 1);
+	if (argc < 2 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+		strcmp(word, "help") == 0) {
+		cli_help_print_parts(command);
+		return argc < 2 ? STATUS_USAGE : 0;
+	}
+	cli_report("there is no command \"%s %s\"; see: bunker %s --help", command->name, word,
+		command->name);
+	return STATUS_USAGE;
+}
+
 int cli_command_run(const struct command *command, int argc, char **argv)
 {
+	if (command->parts)
+		return run_part(command, argc, argv);
 	if (command->forward)
 		return command->forward(argc, argv);
 	const struct options_input input = {

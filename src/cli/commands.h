@@ -23,6 +23,9 @@ struct command {
 	int max_operands;
 	int (*run)(struct arguments *args);
 	int (*forward)(int argc, char **argv); /* instead of all the above but name and summary */
+	/* Of a command of commands, whose names have two words: closed by NULL. It has a name,
+	 * summary, usage and description. */
+	const struct command *const *parts;
 };
 
 extern const struct command cmd_run;
@@ -65,6 +68,9 @@ int cli_templates_list(struct arguments *args);
 /* In help.c. */
 void cli_help_print_overview(void);
 void cli_help_print_command(const struct command *command);
+void cli_help_print_parts(const struct command *command);
+/* A part's own word. */
+const char *cli_command_word(const struct command *part);
 
 /* Implemented by src/server, which main.c is linked with. argv[0] is the command's name. */
 int serve_main(int argc, char **argv);

@@ -35,3 +35,12 @@ void cli_help_print_command(const struct command *command)
 			print_option(o);
 	printf("\nexamples:\n%s\n", command->examples);
 }
+
+void cli_help_print_parts(const struct command *command)
+{
+	printf("usage: bunker %s COMMAND %s\n\n%s\n\ncommands:\n", command->name, command->usage,
+		command->description);
+	for (const struct command *const *c = command->parts; *c; c++)
+		printf("  %-10s%s\n", cli_command_word(*c), (*c)->summary);
+	printf("\nMore about one of them: bunker %s COMMAND --help\n", command->name);
+}

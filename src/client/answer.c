@@ -59,3 +59,8 @@ char *bunker_json_text(const struct bunker_json *json)
 {
 	return cJSON_PrintUnformatted(client_answer_from_json(json));
 }
+
+void bunker_json_free(struct bunker_json *json)
+{
+	cJSON_Delete(client_answer_from_json(json));
+}

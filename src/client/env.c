@@ -6,6 +6,7 @@
 #include "client/answer.h"
 #include "client/call.h"
 #include "client/failure.h"
+#include "client/sandbox.h"
 #include "http/json.h"
 
 static int call_env(struct bunker *b, const char *method, const char *sandbox_id,
@@ -14,9 +15,7 @@ static int call_env(struct bunker *b, const char *method, const char *sandbox_id
 	autobuf target = {0};
 	autojson *tree = NULL;
 	struct bunker_env env = {0};
-	buf_append_str(&target, "/v1/sandboxes/");
-	client_call_append_escaped(&target, sandbox_id);
-	buf_append_str(&target, "/env");
+	client_append_sandbox_path(&target, sandbox_id, "/env");
 	int r = client_call_json(b, method, &target, body, &tree, e);
 	if (r < 0)
 		return r;

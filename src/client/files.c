@@ -7,14 +7,13 @@
 #include "base/cleanup.h"
 #include "client/call.h"
 #include "client/failure.h"
+#include "client/sandbox.h"
 #include "http/json.h"
 
 void client_files_target(struct buf *target, const char *sandbox_id, const char *what,
 	const char *path, const struct bunker_place *place)
 {
-	buf_append_str(target, "/v1/sandboxes/");
-	client_call_append_escaped(target, sandbox_id);
-	buf_append_str(target, what);
+	client_append_sandbox_path(target, sandbox_id, what);
 	client_files_add(target, "?path=", path);
 	client_files_add(target, "&user=", place ? place->user : NULL);
 	client_files_add(target, "&cwd=", place ? place->cwd : NULL);
@@ -70,9 +69,7 @@ int bunker_file_mkdir(struct bunker *b, const char *sandbox_id, const char *path
 	autojson *tree = NULL;
 	autobuf target = {0}, body = {0};
 	struct json_writer w = {.out = &body};
-	buf_append_str(&target, "/v1/sandboxes/");
-	client_call_append_escaped(&target, sandbox_id);
-	buf_append_str(&target, "/fs/mkdir");
+	client_append_sandbox_path(&target, sandbox_id, "/fs/mkdir");
 	json_begin_object(&w);
 	client_files_put_place(&w, path, place);
 	json_end_object(&w);

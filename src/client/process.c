@@ -1,6 +1,5 @@
 /* Processes in the background: start, get, list, signal, kill; and jobs, which are the same. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "bunker.h"
@@ -8,7 +7,9 @@
 #include "client/call.h"
 #include "client/encode.h"
 #include "client/failure.h"
+#include "client/list.h"
 #include "client/result.h"
+#include "client/sandbox.h"
 
 #define FIELD(json_name, kind, member)                                                             \
 	{                                                                                          \
@@ -78,9 +79,7 @@ void bunker_process_finish(struct bunker_process *process)
 static void append_path(struct buf *target, const char *sandbox_id, const char *kind,
 	const char *process, const char *rest)
 {
-	buf_append_str(target, "/v1/sandboxes/");
-	client_call_append_escaped(target, sandbox_id);
-	buf_append_str(target, kind);
+	client_append_sandbox_path(target, sandbox_id, kind);
 	if (process) {
 		buf_append_char(target, '/');
 		client_call_append_escaped(target, process);
@@ -155,89 +154,52 @@ int bunker_job_stop(struct bunker *b, const char *sandbox_id, const char *job, c
 
 /* ---- many ---- */
 
+static int decode_item(cJSON *tree, void *item, struct bunker_error *e)
+{
+	return decode_process(tree, item, e);
+}
+
+static void finish_item(void *item)
+{
+	bunker_process_finish(item);
+}
+
+#define KIND(key)                                                                                  \
+	{                                                                                          \
+		key, sizeof(struct bunker_process), offsetof(struct bunker_process, json),         \
+			decode_item, finish_item                                                   \
+	}
+
+static const struct list_kind process_list = KIND("processes"), job_list = KIND("jobs");
+
 static const struct {
-	const char *kind, *query, *key;
+	const char *path;
+	const struct list_kind *kind;
 } filters[] = {
-	[BUNKER_RUNNING] = {"/processes", "?limit=50", "processes"},
-	[BUNKER_ENDED] = {"/processes", "?status=ended&limit=50", "processes"},
-	[BUNKER_JOBS] = {"/jobs", "?limit=50", "jobs"},
+	[BUNKER_RUNNING] = {"/processes?limit=" LIST_PAGE, &process_list},
+	[BUNKER_ENDED] = {"/processes?status=ended&limit=" LIST_PAGE, &process_list},
+	[BUNKER_JOBS] = {"/jobs?limit=" LIST_PAGE, &job_list},
 };
-
-static int append_process(struct bunker_process_list *list, cJSON *tree, struct bunker_error *e)
-{
-	struct bunker_process *items = reallocarray(list->items, list->count + 1, sizeof *items);
-	if (!items) {
-		cJSON_Delete(tree);
-		return client_fail(e, BUNKER_OUT_OF_MEMORY, "out of memory");
-	}
-	list->items = items;
-	int r = decode_process(tree, &items[list->count], e);
-	if (r == 0)
-		list->count++;
-	return r;
-}
-
-/* *cursor is where the page starts (NULL: the first one), and then where the next one does. */
-static int list_page(struct bunker *b, const char *sandbox_id, enum bunker_process_filter filter,
-	size_t limit, char **cursor, struct bunker_process_list *list, struct bunker_error *e)
-{
-	autobuf target = {0};
-	autojson *page = NULL;
-	append_path(&target, sandbox_id, filters[filter].kind, NULL, filters[filter].query);
-	if (*cursor) {
-		buf_append_str(&target, "&cursor=");
-		client_call_append_escaped(&target, *cursor);
-	}
-	int r = client_call_json(b, "GET", &target, NULL, &page, e);
-	if (r < 0)
-		return r;
-	cJSON *array = cJSON_GetObjectItemCaseSensitive(page, filters[filter].key);
-	while (r == 0 && array && array->child && (limit == 0 || list->count < limit))
-		r = append_process(list, cJSON_DetachItemViaPointer(array, array->child), e);
-	const cJSON *next = cJSON_GetObjectItemCaseSensitive(page, "nextCursor");
-	free(*cursor);
-	*cursor = cJSON_IsString(next) && *next->valuestring ? strdup(next->valuestring) : NULL;
-	return r;
-}
 
 int bunker_process_list(struct bunker *b, const char *sandbox_id, enum bunker_process_filter filter,
 	size_t limit, struct bunker_process_list *ret, struct bunker_error *e)
 {
-	struct bunker_process_list list = {0};
-	autofree char *cursor = NULL;
-	int r;
-	do
-		r = list_page(b, sandbox_id, filter, limit, &cursor, &list, e);
-	while (r == 0 && cursor && (limit == 0 || list.count < limit));
-	if (r < 0)
-		bunker_process_list_finish(&list);
-	else
-		*ret = list;
+	autobuf target = {0};
+	void *items;
+	client_append_sandbox_path(&target, sandbox_id, filters[filter].path);
+	int r = client_list(b, &target, filters[filter].kind, limit, &items, &ret->count, e);
+	if (r == 0)
+		ret->items = items;
 	return r;
 }
 
 void bunker_process_list_finish(struct bunker_process_list *list)
 {
-	for (size_t i = 0; i < list->count; i++)
-		bunker_process_finish(&list->items[i]);
-	free(list->items);
+	client_list_finish(&process_list, list->items, list->count);
 	*list = (struct bunker_process_list){0};
 }
 
 char *bunker_process_list_json(const struct bunker_process_list *list)
 {
-	autobuf text = {0};
-	struct json_writer w = {.out = &text};
-	json_begin_object(&w);
-	json_key(&w, "processes");
-	json_begin_array(&w);
-	for (size_t i = 0; i < list->count; i++) {
-		autofree char *item = bunker_json_text(list->items[i].json);
-		if (!item)
-			return NULL;
-		json_raw(&w, item);
-	}
-	json_end_array(&w);
-	json_end_object(&w);
-	return buf_take_str(&text);
+	return client_list_json(&process_list, list->items, list->count);
 }

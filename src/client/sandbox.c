@@ -1,5 +1,5 @@
 /* The life of sandboxes: create, get, list, destroy. */
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "bunker.h"
@@ -7,6 +7,7 @@
 #include "client/call.h"
 #include "client/encode.h"
 #include "client/failure.h"
+#include "client/list.h"
 #include "client/sandbox.h"
 
 #define FIELD(json_name, kind, member)                                                             \
@@ -128,121 +129,51 @@ static void append_query(
 {
 	if (!value)
 		return;
-	buf_append_char(target, memchr(target->data, '?', target->len) ? '&' : '?');
 	buf_append_str(target, prefix);
 	client_call_append_escaped(target, name);
 	buf_append_char(target, '=');
 	client_call_append_escaped(target, value);
 }
 
-/* Small enough a page that the answer stays within what json_parse takes. */
-#define LIST_PAGE "50"
-
-static void write_list_target(
-	struct buf *target, const struct bunker_list_options *o, const char *cursor)
+static int decode_item(cJSON *tree, void *item, struct bunker_error *e)
 {
-	buf_append_str(target, "/v1/sandboxes");
-	append_query(target, "", "status", o->status);
-	append_query(target, "", "project", o->project);
-	append_query(target, "", "name", o->name);
-	for (size_t i = 0; i < o->metadata_count; i++)
-		append_query(target, "metadata.", o->metadata[i].name, o->metadata[i].value);
-	append_query(target, "", "limit", LIST_PAGE);
-	append_query(target, "", "cursor", cursor);
+	return client_decode_sandbox(tree, item, e);
 }
 
-static int append_sandbox(struct bunker_sandbox_list *list, cJSON *tree, struct bunker_error *e)
+static void finish_item(void *item)
 {
-	struct bunker_sandbox *items = reallocarray(list->items, list->count + 1, sizeof *items);
-	if (!items) {
-		cJSON_Delete(tree);
-		return client_fail(e, BUNKER_OUT_OF_MEMORY, "out of memory");
-	}
-	list->items = items;
-	int r = client_decode_sandbox(tree, &items[list->count], e);
-	if (r == 0)
-		list->count++;
-	return r;
+	bunker_sandbox_finish(item);
 }
 
-/* Each sandbox leaves the page with its own part of the tree. */
-static int append_page(
-	struct bunker_sandbox_list *list, const cJSON *page, size_t limit, struct bunker_error *e)
-{
-	cJSON *sandboxes = cJSON_GetObjectItemCaseSensitive(page, "sandboxes");
-	if (!cJSON_IsArray(sandboxes))
-		return client_fail(e, BUNKER_INVALID_RESPONSE, "the server's answer has no list");
-	while (sandboxes->child && (limit == 0 || list->count < limit)) {
-		cJSON *item = cJSON_DetachItemViaPointer(sandboxes, sandboxes->child);
-		int r = append_sandbox(list, item, e);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
+const struct list_kind client_sandbox_list = {"sandboxes", sizeof(struct bunker_sandbox),
+	offsetof(struct bunker_sandbox, json), decode_item, finish_item};
 
-/* *cursor is where the page starts (NULL: the first one), and then where the next one does. */
-static int list_page(struct bunker *b, const struct bunker_list_options *options, char **cursor,
-	struct bunker_sandbox_list *list, struct bunker_error *e)
-{
-	autobuf target = {0};
-	autojson *page = NULL;
-	write_list_target(&target, options, *cursor);
-	int r = client_call_json(b, "GET", &target, NULL, &page, e);
-	if (r == 0)
-		r = append_page(list, page, options->limit, e);
-	if (r < 0)
-		return r;
-	const cJSON *next = cJSON_GetObjectItemCaseSensitive(page, "nextCursor");
-	free(*cursor);
-	*cursor = NULL;
-	if (!cJSON_IsString(next) || !*next->valuestring)
-		return 0;
-	*cursor = strdup(next->valuestring);
-	return *cursor ? 0 : client_fail(e, BUNKER_OUT_OF_MEMORY, "out of memory");
-}
-
-int bunker_list(struct bunker *b, const struct bunker_list_options *options,
+int bunker_list(struct bunker *b, const struct bunker_list_options *o,
 	struct bunker_sandbox_list *ret, struct bunker_error *e)
 {
 	static const struct bunker_list_options everything = {0};
-	struct bunker_sandbox_list list = {0};
-	autofree char *cursor = NULL;
-	if (!options)
-		options = &everything;
-	int r;
-	do
-		r = list_page(b, options, &cursor, &list, e);
-	while (r == 0 && cursor && (options->limit == 0 || list.count < options->limit));
-	if (r < 0)
-		bunker_sandbox_list_finish(&list);
-	else
-		*ret = list;
+	autobuf target = {0};
+	void *items;
+	o = o ? o : &everything;
+	buf_append_str(&target, "/v1/sandboxes?limit=" LIST_PAGE);
+	append_query(&target, "&", "status", o->status);
+	append_query(&target, "&", "project", o->project);
+	append_query(&target, "&", "name", o->name);
+	for (size_t i = 0; i < o->metadata_count; i++)
+		append_query(&target, "&metadata.", o->metadata[i].name, o->metadata[i].value);
+	int r = client_list(b, &target, &client_sandbox_list, o->limit, &items, &ret->count, e);
+	if (r == 0)
+		ret->items = items;
 	return r;
 }
 
 void bunker_sandbox_list_finish(struct bunker_sandbox_list *list)
 {
-	for (size_t i = 0; i < list->count; i++)
-		bunker_sandbox_finish(&list->items[i]);
-	free(list->items);
+	client_list_finish(&client_sandbox_list, list->items, list->count);
 	*list = (struct bunker_sandbox_list){0};
 }
 
 char *bunker_sandbox_list_json(const struct bunker_sandbox_list *list)
 {
-	autobuf text = {0};
-	struct json_writer w = {.out = &text};
-	json_begin_object(&w);
-	json_key(&w, "sandboxes");
-	json_begin_array(&w);
-	for (size_t i = 0; i < list->count; i++) {
-		autofree char *item = bunker_json_text(list->items[i].json);
-		if (!item)
-			return NULL;
-		json_raw(&w, item);
-	}
-	json_end_array(&w);
-	json_end_object(&w);
-	return buf_take_str(&text);
+	return client_list_json(&client_sandbox_list, list->items, list->count);
 }

@@ -133,11 +133,6 @@ int bunker_template_get(
 	return r;
 }
 
-void bunker_json_free(struct bunker_json *json)
-{
-	cJSON_Delete(client_answer_from_json(json));
-}
-
 static int call_nothing(struct bunker *b, const char *method, struct buf *target,
 	const struct buf *body, struct bunker_error *e)
 {
