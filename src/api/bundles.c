@@ -5,85 +5,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/encode.h"
-#include "api/routes.h"
+#include "api/feed.h"
 
-#define WINDOW     (256u * 1024)
 #define IMPORT_MAX (UINT64_C(1) << 40)
 
 /* ---- export ---- */
 
-struct export_call {
-	struct http_request *req;
-	struct bundle_export *source; /* NULL: it is over */
-	struct buf out;
-	bool begun, ended, can_write;
-};
-
-static void export_free(struct export_call *call)
+static void export_pause(void *source)
 {
-	buf_finish(&call->out);
-	free(call);
+	bundle_export_pause(source);
 }
 
-static void export_flush(struct export_call *call)
+static void export_resume(void *source)
 {
-	if (!call->begun || !call->can_write || (call->out.len == 0 && !call->ended))
-		return;
-	call->can_write = false;
-	if (call->out.len > 0)
-		http_stream_write(call->req, &call->out);
-	if (call->ended) {
-		http_stream_end(call->req);
-		export_free(call);
-	} else if (call->source) {
-		bundle_export_resume(call->source);
-	}
+	bundle_export_resume(source);
 }
 
-static void export_proceed(void *arg)
+static void export_cancel(void *source)
 {
-	struct export_call *call = arg;
-	call->can_write = true;
-	export_flush(call);
+	bundle_export_cancel(source);
 }
 
-static void export_stopped(void *arg)
-{
-	struct export_call *call = arg;
-	if (call->source)
-		bundle_export_cancel(call->source);
-	export_free(call);
-}
+static const struct feed_source export_source = {export_pause, export_resume, export_cancel};
 
 static void export_data(void *arg, const char *bytes, size_t len)
 {
-	struct export_call *call = arg;
-	const struct http_generator generator = {export_proceed, export_stopped, call};
-	buf_append(&call->out, bytes, len);
-	if (!call->begun) {
-		call->begun = true;
-		http_stream_begin(call->req, 200, "application/zstd", &generator);
-	}
-	if (call->out.len >= WINDOW && call->source)
-		bundle_export_pause(call->source);
-	export_flush(call);
+	struct feed *feed = arg;
+	buf_append(&feed->out, bytes, len);
+	feed_flush(feed);
 }
 
 static void export_done(void *arg, const struct error *e)
 {
-	struct export_call *call = arg;
-	call->source = NULL;
-	if (e && call->begun)
-		http_stream_abort(call->req);
-	else if (e)
-		http_respond_error(call->req, e);
-	if (e) {
-		export_free(call);
-		return;
-	}
-	call->ended = true;
-	export_flush(call);
+	feed_end(arg, e);
 }
 
 static void handle_export(struct http_request *req)
@@ -99,18 +53,15 @@ static void handle_export(struct http_request *req)
 		http_respond_error(req, &e);
 		return;
 	}
-	struct export_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	snapshot_view(s, &view);
-	snprintf(disposition, sizeof disposition, "attachment; filename=\"%s.tar.zst\"", view.id);
-	http_on_abort(req, export_stopped, call);
-	if (bundle_export_begin(s, &events, call, &call->source, &e) < 0) {
-		http_respond_error(req, &e);
-		export_free(call);
+	struct bundle_export *source;
+	struct feed *feed = feed_new(sizeof *feed, req, "application/zstd", &export_source);
+	if (bundle_export_begin(s, &events, feed, &source, &e) < 0) {
+		feed_end(feed, &e);
 		return;
 	}
+	feed->source = source;
+	snapshot_view(s, &view);
+	snprintf(disposition, sizeof disposition, "attachment; filename=\"%s.tar.zst\"", view.id);
 	http_add_header(req, "Content-Disposition", disposition);
 }
 

@@ -2,10 +2,9 @@
 #include "box/checkpoint.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "api/call.h"
 #include "api/encode.h"
-#include "api/routes.h"
 
 #define NAME_MAX_LEN 63
 
@@ -37,30 +36,9 @@ static struct checkpoint *path_checkpoint(struct http_request *req)
 
 /* ---- create ---- */
 
-struct call {
-	struct http_request *req; /* NULL once the client has gone; what it asked for goes on */
-	char sandbox_id[ID_SIZE];
-};
-
-static void call_aborted(void *arg)
-{
-	((struct call *)arg)->req = NULL;
-}
-
-static struct call *call_new(struct http_request *req)
-{
-	struct call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	memcpy(call->sandbox_id, http_param(req, "id"), ID_SIZE);
-	http_on_abort(req, call_aborted, call);
-	return call;
-}
-
 static void created(void *arg, struct checkpoint *c, int64_t frozen_us, const struct error *e)
 {
-	struct call *call = arg;
+	struct api_call *call = arg;
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
 	if (call->req && e) {
@@ -95,7 +73,7 @@ static void handle_create(struct http_request *req)
 	if (json_decode(body, create_fields, ARRAY_LEN(create_fields), "", &fields, &e) < 0) {
 		http_respond_error(req, &e);
 	} else {
-		struct call *call = call_new(req);
+		struct api_call *call = api_call_new(req, http_param(req, "id"));
 		if (checkpoint_create(s, fields.name, created, call, &e) < 0)
 			created(call, NULL, 0, &e);
 	}
@@ -139,60 +117,31 @@ static void handle_get(struct http_request *req)
 
 /* ---- restore, discard ---- */
 
-static void restored(void *arg, const struct error *e)
-{
-	struct call *call = arg;
-	struct http_request *req = call->req;
-	struct error gone;
-	struct sandbox *s =
-		req ? sandbox_find(api_box(req), api_tenant(req), call->sandbox_id) : NULL;
-	if (req && e) {
-		http_respond_error(req, e);
-	} else if (s) {
-		api_respond_sandbox(req, 200, s);
-	} else if (req) {
-		error_set(&gone, ERROR_NOT_FOUND, "the sandbox was deleted");
-		http_respond_error(req, &gone);
-	}
-	free(call);
-}
-
 static void handle_restore(struct http_request *req)
 {
 	struct error e;
 	struct checkpoint *c = path_checkpoint(req);
 	if (!c)
 		return;
-	struct call *call = call_new(req);
-	if (checkpoint_restore(c, restored, call, &e) < 0)
-		restored(call, &e);
+	struct api_call *call = api_call_new(req, http_param(req, "id"));
+	if (checkpoint_restore(c, api_call_sandbox, call, &e) < 0)
+		api_call_sandbox(call, &e);
 }
 
 static void handle_discard(struct http_request *req)
 {
 	struct sandbox *s = api_sandbox(req);
 	if (s)
-		sandbox_discard(s, restored, call_new(req));
+		sandbox_discard(s, api_call_sandbox, api_call_new(req, http_param(req, "id")));
 }
 
 /* ---- delete ---- */
-
-static void deleted(void *arg, const struct error *e)
-{
-	struct call *call = arg;
-	struct buf nothing = {0};
-	if (call->req && e)
-		http_respond_error(call->req, e);
-	else if (call->req)
-		http_respond(call->req, 204, NULL, &nothing);
-	free(call);
-}
 
 static void handle_delete(struct http_request *req)
 {
 	struct checkpoint *c = path_checkpoint(req);
 	if (c)
-		checkpoint_delete(c, deleted, call_new(req));
+		checkpoint_delete(c, api_call_done, api_call_new(req, NULL));
 }
 
 static const struct http_route checkpoint_routes[] = {

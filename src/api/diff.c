@@ -4,81 +4,34 @@
  */
 #include "box/comparison.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "api/routes.h"
-
-#define WINDOW (256u * 1024)
+#include "api/feed.h"
 
 struct diff_call {
-	struct http_request *req;
-	struct comparison *comparison; /* NULL: it is over */
+	struct feed feed;
 	enum diff_form form;
-	struct buf out;
 	struct json_writer writer;
-	bool begun, ended, failed, can_write;
 	uint64_t counts[DIFF_DELETED + 1];
 };
 
-static void call_free(struct diff_call *call)
+static void pause_source(void *source)
 {
-	buf_finish(&call->out);
-	free(call);
+	comparison_pause(source);
 }
 
-/* ---- towards the client ---- */
-
-static void flush(struct diff_call *call)
+static void resume_source(void *source)
 {
-	if (!call->begun || !call->can_write || (call->out.len == 0 && !call->ended))
-		return;
-	call->can_write = false;
-	if (call->out.len > 0)
-		http_stream_write(call->req, &call->out);
-	if (call->ended) {
-		http_stream_end(call->req);
-		call_free(call);
-	} else if (call->comparison) {
-		comparison_resume(call->comparison);
-	}
+	comparison_resume(source);
 }
 
-static void proceed(void *arg)
+static void cancel_source(void *source)
 {
-	struct diff_call *call = arg;
-	call->can_write = true;
-	flush(call);
+	comparison_cancel(source);
 }
 
-static void stopped(void *arg)
-{
-	struct diff_call *call = arg;
-	if (call->comparison)
-		comparison_cancel(call->comparison);
-	call_free(call);
-}
-
-static void begin(struct diff_call *call)
-{
-	static const char *const types[DIFF_FORM_END] = {[DIFF_RECORDS] = "application/json",
-		[DIFF_TAR] = "application/x-tar",
-		[DIFF_TEXT] = "text/x-diff; charset=utf-8"};
-	const struct http_generator generator = {proceed, stopped, call};
-	if (call->begun)
-		return;
-	call->begun = true;
-	http_stream_begin(call->req, 200, types[call->form], &generator);
-}
-
-static void written(struct diff_call *call)
-{
-	begin(call);
-	if (call->out.len >= WINDOW && call->comparison)
-		comparison_pause(call->comparison);
-	flush(call);
-}
+static const struct feed_source source = {pause_source, resume_source, cancel_source};
 
 /* ---- from the keeper ---- */
 
@@ -103,7 +56,7 @@ static const char *type_name(uint32_t mode)
 
 static void begin_list(struct diff_call *call)
 {
-	if (call->begun)
+	if (call->feed.begun)
 		return;
 	json_begin_object(&call->writer);
 	json_key(&call->writer, "changes");
@@ -128,14 +81,14 @@ static void take_change(void *arg, const struct comparison_change *c)
 	if (is && !S_ISDIR(c->new_mode))
 		json_put_int(w, "size", (int64_t)c->new_size);
 	json_end_object(w);
-	written(call);
+	feed_flush(&call->feed);
 }
 
 static void take_data(void *arg, const char *bytes, size_t len)
 {
 	struct diff_call *call = arg;
-	buf_append(&call->out, bytes, len);
-	written(call);
+	buf_append(&call->feed.out, bytes, len);
+	feed_flush(&call->feed);
 }
 
 static void end_list(struct diff_call *call, bool truncated)
@@ -152,30 +105,14 @@ static void end_list(struct diff_call *call, bool truncated)
 static void done(void *arg, bool truncated, const struct error *e)
 {
 	struct diff_call *call = arg;
-	call->comparison = NULL;
-	if (e && call->begun) {
-		http_stream_abort(call->req);
-		call_free(call);
-	} else if (e) {
-		http_respond_error(call->req, e);
-		call_free(call);
-	} else {
-		if (call->form == DIFF_RECORDS)
-			end_list(call, truncated);
-		begin(call);
-		call->ended = true;
-		flush(call);
-	}
+	if (!e && call->form == DIFF_RECORDS)
+		end_list(call, truncated);
+	feed_end(&call->feed, e);
 }
 
 static const struct comparison_events events = {take_change, take_data, done};
 
 /* ---- what is asked for ---- */
-
-static void aborted(void *arg)
-{
-	stopped(arg);
-}
 
 static int parse_form(const char *text, enum diff_form *ret, struct error *e)
 {
@@ -210,6 +147,9 @@ static int find_other(struct http_request *req, struct sandbox *s, struct checkp
 
 static void handle_diff(struct http_request *req)
 {
+	static const char *const types[DIFF_FORM_END] = {[DIFF_RECORDS] = "application/json",
+		[DIFF_TAR] = "application/x-tar",
+		[DIFF_TEXT] = "text/x-diff; charset=utf-8"};
 	struct error e;
 	struct checkpoint *checkpoint = NULL;
 	struct snapshot *snapshot = NULL;
@@ -222,14 +162,10 @@ static void handle_diff(struct http_request *req)
 		http_respond_error(req, &e);
 		return;
 	}
-	struct diff_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
+	struct diff_call *call = feed_new(sizeof *call, req, types[form], &source);
 	call->form = form;
-	call->writer.out = &call->out;
-	http_on_abort(req, aborted, call);
-	call->comparison = comparison_begin(s, checkpoint, snapshot, form, &events, call);
+	call->writer.out = &call->feed.out;
+	call->feed.source = comparison_begin(s, checkpoint, snapshot, form, &events, call);
 }
 
 static const struct http_route diff_routes[] = {

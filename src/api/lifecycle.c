@@ -1,14 +1,6 @@
 /* /v1/sandboxes/{id}/pause and /resume, and changes by PATCH. */
-#include <stdlib.h>
-#include <string.h>
-
+#include "api/call.h"
 #include "api/decode.h"
-#include "api/routes.h"
-
-struct move_call {
-	struct http_request *req; /* NULL once the client has gone */
-	char sandbox_id[ID_SIZE];
-};
 
 struct move_body {
 	bool memory;
@@ -18,40 +10,6 @@ static const struct json_field move_fields[] = {
 	{"memory", JSON_BOOL, offsetof(struct move_body, memory), 0, 0, 0},
 };
 
-/* What was asked for goes on without the client. */
-static void move_aborted(void *arg)
-{
-	((struct move_call *)arg)->req = NULL;
-}
-
-static void move_done(void *arg, const struct error *e)
-{
-	struct move_call *call = arg;
-	struct http_request *req = call->req;
-	struct error gone;
-	struct sandbox *s =
-		req ? sandbox_find(api_box(req), api_tenant(req), call->sandbox_id) : NULL;
-	if (req && e) {
-		http_respond_error(req, e);
-	} else if (s) {
-		api_respond_sandbox(req, 200, s);
-	} else if (req) {
-		error_set(&gone, ERROR_NOT_FOUND, "the sandbox was deleted");
-		http_respond_error(req, &gone);
-	}
-	free(call);
-}
-
-static struct move_call *call_new(struct http_request *req)
-{
-	struct move_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	memcpy(call->sandbox_id, http_param(req, "id"), ID_SIZE);
-	return call;
-}
-
 static void handle_move(struct http_request *req,
 	void (*move)(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg))
 {
@@ -59,9 +17,7 @@ static void handle_move(struct http_request *req,
 	struct sandbox *s = api_sandbox(req);
 	if (!s || api_optional_body(req, move_fields, ARRAY_LEN(move_fields), &body) < 0)
 		return;
-	struct move_call *call = call_new(req);
-	http_on_abort(req, move_aborted, call);
-	move(s, body.memory, move_done, call);
+	move(s, body.memory, api_call_sandbox, api_call_new(req, http_param(req, "id")));
 }
 
 static void handle_pause(struct http_request *req)
@@ -83,14 +39,10 @@ static void handle_update(struct http_request *req)
 	cJSON *body = s ? api_body(req) : NULL;
 	if (!body)
 		return;
-	struct move_call *call = call_new(req);
+	struct api_call *call = api_call_new(req, http_param(req, "id"));
 	if (decode_change(body, &memory, &change, &e) < 0 ||
-		sandbox_update(s, &change, move_done, call, &e) < 0) {
-		free(call);
-		http_respond_error(req, &e);
-	} else {
-		http_on_abort(req, move_aborted, call);
-	}
+		sandbox_update(s, &change, api_call_sandbox, call, &e) < 0)
+		api_call_sandbox(call, &e);
 	scratch_finish(&memory);
 	cJSON_Delete(body);
 }

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/call.h"
 #include "api/encode.h"
 #include "api/lookup.h"
-#include "api/routes.h"
 
 static void encode_snapshot(struct json_writer *w, const struct snapshot_view *view)
 {
@@ -60,26 +60,6 @@ static struct snapshot *path_snapshot(struct http_request *req)
 	return s;
 }
 
-struct call {
-	struct http_request *req; /* NULL once the client has gone; what it asked for goes on */
-	char snapshot_id[ID_SIZE];
-};
-
-static void call_aborted(void *arg)
-{
-	((struct call *)arg)->req = NULL;
-}
-
-static struct call *call_new(struct http_request *req)
-{
-	struct call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	http_on_abort(req, call_aborted, call);
-	return call;
-}
-
 /* ---- create ---- */
 
 struct create_body {
@@ -94,7 +74,7 @@ static const struct json_field create_fields[] = {
 
 static void created(void *arg, struct snapshot *s, int64_t frozen_us, const struct error *e)
 {
-	struct call *call = arg;
+	struct api_call *call = arg;
 	if (call->req && e)
 		http_respond_error(call->req, e);
 	else if (call->req)
@@ -115,7 +95,7 @@ static void handle_create(struct http_request *req)
 	} else {
 		const struct snapshot_spec spec = {
 			.name = fields.name, .tag = fields.tag, .description = fields.description};
-		struct call *call = call_new(req);
+		struct api_call *call = api_call_new(req, NULL);
 		if (snapshot_create(s, &spec, created, call, &e) < 0)
 			created(call, NULL, 0, &e);
 	}
@@ -222,11 +202,10 @@ static void handle_lineage(struct http_request *req)
 
 static void retagged(void *arg, const struct error *e)
 {
-	struct call *call = arg;
+	struct api_call *call = arg;
 	struct http_request *req = call->req;
 	struct error gone;
-	struct snapshot *s =
-		req ? snapshot_find(api_box(req), api_tenant(req), call->snapshot_id) : NULL;
+	struct snapshot *s = req ? snapshot_find(api_box(req), api_tenant(req), call->id) : NULL;
 	if (req && e) {
 		http_respond_error(req, e);
 	} else if (s) {
@@ -262,24 +241,12 @@ static void handle_retag(struct http_request *req)
 	cJSON *body = s ? api_body(req) : NULL;
 	if (!body)
 		return;
-	struct call *call = call_new(req);
 	struct snapshot_view view;
 	snapshot_view(s, &view);
-	memcpy(call->snapshot_id, view.id, ID_SIZE);
+	struct api_call *call = api_call_new(req, view.id);
 	if (decode_tag(body, &tag, &e) < 0 || snapshot_retag(s, tag, retagged, call, &e) < 0)
 		retagged(call, &e);
 	cJSON_Delete(body);
-}
-
-static void deleted(void *arg, const struct error *e)
-{
-	struct call *call = arg;
-	struct buf nothing = {0};
-	if (call->req && e)
-		http_respond_error(call->req, e);
-	else if (call->req)
-		http_respond(call->req, 204, NULL, &nothing);
-	free(call);
 }
 
 static void handle_delete(struct http_request *req)
@@ -288,9 +255,9 @@ static void handle_delete(struct http_request *req)
 	struct snapshot *s = path_snapshot(req);
 	if (!s)
 		return;
-	struct call *call = call_new(req);
-	if (snapshot_delete(s, deleted, call, &e) < 0)
-		deleted(call, &e);
+	struct api_call *call = api_call_new(req, NULL);
+	if (snapshot_delete(s, api_call_done, call, &e) < 0)
+		api_call_done(call, &e);
 }
 
 /* ---- fork ---- */
@@ -305,7 +272,7 @@ static const struct json_field fork_fields[] = {
 
 static void forked(void *arg, const struct fork_result *result, const struct error *e)
 {
-	struct call *call = arg;
+	struct api_call *call = arg;
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
 	if (!call->req) {
@@ -338,7 +305,7 @@ static void handle_fork(struct http_request *req)
 	struct sandbox *s = api_sandbox(req);
 	if (!s || api_optional_body(req, fork_fields, ARRAY_LEN(fork_fields), &fields) < 0)
 		return;
-	struct call *call = call_new(req);
+	struct api_call *call = api_call_new(req, NULL);
 	if (sandbox_fork(s, (unsigned)fields.count, forked, call, &e) < 0)
 		forked(call, NULL, &e);
 }

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "api/routes.h"
+#include "api/call.h"
 #include "base/units.h"
 
 static void encode_volume(struct json_writer *w, const struct volume *v)
@@ -45,28 +45,9 @@ static struct volume *path_volume(struct http_request *req)
 
 /* ---- create ---- */
 
-struct call {
-	struct http_request *req; /* NULL once the client has gone; what it asked for goes on */
-};
-
-static void call_aborted(void *arg)
-{
-	((struct call *)arg)->req = NULL;
-}
-
-static struct call *call_new(struct http_request *req)
-{
-	struct call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	http_on_abort(req, call_aborted, call);
-	return call;
-}
-
 static void created(void *arg, struct volume *v, const struct error *e)
 {
-	struct call *call = arg;
+	struct api_call *call = arg;
 	if (call->req && e)
 		http_respond_error(call->req, e);
 	else if (call->req)
@@ -95,7 +76,7 @@ static void handle_create(struct http_request *req)
 	if (json_decode(body, create_fields, ARRAY_LEN(create_fields), "", &fields, &e) < 0) {
 		http_respond_error(req, &e);
 	} else {
-		struct call *call = call_new(req);
+		struct api_call *call = api_call_new(req, NULL);
 		if (volume_create(api_box(req), api_tenant(req), fields.name, fields.size, created,
 			    call, &e) < 0)
 			created(call, NULL, &e);
@@ -126,26 +107,15 @@ static void handle_get(struct http_request *req)
 		respond_volume(req, 200, v);
 }
 
-static void deleted(void *arg, const struct error *e)
-{
-	struct call *call = arg;
-	struct buf nothing = {0};
-	if (call->req && e)
-		http_respond_error(call->req, e);
-	else if (call->req)
-		http_respond(call->req, 204, NULL, &nothing);
-	free(call);
-}
-
 static void handle_delete(struct http_request *req)
 {
 	struct error e;
 	struct volume *v = path_volume(req);
 	if (!v)
 		return;
-	struct call *call = call_new(req);
-	if (volume_delete(v, deleted, call, &e) < 0)
-		deleted(call, &e);
+	struct api_call *call = api_call_new(req, NULL);
+	if (volume_delete(v, api_call_done, call, &e) < 0)
+		api_call_done(call, &e);
 }
 
 static const struct http_route volume_routes[] = {
