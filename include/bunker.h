@@ -90,5 +90,6 @@ typedef ptrdiff_t bunker_read_fn(void *arg, char *data, size_t size);
 #include "bunker/process.h"
 #include "bunker/files.h"
 #include "bunker/template.h"
+#include "bunker/disks.h"
 
 #endif

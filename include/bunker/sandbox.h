@@ -14,8 +14,16 @@ struct bunker_file {
 	unsigned mode; /* 0: the server's default */
 };
 
+/* A volume in a new sandbox. */
+struct bunker_mount {
+	const char *volume; /* id or name */
+	const char *path;
+	bool read_only;
+};
+
 struct bunker_create_options {
 	const char *template_name;
+	const char *snapshot; /* instead: an id, "name" or "name:tag" */
 	const char *name;
 	const char *description;
 	const char *memory; /* "512Mi" */
@@ -38,6 +46,8 @@ struct bunker_create_options {
 	size_t metadata_count;
 	const struct bunker_file *files;
 	size_t file_count;
+	const struct bunker_mount *volumes;
+	size_t volume_count;
 	const char *const *dependencies; /* apt packages to install first */
 	size_t dependency_count;
 	const char *const *packages; /* npm packages, in the same way */
@@ -52,6 +62,8 @@ struct bunker_sandbox {
 			       deleted */
 	const char *status_reason;
 	const char *template_name;
+	const char *snapshot; /* the id of what its disk began with; "": its template */
+	const char *parent;   /* the sandbox it is a fork of; "" */
 	const char *user;
 	const char *workdir;
 	const char *project;

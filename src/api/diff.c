@@ -4,14 +4,17 @@
  */
 #include "box/comparison.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "api/feed.h"
+#include "api/files.h"
 
 struct diff_call {
 	struct feed feed;
 	enum diff_form form;
+	bool as_lines; /* each change a line, instead of one object */
 	struct json_writer writer;
 	uint64_t counts[DIFF_DELETED + 1];
 };
@@ -56,22 +59,25 @@ static const char *type_name(uint32_t mode)
 
 static void begin_list(struct diff_call *call)
 {
-	if (call->feed.begun)
+	if (call->feed.begun || call->as_lines)
 		return;
 	json_begin_object(&call->writer);
 	json_key(&call->writer, "changes");
 	json_begin_array(&call->writer);
 }
 
-static void take_change(void *arg, const struct comparison_change *c)
+static void put_mode(struct json_writer *w, const char *key, uint32_t mode)
 {
-	struct diff_call *call = arg;
-	struct json_writer *w = &call->writer;
+	char text[8];
+	snprintf(text, sizeof text, "%04o", mode & 07777);
+	json_put_string(w, key, text);
+}
+
+static void put_change(struct json_writer *w, const struct comparison_change *c)
+{
 	bool was = c->old_mode, is = c->new_mode;
-	begin_list(call);
-	call->counts[c->kind]++;
 	json_begin_object(w);
-	json_put_string(w, "path", c->path);
+	files_put_name(w, "path", c->path);
 	json_put_string(w, "change", kind_name(c->kind));
 	json_put_string(w, "type", type_name(is ? c->new_mode : c->old_mode));
 	if (was && is && (c->old_mode & S_IFMT) != (c->new_mode & S_IFMT))
@@ -80,7 +86,28 @@ static void take_change(void *arg, const struct comparison_change *c)
 		json_put_int(w, "oldSize", (int64_t)c->old_size);
 	if (is && !S_ISDIR(c->new_mode))
 		json_put_int(w, "size", (int64_t)c->new_size);
+	if (was && is && (c->old_mode & 07777) != (c->new_mode & 07777)) {
+		put_mode(w, "oldMode", c->old_mode);
+		put_mode(w, "mode", c->new_mode);
+	}
 	json_end_object(w);
+}
+
+static void end_line(struct diff_call *call)
+{
+	if (!call->as_lines)
+		return;
+	buf_append_char(&call->feed.out, '\n');
+	call->writer.need_comma = false;
+}
+
+static void take_change(void *arg, const struct comparison_change *c)
+{
+	struct diff_call *call = arg;
+	begin_list(call);
+	call->counts[c->kind]++;
+	put_change(&call->writer, c);
+	end_line(call);
 	feed_flush(&call->feed);
 }
 
@@ -95,11 +122,15 @@ static void end_list(struct diff_call *call, bool truncated)
 {
 	struct json_writer *w = &call->writer;
 	begin_list(call);
-	json_end_array(w);
+	if (call->as_lines)
+		json_begin_object(w);
+	else
+		json_end_array(w);
 	for (int kind = DIFF_ADDED; kind <= DIFF_DELETED; kind++)
 		json_put_int(w, kind_name((enum diff_kind)kind), (int64_t)call->counts[kind]);
 	json_put_bool(w, "truncated", truncated);
 	json_end_object(w);
+	end_line(call);
 }
 
 static void done(void *arg, bool truncated, const struct error *e)
@@ -114,19 +145,26 @@ static const struct comparison_events events = {take_change, take_data, done};
 
 /* ---- what is asked for ---- */
 
-static int parse_form(const char *text, enum diff_form *ret, struct error *e)
+static const struct format {
+	const char *name, *type;
+	enum diff_form form;
+	bool as_lines;
+} formats[] = {
+	{"json", "application/json", DIFF_RECORDS, false},
+	{"lines", "application/x-ndjson", DIFF_RECORDS, true},
+	{"text", "text/x-diff; charset=utf-8", DIFF_TEXT, false},
+	{"tar", "application/x-tar", DIFF_TAR, false},
+};
+
+static int parse_format(const char *text, const struct format **ret, struct error *e)
 {
-	static const char *const names[DIFF_FORM_END] = {
-		[DIFF_RECORDS] = "json", [DIFF_TAR] = "tar", [DIFF_TEXT] = "text"};
-	*ret = DIFF_RECORDS;
-	for (int i = 0; text && i < DIFF_FORM_END; i++)
-		if (names[i] && strcmp(text, names[i]) == 0) {
-			*ret = (enum diff_form)i;
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+		if (strcmp(text ? text : "json", formats[i].name) == 0) {
+			*ret = &formats[i];
 			return 0;
 		}
-	return text ? error_set_field(
-			      e, ERROR_INVALID_FIELD, "format", "\"format\" is json, text or tar")
-		    : 0;
+	return error_set_field(
+		e, ERROR_INVALID_FIELD, "format", "\"format\" is json, lines, text or tar");
 }
 
 static int find_other(struct http_request *req, struct sandbox *s, struct checkpoint **checkpoint,
@@ -147,25 +185,23 @@ static int find_other(struct http_request *req, struct sandbox *s, struct checkp
 
 static void handle_diff(struct http_request *req)
 {
-	static const char *const types[DIFF_FORM_END] = {[DIFF_RECORDS] = "application/json",
-		[DIFF_TAR] = "application/x-tar",
-		[DIFF_TEXT] = "text/x-diff; charset=utf-8"};
 	struct error e;
 	struct checkpoint *checkpoint = NULL;
 	struct snapshot *snapshot = NULL;
-	enum diff_form form;
+	const struct format *format;
 	struct sandbox *s = api_sandbox(req);
 	if (!s)
 		return;
-	if (parse_form(http_query(req, "format"), &form, &e) < 0 ||
+	if (parse_format(http_query(req, "format"), &format, &e) < 0 ||
 		find_other(req, s, &checkpoint, &snapshot, &e) < 0) {
 		http_respond_error(req, &e);
 		return;
 	}
-	struct diff_call *call = feed_new(sizeof *call, req, types[form], &source);
-	call->form = form;
+	struct diff_call *call = feed_new(sizeof *call, req, format->type, &source);
+	call->form = format->form;
+	call->as_lines = format->as_lines;
 	call->writer.out = &call->feed.out;
-	call->feed.source = comparison_begin(s, checkpoint, snapshot, form, &events, call);
+	call->feed.source = comparison_begin(s, checkpoint, snapshot, format->form, &events, call);
 }
 
 static const struct http_route diff_routes[] = {

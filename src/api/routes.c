@@ -19,6 +19,7 @@ static const struct {
 	{&snapshot_table, false},
 	{&bundle_table, false},
 	{&volume_table, false},
+	{&inventory_table, false},
 	{&exec_table, false},
 	{&execution_table, false},
 	{&processes_table, false},

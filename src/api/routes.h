@@ -27,7 +27,7 @@ extern const struct api_table sandbox_table, lifecycle_table, event_table, usage
 	execution_table, template_table, metrics_table, health_table;
 extern const struct api_table build_table, import_table;
 extern const struct api_table checkpoint_table, diff_table, snapshot_table, bundle_table,
-	volume_table;
+	volume_table, inventory_table;
 extern const struct api_table processes_table, processes_control_table, processes_input_table,
 	jobs_table, code_table, contexts_table, context_run_table, environment_table;
 extern const struct api_table files_content_table, files_query_table, files_change_table,

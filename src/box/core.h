@@ -366,7 +366,7 @@ struct box {
 	struct snapshot *snapshot_order;
 	struct volume *volumes;
 	struct porter *porters; /* who work on volumes' files */
-	unsigned snapshots_pending, comparisons, imports;
+	unsigned snapshots_pending, comparisons, imports, inventories;
 	struct catalogue *catalogue; /* templates and builds */
 	struct sandbox *pool;
 	unsigned pool_count, pool_booting;

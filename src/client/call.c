@@ -87,6 +87,16 @@ void client_call_append_escaped(struct buf *target, const char *text)
 	}
 }
 
+void client_call_append_query(struct buf *target, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	buf_append_char(target, memchr(target->data, '?', target->len) ? '&' : '?');
+	buf_append_str(target, name);
+	buf_append_char(target, '=');
+	client_call_append_escaped(target, value);
+}
+
 struct refusal {
 	const char *code;
 	const char *message;
@@ -190,6 +200,13 @@ int client_call_json(struct bunker *b, const char *method, struct buf *target,
 	struct transport_request request = {
 		.method = method, .accept = "application/json", .silence_s = SILENCE_S};
 	return call_for_json(b, &request, target, body, ret, e);
+}
+
+int client_call_nothing(struct bunker *b, const char *method, struct buf *target,
+	const struct buf *body, struct bunker_error *e)
+{
+	autojson *tree = NULL;
+	return client_call_json(b, method, target, body, &tree, e);
 }
 
 /* However long the server takes with what it got. */

@@ -16,6 +16,9 @@ struct transport_url;
 /* target: the path with its query. body: NULL for none. A 204 answers with an empty object. */
 int client_call_json(struct bunker *b, const char *method, struct buf *target,
 	const struct buf *body, cJSON **ret, struct bunker_error *e);
+/* One whose answer says nothing. */
+int client_call_nothing(struct bunker *b, const char *method, struct buf *target,
+	const struct buf *body, struct bunker_error *e);
 /* One that is answered by lines, each fed to `lines` as it arrives. */
 int client_call_lines(struct bunker *b, const char *method, struct buf *target,
 	const struct buf *body, struct lines *lines, struct bunker_error *e);
@@ -36,6 +39,8 @@ int client_call_fail_refused(struct bunker_error *e, int status, const struct bu
 
 /* Text as one segment of a path, or as a name or value of a query. */
 void client_call_append_escaped(struct buf *target, const char *text);
+/* One parameter more of a query. A value of NULL adds nothing. */
+void client_call_append_query(struct buf *target, const char *name, const char *value);
 
 /* From an object with code, message and field; for errors that come inside a stream as well. */
 int client_call_fail(struct bunker_error *e, int http_status, const cJSON *error);

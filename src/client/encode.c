@@ -116,9 +116,28 @@ static void put_strings(
 	json_end_array(w);
 }
 
+static void put_volumes(struct json_writer *w, const struct bunker_mount *volumes, size_t count)
+{
+	if (count == 0)
+		return;
+	json_key(w, "volumes");
+	json_begin_array(w);
+	for (size_t i = 0; i < count; i++) {
+		json_begin_object(w);
+		json_put_string(w, "volume", volumes[i].volume);
+		json_put_string(w, "path", volumes[i].path);
+		if (volumes[i].read_only)
+			json_put_bool(w, "readOnly", true);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
 static void put_sandbox(struct json_writer *w, const struct bunker_create_options *o)
 {
 	put_optional_string(w, "template", o->template_name);
+	put_optional_string(w, "snapshot", o->snapshot);
+	put_volumes(w, o->volumes, o->volume_count);
 	put_strings(w, "dependencies", o->dependencies, o->dependency_count);
 	put_strings(w, "packages", o->packages, o->package_count);
 	put_optional_string(w, "name", o->name);

@@ -69,7 +69,7 @@ int bunker_file_stat(struct bunker *b, const char *sandbox_id, const char *path,
 	autojson *tree = NULL;
 	struct bunker_entry entry = {0};
 	client_files_target(&target, sandbox_id, "/fs/stat", path, place);
-	client_files_add(&target, "&follow=", follow ? "true" : NULL);
+	client_call_append_query(&target, "follow", follow ? "true" : NULL);
 	int r = client_call_json(b, "GET", &target, NULL, &tree, e);
 	if (r == 0)
 		r = decode_entry(tree, &entry, e);
@@ -129,9 +129,9 @@ int bunker_file_list(struct bunker *b, const char *sandbox_id, const char *path,
 		autobuf target = {0};
 		autojson *tree = NULL;
 		client_files_target(&target, sandbox_id, "/fs/list", path, place);
-		client_files_add(&target, "&depth=", text);
-		client_files_add(&target, "&limit=", PAGE);
-		client_files_add(&target, "&cursor=", p.cursor);
+		client_call_append_query(&target, "depth", text);
+		client_call_append_query(&target, "limit", PAGE);
+		client_call_append_query(&target, "cursor", p.cursor);
 		r = client_call_json(b, "GET", &target, NULL, &tree, e);
 		if (r == 0)
 			r = tell_page(&p, tree, e);

@@ -62,7 +62,7 @@ int bunker_file_watch(struct bunker *b, const char *sandbox_id, const char *path
 	struct watching w = {.each = each, .arg = arg, .e = &why};
 	w.lines = (struct lines){.take = take_line, .arg = &w};
 	client_files_target(&target, sandbox_id, "/fs/watch", path, place);
-	client_files_add(&target, "&recursive=", recursive ? "true" : NULL);
+	client_call_append_query(&target, "recursive", recursive ? "true" : NULL);
 	int r = client_call_bytes(b, &target, "text/event-stream", take_data, &w, &ended);
 	client_lines_finish(&w.lines);
 	if (r < 0 && e)

@@ -14,17 +14,9 @@ void client_files_target(struct buf *target, const char *sandbox_id, const char 
 	const char *path, const struct bunker_place *place)
 {
 	client_append_sandbox_path(target, sandbox_id, what);
-	client_files_add(target, "?path=", path);
-	client_files_add(target, "&user=", place ? place->user : NULL);
-	client_files_add(target, "&cwd=", place ? place->cwd : NULL);
-}
-
-void client_files_add(struct buf *target, const char *name, const char *value)
-{
-	if (!value)
-		return;
-	buf_append_str(target, name);
-	client_call_append_escaped(target, value);
+	client_call_append_query(target, "path", path);
+	client_call_append_query(target, "user", place ? place->user : NULL);
+	client_call_append_query(target, "cwd", place ? place->cwd : NULL);
 }
 
 int bunker_file_read(struct bunker *b, const char *sandbox_id, const char *path,
@@ -41,7 +33,7 @@ int bunker_file_write(struct bunker *b, const char *sandbox_id, const char *path
 	autobuf target = {0};
 	autojson *tree = NULL;
 	client_files_target(&target, sandbox_id, "/files", path, place);
-	client_files_add(&target, "&mode=", mode);
+	client_call_append_query(&target, "mode", mode);
 	return client_call_upload(
 		b, "PUT", &target, "application/octet-stream", read, arg, &tree, e);
 }
@@ -82,7 +74,7 @@ int bunker_file_remove(struct bunker *b, const char *sandbox_id, const char *pat
 	autobuf target = {0};
 	autojson *tree = NULL;
 	client_files_target(&target, sandbox_id, "/files", path, place);
-	client_files_add(&target, "&recursive=", recursive ? "true" : NULL);
+	client_call_append_query(&target, "recursive", recursive ? "true" : NULL);
 	return client_call_json(b, "DELETE", &target, NULL, &tree, e);
 }
 

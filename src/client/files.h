@@ -8,8 +8,6 @@
 /* "/v1/sandboxes/ID" and `what`, and the query that names the path and its place. */
 void client_files_target(struct buf *target, const char *sandbox_id, const char *what,
 	const char *path, const struct bunker_place *place);
-/* One parameter more; name with its sign in front. A value of NULL adds nothing. */
-void client_files_add(struct buf *target, const char *name, const char *value);
 /* The same in a JSON body. */
 void client_files_put_place(
 	struct json_writer *w, const char *path, const struct bunker_place *place);

@@ -57,10 +57,7 @@ static int read_page(struct bunker *b, const struct buf *first, char **cursor, s
 	autobuf target = {0};
 	autojson *page = NULL;
 	buf_append(&target, first->data, first->len);
-	if (*cursor) {
-		buf_append_str(&target, "&cursor=");
-		client_call_append_escaped(&target, *cursor);
-	}
+	client_call_append_query(&target, "cursor", *cursor);
 	int r = client_call_json(b, "GET", &target, NULL, &page, e);
 	if (r == 0)
 		r = append_page(g, page, e);
@@ -75,6 +72,17 @@ static int read_page(struct bunker *b, const struct buf *first, char **cursor, s
 	return *cursor ? 0 : fail_memory(e);
 }
 
+static int give(const struct growing *g, int r, void **ret, size_t *ret_count)
+{
+	if (r < 0) {
+		client_list_finish(g->kind, g->items, g->count);
+		return r;
+	}
+	*ret = g->items;
+	*ret_count = g->count;
+	return 0;
+}
+
 int client_list(struct bunker *b, const struct buf *target, const struct list_kind *kind,
 	size_t limit, void **ret, size_t *ret_count, struct bunker_error *e)
 {
@@ -86,13 +94,14 @@ int client_list(struct bunker *b, const struct buf *target, const struct list_ki
 	do
 		r = read_page(b, target, &cursor, &g, e);
 	while (r == 0 && cursor && !is_full(&g));
-	if (r < 0) {
-		client_list_finish(kind, g.items, g.count);
-		return r;
-	}
-	*ret = g.items;
-	*ret_count = g.count;
-	return 0;
+	return give(&g, r, ret, ret_count);
+}
+
+int client_list_take(const cJSON *page, const struct list_kind *kind, void **ret, size_t *ret_count,
+	struct bunker_error *e)
+{
+	struct growing g = {.kind = kind};
+	return give(&g, append_page(&g, page, e), ret, ret_count);
 }
 
 void client_list_finish(const struct list_kind *kind, void *items, size_t count)

@@ -18,9 +18,12 @@ struct list_kind {
 	void (*finish)(void *item);
 };
 
-/* target: of the first page, with a query. limit 0: all of them, however many pages that takes. */
+/* target: of the first page. limit 0: all of them, however many pages that takes. */
 int client_list(struct bunker *b, const struct buf *target, const struct list_kind *kind,
 	size_t limit, void **ret, size_t *ret_count, struct bunker_error *e);
+/* Of one answer. */
+int client_list_take(const cJSON *page, const struct list_kind *kind, void **ret, size_t *ret_count,
+	struct bunker_error *e);
 void client_list_finish(const struct list_kind *kind, void *items, size_t count);
 /* {KEY: [...]}, for the caller to free. NULL: out of memory. */
 char *client_list_json(const struct list_kind *kind, const void *items, size_t count);

@@ -22,6 +22,8 @@ static const struct answer_field sandbox_fields[] = {
 	FIELD("status", ANSWER_STRING, status),
 	FIELD("statusReason", ANSWER_STRING, status_reason),
 	FIELD("template", ANSWER_STRING, template_name),
+	FIELD("snapshot", ANSWER_STRING, snapshot),
+	FIELD("parent", ANSWER_STRING, parent),
 	FIELD("user", ANSWER_STRING, user),
 	FIELD("workdir", ANSWER_STRING, workdir),
 	FIELD("project", ANSWER_STRING, project),
@@ -124,17 +126,6 @@ int bunker_destroy(struct bunker *b, const char *id, struct bunker_error *e)
 	return client_call_json(b, "DELETE", &target, NULL, &tree, e);
 }
 
-static void append_query(
-	struct buf *target, const char *prefix, const char *name, const char *value)
-{
-	if (!value)
-		return;
-	buf_append_str(target, prefix);
-	client_call_append_escaped(target, name);
-	buf_append_char(target, '=');
-	client_call_append_escaped(target, value);
-}
-
 static int decode_item(cJSON *tree, void *item, struct bunker_error *e)
 {
 	return client_decode_sandbox(tree, item, e);
@@ -156,11 +147,16 @@ int bunker_list(struct bunker *b, const struct bunker_list_options *o,
 	void *items;
 	o = o ? o : &everything;
 	buf_append_str(&target, "/v1/sandboxes?limit=" LIST_PAGE);
-	append_query(&target, "&", "status", o->status);
-	append_query(&target, "&", "project", o->project);
-	append_query(&target, "&", "name", o->name);
-	for (size_t i = 0; i < o->metadata_count; i++)
-		append_query(&target, "&metadata.", o->metadata[i].name, o->metadata[i].value);
+	client_call_append_query(&target, "status", o->status);
+	client_call_append_query(&target, "project", o->project);
+	client_call_append_query(&target, "name", o->name);
+	for (size_t i = 0; i < o->metadata_count; i++) {
+		autobuf name = {0};
+		buf_append_str(&name, "metadata.");
+		client_call_append_escaped(&name, o->metadata[i].name);
+		buf_append_char(&name, '\0');
+		client_call_append_query(&target, name.data, o->metadata[i].value);
+	}
 	int r = client_list(b, &target, &client_sandbox_list, o->limit, &items, &ret->count, e);
 	if (r == 0)
 		ret->items = items;

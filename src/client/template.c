@@ -133,13 +133,6 @@ int bunker_template_get(
 	return r;
 }
 
-static int call_nothing(struct bunker *b, const char *method, struct buf *target,
-	const struct buf *body, struct bunker_error *e)
-{
-	autojson *tree = NULL;
-	return client_call_json(b, method, target, body, &tree, e);
-}
-
 int bunker_template_tag(struct bunker *b, const char *name, const char *tag, const char *build,
 	struct bunker_error *e)
 {
@@ -150,7 +143,7 @@ int bunker_template_tag(struct bunker *b, const char *name, const char *tag, con
 	if (build)
 		json_put_string(&w, "build", build);
 	json_end_object(&w);
-	return call_nothing(b, "PUT", &target, &body, e);
+	return client_call_nothing(b, "PUT", &target, &body, e);
 }
 
 int bunker_template_untag(
@@ -158,12 +151,12 @@ int bunker_template_untag(
 {
 	autobuf target = {0};
 	begin_target(&target, name, tag);
-	return call_nothing(b, "DELETE", &target, NULL, e);
+	return client_call_nothing(b, "DELETE", &target, NULL, e);
 }
 
 int bunker_template_delete(struct bunker *b, const char *name, struct bunker_error *e)
 {
 	autobuf target = {0};
 	begin_target(&target, name, NULL);
-	return call_nothing(b, "DELETE", &target, NULL, e);
+	return client_call_nothing(b, "DELETE", &target, NULL, e);
 }
