@@ -41,7 +41,7 @@ void api_find_execution(struct http_request *req, handler_execution_fn *found)
 	const char *job = http_param(req, "job"), *process = http_param(req, "process");
 	const char *of_sandbox = process ? process : job;
 	const char *id = http_param(req, "id");
-	const struct execution_query query = {
+	const struct wanted_execution query = {
 		.box = api_box(req),
 		.tenant = api_tenant(req),
 		.sandbox_id = of_sandbox ? id : NULL,

@@ -11,6 +11,7 @@ static const struct {
 	bool open; /* to everyone, without a key */
 } tables[API_MOUNTS] = {
 	{&sandbox_table, false},
+	{&sandbox_list_table, false},
 	{&lifecycle_table, false},
 	{&event_table, false},
 	{&usage_table, false},

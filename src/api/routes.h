@@ -23,8 +23,8 @@ struct api_table {
 		rows, ARRAY_LEN(rows)                                                              \
 	}
 
-extern const struct api_table sandbox_table, lifecycle_table, event_table, usage_table, exec_table,
-	execution_table, template_table, metrics_table, health_table;
+extern const struct api_table sandbox_table, sandbox_list_table, lifecycle_table, event_table,
+	usage_table, exec_table, execution_table, template_table, metrics_table, health_table;
 extern const struct api_table build_table, import_table;
 extern const struct api_table checkpoint_table, diff_table, snapshot_table, bundle_table,
 	volume_table, inventory_table;

@@ -1,15 +1,10 @@
-/* /v1/sandboxes: create, list, get, delete. */
-#include <stdio.h>
+/* /v1/sandboxes: create, get, delete. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "api/decode.h"
 #include "api/encode.h"
 #include "api/routes.h"
 #include "base/cleanup.h"
-
-#define LIST_LIMIT_DEFAULT 100
-#define LIST_LIMIT_MAX     1000
 
 void api_respond_sandbox(struct http_request *req, int status, const struct sandbox *s)
 {
@@ -158,153 +153,8 @@ static void handle_delete_sandbox(struct http_request *req)
 	sandbox_destroy(s, delete_done, call);
 }
 
-/* ---- list ---- */
-
-struct list_query {
-	const char *status, *project, *name;
-	int64_t limit;
-	int64_t after_ms;
-	char after_id[ID_SIZE];
-};
-
-static int parse_limit(const char *text, int64_t *ret, struct error *e)
-{
-	char *end;
-	*ret = LIST_LIMIT_DEFAULT;
-	if (!text)
-		return 0;
-	long value = strtol(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || value < 1 || value > LIST_LIMIT_MAX)
-		return error_set_field(e, ERROR_INVALID_FIELD, "limit",
-			"\"limit\" must be a number from 1 to %d", LIST_LIMIT_MAX);
-	*ret = value;
-	return 0;
-}
-
-static int check_status(const char *status, struct error *e)
-{
-	for (int i = 0; status && i < SANDBOX_STATUS_COUNT; i++)
-		if (strcmp(status, sandbox_status_name((enum sandbox_status)i)) == 0)
-			return 0;
-	if (!status)
-		return 0;
-	return error_set_field(
-		e, ERROR_INVALID_FIELD, "status", "there is no status '%.32s'", status);
-}
-
-/* A cursor is the place of the last sandbox that was listed: its time, '-', its id. */
-static int parse_cursor(const char *text, struct list_query *q, struct error *e)
-{
-	char *end;
-	q->after_ms = -1;
-	if (!text)
-		return 0;
-	q->after_ms = strtoll(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end != '-' || !id_is_valid(end + 1))
-		return error_set_field(e, ERROR_INVALID_FIELD, "cursor",
-			"\"cursor\" must be what an earlier answer gave as nextCursor");
-	memcpy(q->after_id, end + 1, ID_SIZE);
-	return 0;
-}
-
-static int parse_query(struct http_request *req, struct list_query *q, struct error *e)
-{
-	static const char *const known[] = {"status", "project", "name", "limit", "cursor"};
-	const char *name, *value;
-	for (size_t i = 0; http_query_at(req, i, &name, &value); i++) {
-		bool is_known = strncmp(name, "metadata.", 9) == 0;
-		for (size_t k = 0; k < ARRAY_LEN(known); k++)
-			is_known |= strcmp(name, known[k]) == 0;
-		if (!is_known)
-			return error_set_field(
-				e, ERROR_UNKNOWN_FIELD, name, "there is no filter '%.64s'", name);
-	}
-	q->status = http_query(req, "status");
-	q->project = http_query(req, "project");
-	q->name = http_query(req, "name");
-	if (check_status(q->status, e) < 0 ||
-		parse_limit(http_query(req, "limit"), &q->limit, e) < 0)
-		return -1;
-	return parse_cursor(http_query(req, "cursor"), q, e);
-}
-
-/* metadata.KEY=VALUE: strings as they are, anything else as JSON. */
-static bool metadata_is(const cJSON *metadata, const char *key, const char *wanted)
-{
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(metadata, key);
-	if (!item)
-		return false;
-	if (cJSON_IsString(item))
-		return strcmp(item->valuestring, wanted) == 0;
-	autofree char *text = cJSON_PrintUnformatted(item);
-	return text && strcmp(text, wanted) == 0;
-}
-
-static bool metadata_matches(struct http_request *req, const char *json)
-{
-	const char *name, *value;
-	bool matches = true;
-	cJSON *metadata = NULL;
-	for (size_t i = 0; matches && http_query_at(req, i, &name, &value); i++) {
-		if (strncmp(name, "metadata.", 9) != 0)
-			continue;
-		metadata = metadata ? metadata : cJSON_Parse(json);
-		matches = metadata_is(metadata, name + 9, value);
-	}
-	cJSON_Delete(metadata);
-	return matches;
-}
-
-static bool matches_query(
-	struct http_request *req, const struct list_query *q, const struct sandbox_view *view)
-{
-	return (!q->status || strcmp(q->status, sandbox_status_name(view->status)) == 0) &&
-	       (!q->project || strcmp(q->project, view->project) == 0) &&
-	       (!q->name || strcmp(q->name, view->name) == 0) &&
-	       metadata_matches(req, view->metadata);
-}
-
-static void put_cursor(struct json_writer *w, const struct sandbox_view *last)
-{
-	char cursor[64];
-	snprintf(cursor, sizeof cursor, "%lld-%s", (long long)last->created_ms, last->id);
-	json_put_string(w, "nextCursor", cursor);
-}
-
-static void handle_list_sandboxes(struct http_request *req)
-{
-	struct error e;
-	struct list_query q = {0};
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct sandbox_view view, last = {0};
-	if (parse_query(req, &q, &e) < 0) {
-		http_respond_error(req, &e);
-		return;
-	}
-	json_begin_object(&w);
-	json_key(&w, "sandboxes");
-	json_begin_array(&w);
-	struct sandbox *s = sandbox_first(api_box(req), api_tenant(req), q.after_ms, q.after_id);
-	for (; s; s = sandbox_next(s)) {
-		sandbox_view(s, &view);
-		if (!matches_query(req, &q, &view))
-			continue;
-		if (q.limit-- == 0)
-			break;
-		encode_sandbox(&w, &view);
-		last = view;
-	}
-	json_end_array(&w);
-	if (s)
-		put_cursor(&w, &last);
-	json_end_object(&w);
-	api_respond_json(req, 200, &body);
-}
-
 static const struct http_route sandbox_routes[] = {
 	{HTTP_POST, "/v1/sandboxes", handle_create_sandbox, BODY_LIMIT},
-	{HTTP_GET, "/v1/sandboxes", handle_list_sandboxes, 0},
 	{HTTP_GET, "/v1/sandboxes/{id}", handle_get_sandbox, 0},
 	{HTTP_DELETE, "/v1/sandboxes/{id}", handle_delete_sandbox, 0},
 };

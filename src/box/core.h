@@ -308,6 +308,8 @@ void tenants_free(struct box *b);
 void usage_begin(struct sandbox *s);
 void usage_end(struct sandbox *s);
 void usage_boot_began(struct usage_state *u);
+/* Its processes are dead; the memory is what they had before. */
+void usage_boot_ends(struct usage_state *u, int64_t memory);
 /* With what the kernel said last, if it did. */
 void usage_boot_ended(struct usage_state *u, int64_t cpu_us);
 

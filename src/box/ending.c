@@ -80,6 +80,7 @@ static void kill_answered(void *arg, const struct warden_reply *reply)
 		warden_link_call(&s->box->warden, WARDEN_KILL, s->id, NULL, kill_answered, s);
 		return;
 	}
+	usage_boot_ends(&s->usage, reply->usage.memory);
 	s->killed = true;
 	end_if_dead(s);
 }

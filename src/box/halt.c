@@ -143,6 +143,7 @@ static void halt_answered(void *arg, const struct warden_reply *reply)
 		uv_timer_start(&t->timer, halt_again, HALT_RETRY_MS, 0);
 	} else if (reply->op == WARDEN_KILL) {
 		/* Dead: the second is quick, and nobody waits for it in the warden. */
+		usage_boot_ends(&s->usage, reply->usage.memory);
 		warden_link_call(&s->box->warden, WARDEN_HALT, s->id, NULL, halt_answered, t);
 	} else {
 		usage_boot_ended(&s->usage, reply->usage.cpu_us);

@@ -179,5 +179,32 @@ typedef void sandbox_loaded_fn(void *arg, const struct sandbox_view *view);
 void sandbox_load_ended(
 	struct box *b, const char *tenant, const char *id, sandbox_loaded_fn *loaded, void *arg);
 
+enum sandbox_order {
+	SANDBOX_ORDER_CREATION,
+	SANDBOX_ORDER_ACTIVITY,
+	SANDBOX_ORDER_NAME,
+	SANDBOX_ORDER_STATUS,
+	SANDBOX_ORDER_EPHEMERAL,
+	SANDBOX_ORDER_EXECUTIONS
+};
+
+/* Which of those that have ended, and which part of the list. */
+struct sandbox_filter {
+	const char *tenant;
+	const char *status, *name, *project, *snapshot; /* NULL or "": any */
+	int ephemeral;                                  /* -1: either */
+	int64_t after_ms;                               /* made after this moment and id */
+	const char *after_id;                           /* NULL: whenever */
+	enum sandbox_order order;
+	bool backwards;
+	int64_t offset;
+	unsigned limit;
+};
+
+/* For each, and at the end with NULL and how many there are without offset and limit. */
+typedef void sandbox_listed_fn(void *arg, const struct sandbox_view *view, int64_t total);
+void sandbox_list_ended(
+	struct box *b, const struct sandbox_filter *filter, sandbox_listed_fn *listed, void *arg);
+
 /* done may be NULL. A second call while the first is under way waits for the same end. */
 void sandbox_destroy(struct sandbox *s, void (*done)(void *arg), void *arg);

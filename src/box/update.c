@@ -145,30 +145,3 @@ int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandb
 	sandbox_store(s, s->intent, update_stored, u);
 	return 0;
 }
-
-/* ---- those that have ended ---- */
-
-struct loading {
-	sandbox_loaded_fn *loaded;
-	void *arg;
-};
-
-static void row_found(void *arg, const struct sandbox_row *row)
-{
-	struct loading *l = arg;
-	struct sandbox_view view;
-	if (row)
-		sandbox_view_row(row, &view);
-	l->loaded(l->arg, row ? &view : NULL);
-	free(l);
-}
-
-void sandbox_load_ended(
-	struct box *b, const char *tenant, const char *id, sandbox_loaded_fn *loaded, void *arg)
-{
-	struct loading *l = malloc(sizeof *l);
-	if (!l)
-		abort();
-	*l = (struct loading){loaded, arg};
-	store_get_ended_sandbox(b->store, id, tenant, row_found, l);
-}

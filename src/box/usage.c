@@ -238,6 +238,12 @@ void usage_boot_began(struct usage_state *u)
 	u->sampled_us = clock_monotonic_us();
 }
 
+void usage_boot_ends(struct usage_state *u, int64_t memory)
+{
+	if (u->sampled_us)
+		add_memory(u, clock_monotonic_us(), memory);
+}
+
 void usage_boot_ended(struct usage_state *u, int64_t cpu_us)
 {
 	if (cpu_us > u->cpu_us)

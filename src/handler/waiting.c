@@ -44,7 +44,7 @@ static void loaded(void *arg, struct execution *x)
 		l.missing(l.req);
 }
 
-void handler_find_execution(struct http_request *req, const struct execution_query *q,
+void handler_find_execution(struct http_request *req, const struct wanted_execution *q,
 	handler_execution_fn *found, void (*missing)(struct http_request *req))
 {
 	struct execution *x = execution_find(q->box, q->tenant, q->id);

@@ -11,7 +11,7 @@
 typedef void handler_execution_fn(struct http_request *req, struct execution *x);
 
 /* Which one: NULL and 0 are any, but for the id. */
-struct execution_query {
+struct wanted_execution {
 	struct box *box;
 	const char *tenant, *sandbox_id, *id;
 	unsigned kinds; /* 1u << enum execution_kind */
@@ -21,7 +21,7 @@ struct execution_query {
  * In memory or from the store, now or later: calls `found`, or `missing` when there is none.
  * Neither when the client goes away meanwhile.
  */
-void handler_find_execution(struct http_request *req, const struct execution_query *query,
+void handler_find_execution(struct http_request *req, const struct wanted_execution *query,
 	handler_execution_fn *found, void (*missing)(struct http_request *req));
 
 /* When it has ended, or after so long; 0: at once. Not when the client goes away meanwhile. */

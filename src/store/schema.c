@@ -156,6 +156,8 @@ static const char *const migrations[] = {
 	"ALTER TABLE sandboxes ADD COLUMN layer TEXT NOT NULL DEFAULT '';"
 	"UPDATE sandboxes SET layer = coalesce((SELECT layer FROM builds WHERE builds.id = build), '')"
 	" WHERE build <> '';",
+
+	"CREATE INDEX sandbox_past ON sandboxes (tenant, created_ms, id) WHERE ended_ms > 0;",
 };
 
 static int read_version(sqlite3 *db, int *ret)

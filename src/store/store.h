@@ -72,6 +72,31 @@ void store_put_usage(struct store *s, const char *id, int64_t cpu_us, int64_t me
 void store_get_ended_sandbox(struct store *s, const char *id, const char *tenant,
 	void (*found)(void *arg, const struct sandbox_row *row), void *arg);
 /* Forget those that ended before, and their events. */
+
+enum ended_order {
+	ENDED_BY_CREATION,
+	ENDED_BY_END,
+	ENDED_BY_NAME,
+	ENDED_BY_STATUS,
+	ENDED_BY_EPHEMERAL,
+	ENDED_BY_EXECUTIONS
+};
+
+struct ended_query {
+	const char *tenant;
+	const char *status, *name, *project, *snapshot; /* "": any */
+	int ephemeral;                                  /* -1: either */
+	int64_t after_ms; /* made after this moment and id; -1: whenever */
+	const char *after_id;
+	enum ended_order order;
+	bool backwards;
+	int64_t offset;
+	unsigned limit;
+};
+
+/* Calls found for each, and at the end with NULL and how many there are in all. */
+void store_list_ended_sandboxes(struct store *s, const struct ended_query *query,
+	void (*found)(void *arg, const struct sandbox_row *row, int64_t total), void *arg);
 void store_expire_sandboxes(struct store *s, int64_t before_ms);
 
 struct event_row {

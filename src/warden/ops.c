@@ -28,6 +28,7 @@
 struct waiting {
 	struct warden_request request;
 	struct dying dying;
+	struct warden_usage usage;
 };
 
 static struct waiting waiting[WAITING_MAX];
@@ -105,10 +106,12 @@ static void op_usage(struct warden *w, const struct warden_request *q, struct wa
 static void op_kill(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
 	struct dying d;
+	cgroup_read_usage(w, q->id, &a->usage);
 	a->error = -cgroup_kill(w, q->id, &d);
 	a->step = a->error ? WARDEN_STEP_KILL : WARDEN_STEP_NONE;
 	if (!a->error && waiting_count < WAITING_MAX && !cgroup_is_dead(&d, KILL_PATIENCE_MS)) {
-		waiting[waiting_count++] = (struct waiting){.request = *q, .dying = d};
+		waiting[waiting_count++] =
+			(struct waiting){.request = *q, .dying = d, .usage = a->usage};
 		a->op = 0;
 		return;
 	}
@@ -232,7 +235,8 @@ static void answer_the_dead(struct warden *w, int fd)
 	size_t kept = 0;
 	for (size_t i = 0; i < waiting_count; i++) {
 		const struct warden_request *q = &waiting[i].request;
-		struct warden_reply a = {.op = q->op, .sequence = q->sequence};
+		struct warden_reply a = {
+			.op = q->op, .sequence = q->sequence, .usage = waiting[i].usage};
 		if (!cgroup_is_dead(&waiting[i].dying, 0)) {
 			waiting[kept++] = waiting[i];
 			continue;

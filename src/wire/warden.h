@@ -19,7 +19,7 @@ enum warden_op {
 		      */
 	WARDEN_LIMITS,  /* id, limits */
 	WARDEN_USAGE,   /* id → usage */
-	WARDEN_KILL,    /* id: kill every process, and wait for their end */
+	WARDEN_KILL,    /* id: kill every process, and wait for their end → usage before it */
 	WARDEN_HALT,    /* the same, then remove every trace but the disk → its cpu time */
 	WARDEN_DESTROY, /* the same, and the disk; fine if there is none */
 	WARDEN_FREEZE,  /* id: stop every process where it is; EAGAIN: not all of them stand yet */

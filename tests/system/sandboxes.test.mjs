@@ -353,6 +353,25 @@ describe('sandboxes', () => {
       assert.equal(second.nextCursor, undefined);
     });
 
+    it('has those that ended when it is asked for them, by how they did, filtered and in pages', async () => {
+      const gone = [];
+      for (const team of ['a', 'b', 'a']) gone.push(await server.create({ name: 'gone', project: 'past', metadata: { team } }).then(async (box) => (await remove(server, box.id), box.id)));
+      const short = await server.create({ name: 'short', project: 'past', onLease: 'destroy', timeout: { lease: '1s' } });
+      await until('its time is over', async () => (await names('?status=terminated&project=past')).length === 1, 20000);
+      const ids = async (query) => (await list(server, query)).map((box) => box.id);
+      assert.deepEqual(await ids('?status=deleted&project=past'), gone, 'in the order of creation');
+      assert.deepEqual(await ids('?status=terminated&name=short'), [short.id]);
+      const [box] = await list(server, '?status=deleted&project=past&metadata.team=b');
+      assert.deepEqual([box.id, box.status, box.endedBy], [gone[1], 'deleted', 'request']);
+      assert.ok(box.endedAt);
+      const first = (await server.request('GET', '/v1/sandboxes?status=deleted&project=past&metadata.team=a&limit=1')).json;
+      assert.deepEqual(first.sandboxes.map((b) => b.id), [gone[0]]);
+      const second = (await server.request('GET', `/v1/sandboxes?status=deleted&project=past&metadata.team=a&limit=1&cursor=${first.nextCursor}`)).json;
+      assert.deepEqual([second.sandboxes.map((b) => b.id), second.nextCursor], [[gone[2]], undefined], 'the page goes on behind what is not wanted');
+      const shown = server.cli(['ls', '--status', 'deleted', '--project', 'past', '-q']);
+      assert.equal(shown.stdout, gone.map((id) => `${id}\n`).join(''));
+    });
+
     it('pages past a sandbox that was deleted since', async () => {
       const extra = await server.create({ name: 'short-lived' });
       const last = await server.create({ name: 'listed-9' });

@@ -103,6 +103,14 @@ static void put_snapshot(struct json_writer *w, const struct sandbox_view *view)
 	json_end_object(w);
 }
 
+/* What it has used in all; without a network nothing left it. */
+static void put_usage(struct json_writer *w, const struct sandbox_view *view)
+{
+	json_put_int(w, "cpuTimeMs", view->cpu_us / 1000);
+	json_put_int(w, "memoryByteSec", view->memory_byte_seconds);
+	json_put_int(w, "networkEgressBytes", 0);
+}
+
 void agentuity_put_sandbox(struct json_writer *w, const struct sandbox_view *view)
 {
 	char runtime[AGENTUITY_ID_SIZE + 256];
@@ -132,6 +140,8 @@ void agentuity_put_sandbox(struct json_writer *w, const struct sandbox_view *vie
 	put_resources(w, &view->resources);
 	put_timeouts(w, view);
 	json_put_bool(w, "networkEnabled", false);
+	if (view->ended_ms)
+		put_usage(w, view);
 	if (view->terminates_ms)
 		json_put_time(w, "terminatesAt", view->terminates_ms);
 	if (view->failure[0])

@@ -242,7 +242,7 @@ static void handle_get_execution(struct http_request *req)
 	struct error e;
 	int64_t ms;
 	char id[ID_SIZE];
-	const struct execution_query query = {
+	const struct wanted_execution query = {
 		.box = agentuity_of(req)->box, .tenant = agentuity_tenant(req), .id = id};
 	if (agentuity_query_wait(req, &ms, &e) < 0)
 		http_respond_error(req, &e);

@@ -104,7 +104,7 @@ static void respond_missing(struct http_request *req)
 static void find_job(struct http_request *req, handler_execution_fn *found)
 {
 	char sandbox_id[ID_SIZE], id[ID_SIZE];
-	const struct execution_query query = {.box = agentuity_of(req)->box,
+	const struct wanted_execution query = {.box = agentuity_of(req)->box,
 		.tenant = agentuity_tenant(req),
 		.sandbox_id = sandbox_id,
 		.id = id,

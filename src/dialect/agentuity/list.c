@@ -1,6 +1,7 @@
 /*
  * GET /sandbox. Pages are by offset, as Agentuity has them, so the whole list is sorted for each
- * page; a tenant has a few hundred sandboxes at most. Those that have ended are not in it.
+ * page; a tenant has a few hundred sandboxes at most. Those that have ended are listed when they
+ * are asked for, by their status; of those there may be many, and the store sorts them.
  */
 #include "dialect/agentuity/list.h"
 
@@ -12,6 +13,7 @@
 #define LIST_DEFAULT 50
 #define LIST_MAX     100
 
+/* In the order of enum sandbox_order. */
 static const char *const sorts[] = {
 	"created", "updated", "name", "status", "mode", "execution_count", NULL};
 static const char *const directions[] = {"desc", "asc", NULL};
@@ -19,16 +21,8 @@ static const char *const modes[] = {"", "oneshot", "interactive", NULL};
 static const char *const statuses[] = {"", "creating", "idle", "running", "paused", "stopping",
 	"suspended", "failed", "terminated", "deleted", NULL};
 
-enum sort {
-	SORT_CREATED,
-	SORT_UPDATED,
-	SORT_NAME,
-	SORT_STATUS,
-	SORT_MODE,
-	SORT_EXECUTIONS
-};
-
 #define FIRST_ENDED 8 /* among the statuses */
+#define DELETED     9
 
 struct query {
 	int sort, direction, mode, status;
@@ -46,10 +40,12 @@ static int parse_query(struct http_request *req, struct query *q, struct error *
 		agentuity_query_word(req, "mode", modes, &q->mode, e) < 0 ||
 		agentuity_query_word(req, "status", statuses, &q->status, e) < 0)
 		return -1;
-	if ((deleted && strcmp(deleted, "true") == 0) || q->status >= FIRST_ENDED)
-		return error_set_field(e, ERROR_NOT_IMPLEMENTED,
-			q->status ? "status" : "deletedOnly",
-			"sandboxes that have ended are not listed; they can be asked for by their ids");
+	if (!deleted || strcmp(deleted, "true") != 0)
+		return 0;
+	if (q->status != 0 && q->status != DELETED)
+		return error_set_field(e, ERROR_INVALID_FIELD, "deletedOnly",
+			"\"deletedOnly\" cannot be beside another \"status\"");
+	q->status = DELETED;
 	return 0;
 }
 
@@ -58,13 +54,17 @@ static const char *mode_of(const struct sandbox_view *view)
 	return view->ephemeral ? "oneshot" : "interactive";
 }
 
+static const char *query_snapshot(const struct http_request *req)
+{
+	const char *snapshot = http_query(req, "snapshotId");
+	return snapshot && strncmp(snapshot, "snp_", 4) == 0 ? snapshot + 4 : snapshot;
+}
+
 static bool is_wanted(
 	const struct http_request *req, const struct query *q, const struct sandbox_view *view)
 {
 	const char *name = http_query(req, "name"), *project = http_query(req, "projectId");
-	const char *snapshot = http_query(req, "snapshotId");
-	if (snapshot && strncmp(snapshot, "snp_", 4) == 0)
-		snapshot += 4;
+	const char *snapshot = query_snapshot(req);
 	return (!snapshot || !snapshot[0] || strcmp(snapshot, view->snapshot) == 0) &&
 	       (!name || !name[0] || strcmp(name, view->name) == 0) &&
 	       (!project || !project[0] || strcmp(project, view->project) == 0) &&
@@ -120,12 +120,12 @@ static int by_executions(const void *a, const void *b)
 }
 
 static int (*const orders[])(const void *a, const void *b) = {
-	[SORT_CREATED] = by_created,
-	[SORT_UPDATED] = by_updated,
-	[SORT_NAME] = by_name,
-	[SORT_STATUS] = by_status,
-	[SORT_MODE] = by_mode,
-	[SORT_EXECUTIONS] = by_executions,
+	[SANDBOX_ORDER_CREATION] = by_created,
+	[SANDBOX_ORDER_ACTIVITY] = by_updated,
+	[SANDBOX_ORDER_NAME] = by_name,
+	[SANDBOX_ORDER_STATUS] = by_status,
+	[SANDBOX_ORDER_EPHEMERAL] = by_mode,
+	[SANDBOX_ORDER_EXECUTIONS] = by_executions,
 };
 
 /* ---- the answer ---- */
@@ -154,30 +154,98 @@ static struct sandbox_view *collect(struct http_request *req, const struct query
 	return views;
 }
 
-void agentuity_list_sandboxes(struct http_request *req,
-	void (*put)(struct json_writer *w, const struct sandbox_view *view))
+static void begin_list(struct json_writer *w)
 {
-	struct error e;
-	struct query q;
+	agentuity_begin_data(w);
+	json_begin_object(w);
+	json_key(w, "sandboxes");
+	json_begin_array(w);
+}
+
+static void end_list(struct http_request *req, struct json_writer *w, int64_t total)
+{
+	json_end_array(w);
+	json_put_int(w, "total", total);
+	json_end_object(w);
+	agentuity_respond_data(req, 200, w);
+}
+
+static void list_living(struct http_request *req, const struct query *q, agentuity_put_fn *put)
+{
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
 	size_t count;
-	if (parse_query(req, &q, &e) < 0) {
-		http_respond_error(req, &e);
+	int64_t left = q->limit;
+	struct sandbox_view *views = collect(req, q, &count);
+	begin_list(&w);
+	for (size_t i = (size_t)q->offset; i < count && left > 0; i++, left--)
+		put(&w, &views[q->direction == 0 ? count - 1 - i : i]);
+	free(views);
+	end_list(req, &w, (int64_t)count);
+}
+
+/* ---- those that have ended ---- */
+
+struct ended_call {
+	struct http_request *req; /* NULL once the client has gone */
+	agentuity_put_fn *put;
+	struct buf body;
+	struct json_writer w;
+};
+
+static void ended_aborted(void *arg)
+{
+	((struct ended_call *)arg)->req = NULL;
+}
+
+static void ended_listed(void *arg, const struct sandbox_view *view, int64_t total)
+{
+	struct ended_call *call = arg;
+	if (view) {
+		call->put(&call->w, view);
 		return;
 	}
-	struct sandbox_view *views = collect(req, &q, &count);
-	agentuity_begin_data(&w);
-	json_begin_object(&w);
-	json_key(&w, "sandboxes");
-	json_begin_array(&w);
-	for (size_t i = (size_t)q.offset; i < count && q.limit > 0; i++, q.limit--)
-		put(&w, &views[q.direction == 0 ? count - 1 - i : i]);
-	json_end_array(&w);
-	json_put_int(&w, "total", (int64_t)count);
-	json_end_object(&w);
-	free(views);
-	agentuity_respond_data(req, 200, &w);
+	if (call->req)
+		end_list(call->req, &call->w, total);
+	buf_finish(&call->body);
+	free(call);
+}
+
+static void list_ended(struct http_request *req, const struct query *q, agentuity_put_fn *put)
+{
+	struct ended_call *call = calloc(1, sizeof *call);
+	if (!call)
+		abort();
+	call->req = req;
+	call->put = put;
+	call->w.out = &call->body;
+	begin_list(&call->w);
+	http_on_abort(req, ended_aborted, call);
+	const struct sandbox_filter filter = {
+		.tenant = agentuity_tenant(req),
+		.status = statuses[q->status],
+		.name = http_query(req, "name"),
+		.project = http_query(req, "projectId"),
+		.snapshot = query_snapshot(req),
+		.ephemeral = q->mode == 0 ? -1 : q->mode == 1,
+		.order = (enum sandbox_order)q->sort,
+		.backwards = q->direction == 0,
+		.offset = q->offset,
+		.limit = (unsigned)q->limit,
+	};
+	sandbox_list_ended(agentuity_of(req)->box, &filter, ended_listed, call);
+}
+
+void agentuity_list_sandboxes(struct http_request *req, agentuity_put_fn *put)
+{
+	struct error e;
+	struct query q;
+	if (parse_query(req, &q, &e) < 0)
+		http_respond_error(req, &e);
+	else if (q.status >= FIRST_ENDED)
+		list_ended(req, &q, put);
+	else
+		list_living(req, &q, put);
 }
 
 static void handle_list(struct http_request *req)

@@ -137,7 +137,7 @@ static void handle_stream(struct http_request *req)
 		respond_missing(req);
 		return;
 	}
-	const struct execution_query query = {.box = agentuity_of(req)->box, .id = id};
+	const struct wanted_execution query = {.box = agentuity_of(req)->box, .id = id};
 	handler_find_execution(req, &query, begin, respond_missing);
 }
 

@@ -103,6 +103,43 @@ describe('connect and list', () => {
     assert.equal((await failure(client.connect(made[0].id)))._tag, 'SandboxNotFoundError');
   });
 
+  it('lists what has ended when it is asked for it, with what it has used', { timeout: 60000 }, async () => {
+    const stranger = new SandboxClient({ apiKey: OTHER });
+    const theirs = await stranger.create({ name: 'past-x', projectId: 'past' });
+    await theirs.destroy();
+    const made = [];
+    for (const name of ['past-b', 'past-a', 'past-c']) {
+      const sandbox = await client.create({ name, projectId: 'past' });
+      if (name === 'past-a') await sandbox.execute({ command: ['sh', '-c', 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'] });
+      await sandbox.destroy();
+      made.push(sandbox.id);
+    }
+    const run = await client.run({ projectId: 'past', command: { exec: ['true'] } });
+    const past = async (params) => client.list({ projectId: 'past', ...params });
+    const ids = async (params) => (await past(params)).sandboxes.map((s) => s.sandboxId);
+    await until('not otherwise', async () => (await ids({})).length === 0);
+    assert.deepEqual(await ids({ deletedOnly: true }), [made[2], made[1], made[0]], 'the newest first');
+    assert.deepEqual(await ids({ status: 'deleted', sort: 'created', direction: 'asc' }), made);
+    assert.deepEqual(await ids({ deletedOnly: true, sort: 'name', direction: 'asc' }), [made[1], made[0], made[2]]);
+    assert.deepEqual(await ids({ deletedOnly: true, sort: 'name', direction: 'desc', limit: 1, offset: 1 }), [made[0]]);
+    assert.deepEqual(await ids({ deletedOnly: true, sort: 'execution_count', limit: 1 }), [made[1]]);
+    assert.deepEqual(await ids({ deletedOnly: true, name: 'past-c' }), [made[2]]);
+    assert.deepEqual(await ids({ deletedOnly: true, mode: 'oneshot' }), []);
+    assert.equal((await past({ deletedOnly: true, offset: 50 })).total, 3, 'also beyond the last page');
+    await until('the run is among those that ended by themselves', async () => (await ids({ status: 'terminated' })).length === 1);
+    assert.deepEqual(await ids({ status: 'terminated', mode: 'oneshot' }), [run.sandboxId]);
+    assert.equal((await failure(past({ deletedOnly: true, status: 'idle' }))).status, 400);
+    const info = await until('its usage is told', async () => {
+      const { json } = await server.request('GET', `/agentuity/sandbox/${made[1]}?includeDeleted=true`);
+      return json.data.cpuTimeMs > 0 && json.data;
+    });
+    assert.deepEqual([info.status, info.networkEgressBytes, info.networkEnabled], ['deleted', 0, false]);
+    assert.ok(info.memoryByteSec > 0);
+    assert.equal((await failure(client.get(made[1])))._tag, 'SandboxNotFoundError', 'one that was deleted is shown on request only');
+    const cli = await server.request('GET', '/agentuity/cli/sandbox?status=deleted&projectId=past&limit=2');
+    assert.deepEqual([cli.json.data.total, cli.json.data.sandboxes.length, cli.json.data.sandboxes[0].status], [3, 2, 'deleted']);
+  });
+
   it('is the same sandbox in the native API', async () => {
     const sandbox = await client.create({ name: 'shared' });
     const native = await server.request('GET', `/v1/sandboxes/${sandbox.id.slice(4)}`);
