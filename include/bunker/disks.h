@@ -117,6 +117,7 @@ int bunker_diff(struct bunker *b, const char *sandbox_id, const struct bunker_di
 	bunker_change_fn *each, void *arg, bool *truncated, struct bunker_error *e);
 
 enum bunker_diff_format {
+	BUNKER_DIFF_JSON, /* {"changes":[...],"added","changed","deleted","truncated"} */
 	BUNKER_DIFF_TEXT, /* unified, as git applies it */
 	BUNKER_DIFF_TAR   /* what was deleted as empty files .wh.NAME */
 };

@@ -32,6 +32,10 @@ const struct option cli_connection_options[] = {
 const struct option cli_sandbox_options[] = {
 	{'t', "template", "NAME", OPTION_STRING, AT(create.template_name),
 		"what its disk starts from; see: bunker templates"},
+	{0, "snapshot", "NAME[:TAG]", OPTION_STRING, AT(create.snapshot),
+		"what its disk starts from instead; see: bunker snapshot"},
+	{'v', "volume", "NAME:PATH", OPTION_LIST, AT(volumes),
+		"mount a volume at PATH, with :ro behind it read-only; repeatable"},
 	{'n', "name", "NAME", OPTION_STRING, AT(create.name), "a name that stands for its id"},
 	{0, "description", "TEXT", OPTION_STRING, AT(create.description), "a note for people"},
 	{0, "memory", "SIZE", OPTION_STRING, AT(create.memory), "memory limit, such as 512Mi"},
@@ -131,6 +135,34 @@ static int resolve_files(struct arguments *args)
 	return 0;
 }
 
+/* Splits "NAME:PATH" or "NAME:PATH:ro" in argv itself. */
+static int split_mount(char *item, struct bunker_mount *mount)
+{
+	char *colon = strchr(item, ':'), *last = strrchr(item, ':');
+	if (!colon || colon == item || colon[1] != '/')
+		return cli_report("\"%s\" is not of the form NAME:/PATH or NAME:/PATH:ro", item);
+	mount->read_only = last != colon && strcmp(last, ":ro") == 0;
+	if (last != colon && (mount->read_only || strcmp(last, ":rw") == 0))
+		*last = '\0';
+	*colon = '\0';
+	mount->volume = item;
+	mount->path = colon + 1;
+	return 0;
+}
+
+static int resolve_mounts(struct arguments *args)
+{
+	args->mounts = calloc(args->volumes.count + 1, sizeof *args->mounts);
+	if (!args->mounts)
+		return cli_report("out of memory");
+	for (size_t i = 0; i < args->volumes.count; i++)
+		if (split_mount(args->volumes.items[i], &args->mounts[i]) < 0)
+			return -1;
+	args->create.volumes = args->mounts;
+	args->create.volume_count = args->volumes.count;
+	return 0;
+}
+
 static int load_file(const char *local, struct bunker_file *file)
 {
 	autobuf content = {0};
@@ -161,7 +193,7 @@ int cli_arguments_resolve(struct arguments *args)
 {
 	if (resolve_pairs(&args->env, true, &args->env_pairs) < 0 ||
 		resolve_pairs(&args->metadata, false, &args->metadata_pairs) < 0 ||
-		resolve_files(args) < 0)
+		resolve_files(args) < 0 || resolve_mounts(args) < 0)
 		return -1;
 	args->create.env = args->env_pairs;
 	args->create.env_count = args->env.count;
@@ -190,5 +222,7 @@ void cli_arguments_finish(struct arguments *args)
 	free(args->template.build_args.items);
 	free(args->dependencies.items);
 	free(args->packages.items);
+	free(args->volumes.items);
+	free(args->mounts);
 	buf_finish(&args->input);
 }

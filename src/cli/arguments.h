@@ -33,7 +33,7 @@ struct arguments {
 	struct option_list env;
 	struct option_list metadata;
 	struct option_list files;
-	struct option_list dependencies, packages;
+	struct option_list dependencies, packages, volumes;
 	bool quiet; /* template build, cp */
 	struct {
 		struct bunker_place place;
@@ -47,6 +47,14 @@ struct arguments {
 		struct option_list build_args;
 		bool no_cache, insecure;
 	} template;
+	struct {
+		const char *against;      /* diff */
+		const char *to;           /* discard */
+		const char *tar, *size;   /* diff, volume create */
+		const char *tag, *output; /* snapshot */
+		bool text, yes, untag;
+		int64_t count; /* fork */
+	} disk;
 	struct bunker_create_options create;
 	struct bunker_exec_options exec;
 	struct bunker_list_options list;
@@ -58,6 +66,7 @@ struct arguments {
 	struct bunker_pair *env_pairs;
 	struct bunker_pair *metadata_pairs;
 	struct bunker_file *local_files;
+	struct bunker_mount *mounts;
 	struct buf input;
 };
 

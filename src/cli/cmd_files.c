@@ -25,21 +25,6 @@ const struct command cmd_files = {
 
 /* ---- what they share ---- */
 
-int cli_files_run(struct arguments *args, files_work_fn *work)
-{
-	struct files_job j = {.args = args, .paths = args->operands + 1};
-	struct bunker_error e;
-	if (cli_session_open(args, SESSION_NEEDS_SERVER, &j.bunker) < 0)
-		return STATUS_FAILED;
-	int r = cli_target_find(j.bunker, args->operands[0], j.sandbox, &e);
-	if (r == 0)
-		r = work(&j, &e);
-	bunker_close(j.bunker);
-	if (r < 0)
-		cli_session_report(args, &e);
-	return r < 0 ? STATUS_FAILED : 0;
-}
-
 const struct option cli_files_options[] = {
 	{'u', "user", "NAME", OPTION_STRING, offsetof(struct arguments, file.place.user),
 		"with the rights of this user of the sandbox"},
@@ -76,18 +61,13 @@ static int write_out(void *arg, const void *data, size_t size)
 	return fd_write_all(STDOUT_FILENO, data, size);
 }
 
-static int work_cat(struct files_job *j, struct bunker_error *e)
+static int work_cat(struct job *j, struct bunker_error *e)
 {
 	int r = 0;
-	for (char **path = j->paths; r == 0 && *path; path++)
+	for (char **path = j->rest; r == 0 && *path; path++)
 		r = bunker_file_read(
 			j->bunker, j->sandbox, *path, &j->args->file.place, write_out, NULL, e);
 	return r;
-}
-
-static int run_cat(struct arguments *args)
-{
-	return cli_files_run(args, work_cat);
 }
 
 const struct command cmd_files_cat = {
@@ -100,23 +80,19 @@ const struct command cmd_files_cat = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 2,
 	.max_operands = OPERANDS_MANY,
-	.run = run_cat,
+	.in_sandbox = true,
+	.work = work_cat,
 };
 
 /* ---- rm ---- */
 
-static int work_rm(struct files_job *j, struct bunker_error *e)
+static int work_rm(struct job *j, struct bunker_error *e)
 {
 	int r = 0;
-	for (char **path = j->paths; r == 0 && *path; path++)
+	for (char **path = j->rest; r == 0 && *path; path++)
 		r = bunker_file_remove(j->bunker, j->sandbox, *path, j->args->file.recursive,
 			&j->args->file.place, e);
 	return r;
-}
-
-static int run_rm(struct arguments *args)
-{
-	return cli_files_run(args, work_rm);
 }
 
 const struct command cmd_files_rm = {
@@ -129,22 +105,18 @@ const struct command cmd_files_rm = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 2,
 	.max_operands = OPERANDS_MANY,
-	.run = run_rm,
+	.in_sandbox = true,
+	.work = work_rm,
 };
 
 /* ---- mkdir ---- */
 
-static int work_mkdir(struct files_job *j, struct bunker_error *e)
+static int work_mkdir(struct job *j, struct bunker_error *e)
 {
 	int r = 0;
-	for (char **path = j->paths; r == 0 && *path; path++)
+	for (char **path = j->rest; r == 0 && *path; path++)
 		r = bunker_file_mkdir(j->bunker, j->sandbox, *path, &j->args->file.place, e);
 	return r;
-}
-
-static int run_mkdir(struct arguments *args)
-{
-	return cli_files_run(args, work_mkdir);
 }
 
 const struct command cmd_files_mkdir = {
@@ -157,7 +129,8 @@ const struct command cmd_files_mkdir = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 2,
 	.max_operands = OPERANDS_MANY,
-	.run = run_mkdir,
+	.in_sandbox = true,
+	.work = work_mkdir,
 };
 
 /* ---- stat ---- */
@@ -178,10 +151,10 @@ static void print_entry(const struct bunker_entry *entry)
 		cli_table_print_field("target", entry->target);
 }
 
-static int work_stat(struct files_job *j, struct bunker_error *e)
+static int work_stat(struct job *j, struct bunker_error *e)
 {
 	struct bunker_entry entry;
-	int r = bunker_file_stat(j->bunker, j->sandbox, j->paths[0], j->args->file.follow,
+	int r = bunker_file_stat(j->bunker, j->sandbox, j->rest[0], j->args->file.follow,
 		&j->args->file.place, &entry, e);
 	if (r < 0)
 		return r;
@@ -192,11 +165,6 @@ static int work_stat(struct files_job *j, struct bunker_error *e)
 		print_entry(&entry);
 	bunker_entry_finish(&entry);
 	return 0;
-}
-
-static int run_stat(struct arguments *args)
-{
-	return cli_files_run(args, work_stat);
 }
 
 static const struct option stat_option[] = {
@@ -217,5 +185,6 @@ const struct command cmd_files_stat = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 2,
 	.max_operands = 2,
-	.run = run_stat,
+	.in_sandbox = true,
+	.work = work_stat,
 };

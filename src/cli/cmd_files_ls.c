@@ -43,10 +43,10 @@ static int print_entry(void *arg, const struct bunker_entry *entry)
 	return 0;
 }
 
-static int work_ls(struct files_job *j, struct bunker_error *e)
+static int work_ls(struct job *j, struct bunker_error *e)
 {
 	const struct arguments *args = j->args;
-	const char *path = j->paths[0] ? j->paths[0] : ".";
+	const char *path = j->rest[0] ? j->rest[0] : ".";
 	struct listing l = {.long_form = args->file.long_form};
 	struct bunker_entry top;
 	unsigned depth = args->file.recursive ? 0
@@ -66,11 +66,6 @@ static int work_ls(struct files_job *j, struct bunker_error *e)
 		return 0;
 	return bunker_file_list(
 		j->bunker, j->sandbox, path, depth, &args->file.place, print_entry, &l, e);
-}
-
-static int run_ls(struct arguments *args)
-{
-	return cli_files_run(args, work_ls);
 }
 
 static const struct option own_options[] = {
@@ -98,5 +93,6 @@ const struct command cmd_files_ls = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 1,
 	.max_operands = 2,
-	.run = run_ls,
+	.in_sandbox = true,
+	.work = work_ls,
 };

@@ -17,16 +17,11 @@ static int print_path(void *arg, const struct bunker_entry *entry)
 	return 0;
 }
 
-static int work_find(struct files_job *j, struct bunker_error *e)
+static int work_find(struct job *j, struct bunker_error *e)
 {
-	const char *path = j->paths[1] ? j->paths[1] : ".";
-	return bunker_file_find(j->bunker, j->sandbox, path, j->paths[0], &j->args->file.place,
-		print_path, NULL, e);
-}
-
-static int run_find(struct arguments *args)
-{
-	return cli_files_run(args, work_find);
+	const char *path = j->rest[1] ? j->rest[1] : ".";
+	return bunker_file_find(
+		j->bunker, j->sandbox, path, j->rest[0], &j->args->file.place, print_path, NULL, e);
 }
 
 const struct command cmd_files_find = {
@@ -43,7 +38,8 @@ const struct command cmd_files_find = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 2,
 	.max_operands = 3,
-	.run = run_find,
+	.in_sandbox = true,
+	.work = work_find,
 };
 
 /* ---- grep ---- */
@@ -58,22 +54,17 @@ static int print_match(void *arg, const struct bunker_match *match)
 	return 0;
 }
 
-static int work_grep(struct files_job *j, struct bunker_error *e)
+static int work_grep(struct job *j, struct bunker_error *e)
 {
 	bool truncated = false;
 	struct bunker_grep_options *o = &j->args->file.grep;
-	o->pattern = j->paths[0];
+	o->pattern = j->rest[0];
 	o->place = j->args->file.place;
-	int r = bunker_file_grep(j->bunker, j->sandbox, j->paths[1] ? j->paths[1] : ".", o,
+	int r = bunker_file_grep(j->bunker, j->sandbox, j->rest[1] ? j->rest[1] : ".", o,
 		print_match, NULL, &truncated, e);
 	if (truncated)
 		cli_report("there are more lines than these");
 	return r;
-}
-
-static int run_grep(struct arguments *args)
-{
-	return cli_files_run(args, work_grep);
 }
 
 static const struct option grep_option[] = {
@@ -101,7 +92,8 @@ const struct command cmd_files_grep = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 2,
 	.max_operands = 3,
-	.run = run_grep,
+	.in_sandbox = true,
+	.work = work_grep,
 };
 
 /* ---- watch ---- */
@@ -123,15 +115,10 @@ static int print_event(void *arg, const struct bunker_file_event *event)
 	return fflush(stdout);
 }
 
-static int work_watch(struct files_job *j, struct bunker_error *e)
+static int work_watch(struct job *j, struct bunker_error *e)
 {
-	return bunker_file_watch(j->bunker, j->sandbox, j->paths[0] ? j->paths[0] : ".",
+	return bunker_file_watch(j->bunker, j->sandbox, j->rest[0] ? j->rest[0] : ".",
 		j->args->file.recursive, &j->args->file.place, print_event, j->args, e);
-}
-
-static int run_watch(struct arguments *args)
-{
-	return cli_files_run(args, work_watch);
 }
 
 static const struct option watch_option[] = {
@@ -154,5 +141,6 @@ const struct command cmd_files_watch = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 1,
 	.max_operands = 2,
-	.run = run_watch,
+	.in_sandbox = true,
+	.work = work_watch,
 };

@@ -65,21 +65,6 @@ int cli_template_follow(struct arguments *args, struct bunker *b, const char *id
 	return cli_template_report(args, &build);
 }
 
-/* A call that answers with nothing. */
-static int run_simple(struct arguments *args,
-	int (*call)(struct bunker *b, char **operands, struct bunker_error *e))
-{
-	struct bunker *b;
-	struct bunker_error e;
-	if (cli_session_open(args, SESSION_NEEDS_SERVER, &b) < 0)
-		return STATUS_FAILED;
-	int r = call(b, args->operands, &e);
-	bunker_close(b);
-	if (r < 0)
-		cli_session_report(args, &e);
-	return r < 0 ? STATUS_FAILED : 0;
-}
-
 static const struct option *const plain_options[] = {
 	cli_connection_options, cli_common_options, NULL};
 
@@ -98,19 +83,11 @@ const struct command cmd_template_ls = {
 
 /* ---- info ---- */
 
-static int run_info(struct arguments *args)
+static int work_info(struct job *j, struct bunker_error *e)
 {
-	struct bunker *b;
-	struct bunker_error e;
 	struct bunker_json *json;
-	if (cli_session_open(args, SESSION_NEEDS_SERVER, &b) < 0)
-		return STATUS_FAILED;
-	int r = bunker_template_get(b, args->operands[0], &json, &e);
-	bunker_close(b);
-	if (r < 0) {
-		cli_session_report(args, &e);
-		return STATUS_FAILED;
-	}
+	if (bunker_template_get(j->bunker, j->rest[0], &json, e) < 0)
+		return -1;
 	autofree char *text = bunker_json_text(json);
 	puts(text ? text : "");
 	bunker_json_free(json);
@@ -128,7 +105,7 @@ const struct command cmd_template_info = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 1,
 	.max_operands = 1,
-	.run = run_info,
+	.work = work_info,
 };
 
 /* ---- tag, untag, rm ---- */
@@ -143,15 +120,10 @@ static char *split_tag(char *ref)
 	return colon + 1;
 }
 
-static int call_tag(struct bunker *b, char **operands, struct bunker_error *e)
+static int work_tag(struct job *j, struct bunker_error *e)
 {
-	char *build = split_tag(operands[0]);
-	return bunker_template_tag(b, operands[0], operands[1], build, e);
-}
-
-static int run_tag(struct arguments *args)
-{
-	return run_simple(args, call_tag);
+	char *build = split_tag(j->rest[0]);
+	return bunker_template_tag(j->bunker, j->rest[0], j->rest[1], build, e);
 }
 
 const struct command cmd_template_tag = {
@@ -166,18 +138,13 @@ const struct command cmd_template_tag = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 2,
 	.max_operands = 2,
-	.run = run_tag,
+	.work = work_tag,
 };
 
-static int call_untag(struct bunker *b, char **operands, struct bunker_error *e)
+static int work_untag(struct job *j, struct bunker_error *e)
 {
-	char *tag = split_tag(operands[0]);
-	return bunker_template_untag(b, operands[0], tag ? tag : "latest", e);
-}
-
-static int run_untag(struct arguments *args)
-{
-	return run_simple(args, call_untag);
+	char *tag = split_tag(j->rest[0]);
+	return bunker_template_untag(j->bunker, j->rest[0], tag ? tag : "latest", e);
 }
 
 const struct command cmd_template_untag = {
@@ -190,20 +157,15 @@ const struct command cmd_template_untag = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 1,
 	.max_operands = 1,
-	.run = run_untag,
+	.work = work_untag,
 };
 
-static int call_rm(struct bunker *b, char **operands, struct bunker_error *e)
+static int work_rm(struct job *j, struct bunker_error *e)
 {
 	int r = 0;
-	for (; r == 0 && *operands; operands++)
-		r = bunker_template_delete(b, *operands, e);
+	for (char **name = j->rest; r == 0 && *name; name++)
+		r = bunker_template_delete(j->bunker, *name, e);
 	return r;
-}
-
-static int run_rm(struct arguments *args)
-{
-	return run_simple(args, call_rm);
 }
 
 const struct command cmd_template_rm = {
@@ -218,7 +180,7 @@ const struct command cmd_template_rm = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 1,
 	.max_operands = OPERANDS_MANY,
-	.run = run_rm,
+	.work = work_rm,
 };
 
 /* ---- log ---- */

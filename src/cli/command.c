@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/commands.h"
+#include "cli/job.h"
 
 const struct command *cli_command_find(const char *name)
 {
@@ -31,7 +31,7 @@ static int run_parsed(const struct command *command, struct arguments *args)
 		return refuse_usage(command, "too many arguments");
 	if (cli_arguments_resolve(args) < 0)
 		return STATUS_USAGE;
-	return command->run(args);
+	return command->work ? cli_job_run(command, args) : command->run(args);
 }
 
 const char *cli_command_word(const struct command *part)

@@ -9,6 +9,10 @@
 #include "cli/arguments.h"
 #include "cli/report.h"
 
+struct job;
+/* 0, or -1 with *e filled, or JOB_SAID. */
+typedef int job_fn(struct job *j, struct bunker_error *e);
+
 #define OPERANDS_MANY 0x7fffffff
 
 struct command {
@@ -22,6 +26,8 @@ struct command {
 	int min_operands;
 	int max_operands;
 	int (*run)(struct arguments *args);
+	job_fn *work;                          /* instead of run, with a server found; see job.h */
+	bool in_sandbox;                       /* and a sandbox, by the first operand */
 	int (*forward)(int argc, char **argv); /* instead of all the above but name and summary */
 	/* Of a command of commands, whose names have two words: closed by NULL. It has a name,
 	 * summary, usage and description. */
@@ -48,6 +54,14 @@ extern const struct command cmd_extend;
 extern const struct command cmd_events;
 extern const struct command cmd_usage;
 extern const struct command cmd_rm;
+extern const struct command cmd_diff;
+extern const struct command cmd_commit;
+extern const struct command cmd_discard;
+extern const struct command cmd_checkpoint;
+extern const struct command cmd_snapshot;
+extern const struct command cmd_fork;
+extern const struct command cmd_volume;
+extern const struct command cmd_du;
 extern const struct command cmd_template;
 extern const struct command cmd_templates;
 extern const struct command cmd_env;

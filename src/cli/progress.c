@@ -5,20 +5,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/table.h"
 
 #define REDRAW_US 100000
 #define BAR_WIDTH 24
-
-static void format_bytes(double bytes, char out[16])
-{
-	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-	size_t unit = 0;
-	while (bytes >= 1024 && unit + 1 < sizeof units / sizeof units[0]) {
-		bytes /= 1024;
-		unit++;
-	}
-	snprintf(out, 16, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
-}
 
 static void draw_bar(const struct progress *p)
 {
@@ -35,10 +25,10 @@ static void draw_bar(const struct progress *p)
 
 static void draw(struct progress *p)
 {
-	char done[16], rate[16];
+	char done[SIZE_TEXT], rate[SIZE_TEXT];
 	double seconds = (double)(p->drawn_us - p->began_us) / 1e6;
-	format_bytes((double)p->done, done);
-	format_bytes(seconds > 0 ? (double)p->done / seconds : 0, rate);
+	cli_table_format_size((double)p->done, done);
+	cli_table_format_size(seconds > 0 ? (double)p->done / seconds : 0, rate);
 	fprintf(stderr, "\r%s", p->what);
 	if (p->total > 0)
 		draw_bar(p);

@@ -2,10 +2,13 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "cli/report.h"
 
 #define GAP          2
 #define FIELD_COLUMN 20
@@ -57,6 +60,45 @@ void cli_table_print(const char *const *cells, size_t rows, size_t columns)
 		}
 		putchar('\n');
 	}
+}
+
+void cli_table_add(struct table *t, const char *const *cells)
+{
+	t->cells = reallocarray(t->cells, t->count + t->columns, sizeof *t->cells);
+	for (size_t i = 0; t->cells && i < t->columns; i++) {
+		t->cells[t->count] = strdup(cells[i] ? cells[i] : "");
+		if (!t->cells[t->count++])
+			break;
+	}
+	if (!t->cells || !t->cells[t->count - 1]) {
+		cli_report("out of memory");
+		exit(STATUS_FAILED);
+	}
+}
+
+void cli_table_show(struct table *t)
+{
+	cli_table_print((const char *const *)t->cells, t->count / t->columns, t->columns);
+	cli_table_free(t);
+}
+
+void cli_table_free(struct table *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		free(t->cells[i]);
+	free(t->cells);
+	*t = (struct table){.columns = t->columns};
+}
+
+void cli_table_format_size(double bytes, char out[SIZE_TEXT])
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	size_t unit = 0;
+	while (bytes >= 1024 && unit + 1 < ARRAY_LEN(units)) {
+		bytes /= 1024;
+		unit++;
+	}
+	snprintf(out, SIZE_TEXT, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
 }
 
 void cli_table_print_field(const char *title, const char *value)

@@ -1,7 +1,7 @@
 /* What the parts of `bunker template` share. */
 #pragma once
 
-#include "cli/commands.h"
+#include "cli/job.h"
 #include "cli/session.h"
 
 extern const struct command cmd_template_ls, cmd_template_info, cmd_template_import,

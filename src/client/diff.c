@@ -98,11 +98,16 @@ int bunker_diff_bytes(struct bunker *b, const char *sandbox_id,
 	const struct bunker_diff_options *options, enum bunker_diff_format format,
 	bunker_data_fn *data, void *arg, struct bunker_error *e)
 {
-	bool tar = format == BUNKER_DIFF_TAR;
+	static const struct {
+		const char *name, *type;
+	} formats[] = {
+		[BUNKER_DIFF_JSON] = {"json", "application/json"},
+		[BUNKER_DIFF_TEXT] = {"text", "text/x-diff"},
+		[BUNKER_DIFF_TAR] = {"tar", "application/x-tar"},
+	};
 	autobuf target = {0};
-	append_target(&target, sandbox_id, options, tar ? "tar" : "text");
-	return client_call_bytes(
-		b, &target, tar ? "application/x-tar" : "text/x-diff", data, arg, e);
+	append_target(&target, sandbox_id, options, formats[format].name);
+	return client_call_bytes(b, &target, formats[format].type, data, arg, e);
 }
 
 /* ---- what disks take ---- */
