@@ -11,6 +11,16 @@
 
 #define LIMIT_DEFAULT 1000
 #define LIMIT_MAX     1000
+#define PAGE          500
+
+/* In the order of their weight. */
+static const char *const levels[] = {"debug", "info", "warn", "error"};
+enum {
+	LEVEL_DEBUG,
+	LEVEL_INFO,
+	LEVEL_WARN,
+	LEVEL_ERROR
+};
 
 struct logs_call {
 	struct http_request *req; /* NULL once the client has gone */
@@ -18,13 +28,17 @@ struct logs_call {
 	const char *tenant;
 	char id[ID_SIZE];
 	bool is_v2, backwards;
-	int64_t limit, cursor_ms; /* -1: no cursor */
-	char *level, *search;
+	int64_t left, cursor_ms; /* entries that may still be told; -1: no cursor */
+	size_t level;            /* the least that is told */
+	char *search;
+	struct buf lines, entries; /* what was found, in the form of v1 and in that of v2 */
+	struct json_writer line_writer, entry_writer;
 };
 
 static void call_free(struct logs_call *call)
 {
-	free(call->level);
+	buf_finish(&call->lines);
+	buf_finish(&call->entries);
 	free(call->search);
 	free(call);
 }
@@ -34,12 +48,12 @@ static void call_aborted(void *arg)
 	((struct logs_call *)arg)->req = NULL;
 }
 
-/* ---- lines ---- */
+/* ---- entries ---- */
 
-static const char *level_of(const struct event_view *event)
+static size_t level_of(const struct event_view *event)
 {
-	return strcmp(event->type, "failed") == 0 || strcmp(event->type, "oom") == 0 ? "error"
-										     : "info";
+	bool is_bad = strcmp(event->type, "failed") == 0 || strcmp(event->type, "oom") == 0;
+	return is_bad ? LEVEL_ERROR : LEVEL_INFO;
 }
 
 static void format_message(const struct event_view *event, struct buf *out)
@@ -51,10 +65,9 @@ static void format_message(const struct event_view *event, struct buf *out)
 	buf_append_char(out, '\0');
 }
 
+/* The members of an object. */
 static void put_fields(struct json_writer *w, const struct event_view *event)
 {
-	json_key(w, "fields");
-	json_begin_object(w);
 	json_put_string(w, "cause", event->cause);
 	for (size_t at = 0; at < event->details_len; at += strlen(event->details + at) + 1) {
 		const char *entry = event->details + at;
@@ -65,6 +78,36 @@ static void put_fields(struct json_writer *w, const struct event_view *event)
 		if (!name.failed)
 			json_put_string(w, name.data, entry + len + (entry[len] == '='));
 	}
+}
+
+/* A line is an object, too, as a text: clients take it apart again. */
+static void put_line(struct json_writer *w, const struct event_view *event, const char *message)
+{
+	autobuf line = {0};
+	struct json_writer inner = {.out = &line};
+	json_begin_object(&inner);
+	json_put_string(&inner, "level", levels[level_of(event)]);
+	json_put_string(&inner, "logger", "sandbox");
+	json_put_string(&inner, "message", message);
+	put_fields(&inner, event);
+	json_end_object(&inner);
+	json_begin_object(w);
+	json_put_time(w, "timestamp", event->time_ms);
+	json_key(w, "line");
+	json_string_n(w, line.data, line.failed ? 0 : line.len);
+	json_end_object(w);
+}
+
+static void put_entry(struct json_writer *w, const struct event_view *event, const char *message)
+{
+	json_begin_object(w);
+	json_put_time(w, "timestamp", event->time_ms);
+	json_put_string(w, "level", levels[level_of(event)]);
+	json_put_string(w, "message", message);
+	json_key(w, "fields");
+	json_begin_object(w);
+	put_fields(w, event);
+	json_end_object(w);
 	json_end_object(w);
 }
 
@@ -74,60 +117,62 @@ static bool is_wanted(
 	if (call->cursor_ms >= 0 && (call->backwards ? event->time_ms > call->cursor_ms
 						     : event->time_ms < call->cursor_ms))
 		return false;
-	if (call->level && call->level[0] && strcmp(call->level, level_of(event)) != 0)
+	if (level_of(event) < call->level)
 		return false;
 	return !call->search || !call->search[0] || strstr(message, call->search);
 }
 
-static void put_entries(struct json_writer *w, struct logs_call *call,
-	const struct event_view *events, size_t count, bool as_lines)
+static void add_event(struct logs_call *call, const struct event_view *event)
 {
-	int64_t left = call->limit;
-	json_begin_array(w);
-	for (size_t i = 0; i < count && left > 0; i++) {
-		autobuf message = {0};
-		format_message(&events[i], &message);
-		if (message.failed || !is_wanted(call, &events[i], message.data))
-			continue;
-		left--;
-		json_begin_object(w);
-		json_put_time(w, "timestamp", events[i].time_ms);
-		if (as_lines) {
-			json_put_string(w, "line", message.data);
-		} else {
-			json_put_string(w, "level", level_of(&events[i]));
-			json_put_string(w, "message", message.data);
-			put_fields(w, &events[i]);
-		}
-		json_end_object(w);
+	autobuf message = {0};
+	format_message(event, &message);
+	if (call->left == 0 || message.failed || !is_wanted(call, event, message.data))
+		return;
+	call->left--;
+	put_line(&call->line_writer, event, message.data);
+	put_entry(&call->entry_writer, event, message.data);
+}
+
+/* ---- the answer ---- */
+
+static void respond(struct logs_call *call)
+{
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	json_end_array(&call->line_writer);
+	json_end_array(&call->entry_writer);
+	json_begin_object(&w);
+	json_key(&w, "logs");
+	if (call->is_v2) {
+		json_raw_n(&w, call->entries.data, call->entries.len);
+	} else {
+		json_raw_n(&w, call->lines.data, call->lines.len);
+		json_key(&w, "logEntries");
+		json_raw_n(&w, call->entries.data, call->entries.len);
 	}
-	json_end_array(w);
+	json_end_object(&w);
+	e2b_respond_json(call->req, 200, &body);
 }
 
 static void events_listed(void *arg, const struct event_view *events, size_t count)
 {
 	struct logs_call *call = arg;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
 	struct error e;
-	if (call->req && !events && count > 0) {
+	for (size_t i = 0; call->req && i < count; i++)
+		add_event(call, &events[i]);
+	if (call->req && events && count == PAGE && call->left > 0) {
+		event_list(call->dialect->box, call->tenant, call->id, events[count - 1].number,
+			call->backwards, PAGE, events_listed, call);
+		return;
+	}
+	if (call->req && (!events || call->lines.failed || call->entries.failed)) {
 		error_set(&e, ERROR_INTERNAL, "the events cannot be read");
 		http_respond_error(call->req, &e);
 	} else if (call->req) {
-		json_begin_object(&w);
-		json_key(&w, "logs");
-		put_entries(&w, call, events, count, !call->is_v2);
-		if (!call->is_v2) {
-			json_key(&w, "logEntries");
-			put_entries(&w, call, events, count, false);
-		}
-		json_end_object(&w);
-		e2b_respond_json(call->req, 200, &body);
+		respond(call);
 	}
 	call_free(call);
 }
-
-/* ---- the request ---- */
 
 /* Its events are kept longer than it lives. */
 static void sandbox_loaded(void *arg, const struct sandbox_view *view)
@@ -135,8 +180,8 @@ static void sandbox_loaded(void *arg, const struct sandbox_view *view)
 	struct logs_call *call = arg;
 	struct error e;
 	if (view) {
-		event_list(call->dialect->box, call->tenant, call->id, 0, call->backwards,
-			LIMIT_MAX, events_listed, call);
+		event_list(call->dialect->box, call->tenant, call->id, 0, call->backwards, PAGE,
+			events_listed, call);
 		return;
 	}
 	error_set(&e, ERROR_NOT_FOUND, "sandbox \"%s\" not found", call->id);
@@ -145,21 +190,68 @@ static void sandbox_loaded(void *arg, const struct sandbox_view *view)
 	call_free(call);
 }
 
-static int64_t cursor_of(const struct http_request *req)
+/* ---- the request ---- */
+
+static int parse_cursor(const struct http_request *req, int64_t *ret, struct error *e)
 {
-	const char *text = http_query(req, "cursor");
-	if (!text)
-		text = http_query(req, "start");
+	const char *name = http_query(req, "cursor") ? "cursor" : "start";
+	const char *text = http_query(req, name);
 	size_t len = text ? strlen(text) : 0;
-	return len > 0 && len < 16 && strspn(text, "0123456789") == len ? strtoll(text, NULL, 10)
-									: -1;
+	*ret = -1;
+	if (len == 0)
+		return 0;
+	if (len > 15 || strspn(text, "0123456789") != len)
+		return error_set_field(
+			e, ERROR_INVALID_FIELD, name, "\"%s\" is a time in milliseconds", name);
+	*ret = strtoll(text, NULL, 10);
+	return 0;
+}
+
+static int parse_level(const struct http_request *req, size_t *ret, struct error *e)
+{
+	const char *text = http_query(req, "level");
+	*ret = LEVEL_DEBUG;
+	if (!text || !text[0])
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
+		if (strcmp(text, levels[i]) != 0)
+			continue;
+		*ret = i;
+		return 0;
+	}
+	return error_set_field(
+		e, ERROR_INVALID_FIELD, "level", "\"level\" is debug, info, warn or error");
+}
+
+static int parse_direction(const struct http_request *req, bool *backwards, struct error *e)
+{
+	const char *text = http_query(req, "direction");
+	*backwards = text && strcmp(text, "backward") == 0;
+	if (!text || !text[0] || *backwards || strcmp(text, "forward") == 0)
+		return 0;
+	return error_set_field(
+		e, ERROR_INVALID_FIELD, "direction", "\"direction\" is forward or backward");
+}
+
+static int parse_request(struct logs_call *call, struct error *e)
+{
+	const struct http_request *req = call->req;
+	const char *name = http_param(req, "id");
+	if (!e2b_parse_id(name, call->id))
+		return error_set(e, ERROR_NOT_FOUND, "sandbox \"%.64s\" not found", name);
+	if (e2b_query_limit(req, LIMIT_MAX, &call->left, e) < 0 ||
+		parse_cursor(req, &call->cursor_ms, e) < 0 ||
+		parse_level(req, &call->level, e) < 0 ||
+		parse_direction(req, &call->backwards, e) < 0)
+		return -1;
+	call->search = e2b_copy(http_query(req, "search"));
+	return 0;
 }
 
 static void handle(struct http_request *req, bool is_v2)
 {
 	struct error e = {0};
 	struct sandbox_view view;
-	const char *name = http_param(req, "id"), *direction = http_query(req, "direction");
 	struct logs_call *call = calloc(1, sizeof *call);
 	if (!call)
 		abort();
@@ -167,19 +259,16 @@ static void handle(struct http_request *req, bool is_v2)
 		.dialect = e2b_of(req),
 		.tenant = e2b_tenant(req),
 		.is_v2 = is_v2,
-		.backwards = direction && strcmp(direction, "backward") == 0,
-		.limit = LIMIT_DEFAULT,
-		.cursor_ms = cursor_of(req)};
-	bool named = e2b_parse_id(name, call->id);
-	if (!named)
-		error_set(&e, ERROR_NOT_FOUND, "sandbox \"%.64s\" not found", name);
-	if (!named || e2b_query_limit(req, LIMIT_MAX, &call->limit, &e) < 0) {
+		.left = LIMIT_DEFAULT};
+	call->line_writer.out = &call->lines;
+	call->entry_writer.out = &call->entries;
+	json_begin_array(&call->line_writer);
+	json_begin_array(&call->entry_writer);
+	if (parse_request(call, &e) < 0) {
 		call_free(call);
 		http_respond_error(req, &e);
 		return;
 	}
-	call->level = e2b_copy(http_query(req, "level"));
-	call->search = e2b_copy(http_query(req, "search"));
 	http_on_abort(req, call_aborted, call);
 	struct sandbox *s = sandbox_find(call->dialect->box, call->tenant, call->id);
 	if (s) {

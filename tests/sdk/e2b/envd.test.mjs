@@ -124,7 +124,18 @@ describe('logs and metrics', () => {
     for (const word of ['created', 'paused', 'resumed', 'deleted']) assert.ok(messages.some((one) => one.includes(word)), `${word}: ${messages}`);
     const old = await get(`/sandboxes/${doomed.sandboxId}/logs?limit=2`, key);
     assert.equal(old.json.logs.length, 2);
-    assert.ok(old.json.logs[0].line && old.json.logEntries[0].level);
+    const line = JSON.parse(old.json.logs[0].line);
+    assert.deepEqual([line.level, line.message, line.cause], ['info', 'sandbox created, by request', 'request'], 'the CLI takes lines apart');
+    assert.equal(old.json.logEntries[0].level, 'info');
+    const first = new Date(old.json.logs[0].timestamp).getTime();
+    const since = await get(`/sandboxes/${doomed.sandboxId}/logs?start=${first + 1}`, key);
+    assert.ok(since.json.logs.length > 0 && since.json.logs.every((one) => new Date(one.timestamp) > first), since.text);
+    const until = await get(`/v2/sandboxes/${doomed.sandboxId}/logs?cursor=${first}&direction=backward`, key);
+    assert.ok(until.json.logs.length > 0 && until.json.logs.every((one) => new Date(one.timestamp) <= first), until.text);
+    const count = async (query) => (await get(`/v2/sandboxes/${doomed.sandboxId}/logs?${query}`, key)).json.logs.length;
+    assert.deepEqual([await count('level=debug'), await count('level=info'), await count('level=warn'), await count('level=error')], [messages.length, messages.length, 0, 0]);
+    for (const bad of ['level=loud', 'cursor=now', 'direction=up', 'limit=0'])
+      assert.equal((await get(`/v2/sandboxes/${doomed.sandboxId}/logs?${bad}`, key)).json.code, 400, bad);
     const back = await get(`/v2/sandboxes/${doomed.sandboxId}/logs?direction=backward&limit=1`, key);
     assert.match(back.json.logs[0].message, /deleted/);
     const searched = await get(`/v2/sandboxes/${doomed.sandboxId}/logs?search=paused`, key);
