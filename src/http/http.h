@@ -92,6 +92,11 @@ struct http_mount {
 	 */
 	void (*encode_error)(
 		struct http_request *req, const struct error *e, struct http_error_answer *answer);
+	/*
+	 * A browser may pass on what pages of any origin ask (CORS), never with its cookies: for
+	 * mounts that let nobody in without a key or a token, which the page must know.
+	 */
+	bool any_origin;
 };
 
 struct http_limits {
@@ -137,6 +142,8 @@ bool http_header_at(
 	const struct http_request *req, size_t index, const char **name, const char **value);
 /* Whether a header that is a list, such as Connection, has this token in any case. */
 bool http_header_has_token(const struct http_request *req, const char *name, const char *token);
+/* A browser's question whether a page may send a request with these headers; see any_origin. */
+bool http_is_preflight(const struct http_request *req);
 /* Whether the body's Content-Type is this one, whatever its parameters. */
 bool http_has_type(const struct http_request *req, const char *type);
 const char *http_body(const struct http_request *req, size_t *len);

@@ -27,6 +27,7 @@ struct http_block {
 
 static int find_rest(struct http_request *req, const char *text);
 static void answer_options(struct http_request *req);
+static void add_origin_fields(struct http_request *req, const struct http_match *match);
 static void add_allow(struct http_request *req);
 static void log_access(const struct http_request *req);
 static void empty_buffer(struct buf *b);
@@ -86,6 +87,8 @@ int http_request_route(struct http_request *req, struct error *e)
 		&req->target, head->method_known, head->method);
 	req->mount = match.mount;
 	req->allowed = match.allowed;
+	if (match.mount && match.mount->any_origin && http_header(req, "origin"))
+		add_origin_fields(req, &match);
 	if (refused && !match.route)
 		return refused;
 	if (match.allowed && !match.route && head->method_known && head->method == HTTP_OPTIONS)
@@ -131,6 +134,29 @@ static void answer_options(struct http_request *req)
 {
 	add_allow(req);
 	http_respond(req, 204, NULL, NULL);
+}
+
+bool http_is_preflight(const struct http_request *req)
+{
+	return req->head.method_known && req->head.method == HTTP_OPTIONS &&
+	       http_header(req, "origin") && http_header(req, "access-control-request-method");
+}
+
+static void add_origin_fields(struct http_request *req, const struct http_match *match)
+{
+	char allow[HTTP_ALLOW_SIZE];
+	const char *wanted = http_header(req, "access-control-request-headers");
+	http_add_header(req, "Access-Control-Allow-Origin", "*");
+	if (!http_is_preflight(req)) {
+		http_add_header(req, "Access-Control-Expose-Headers", "*");
+		return;
+	}
+	http_format_allow(match->allowed, allow);
+	http_add_header(req, "Access-Control-Allow-Methods", allow);
+	/* By name: '*' does not stand for Authorization. */
+	if (wanted)
+		http_add_header(req, "Access-Control-Allow-Headers", wanted);
+	http_add_header(req, "Access-Control-Max-Age", "600");
 }
 
 static void add_allow(struct http_request *req)

@@ -21,7 +21,9 @@
 bool code_claims(const struct http_request *req)
 {
 	struct e2b_place place;
-	return e2b_place_named(req, &place) && place.port == E2B_CODE_PORT;
+	if (e2b_place_named(req, &place))
+		return place.port == E2B_CODE_PORT;
+	return e2b_asks_for_sandbox(req);
 }
 
 static bool is_at(const struct http_request *req, const char *path)

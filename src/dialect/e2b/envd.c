@@ -17,7 +17,7 @@ bool envd_claims(const struct http_request *req)
 	struct e2b_place place;
 	if (e2b_place_named(req, &place))
 		return place.port == E2B_ENVD_PORT;
-	return http_header(req, "x-access-token") != NULL;
+	return http_header(req, "x-access-token") || e2b_asks_for_sandbox(req);
 }
 
 bool envd_claims_other_ports(const struct http_request *req)

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 
 #define TOKEN_KIND         "e2b envd"
-#define SIGNATURE_SIZE     64
 #define EXPIRES_DIGITS_MAX 15
 
 bool e2b_parse_id(const char *name, char id[ID_SIZE])
@@ -71,6 +70,14 @@ bool e2b_place_named(const struct http_request *req, struct e2b_place *ret)
 	return true;
 }
 
+bool e2b_asks_for_sandbox(const struct http_request *req)
+{
+	static const char headers[] = "access-control-request-headers";
+	return http_is_preflight(req) &&
+	       (http_header_has_token(req, headers, "e2b-sandbox-id") ||
+		       http_header_has_token(req, headers, "x-access-token"));
+}
+
 /* ---- tokens ---- */
 
 void e2b_token(const struct e2b *d, const char *id, char out[AUTH_TOKEN_SIZE])
@@ -89,46 +96,57 @@ bool e2b_has_token(const struct e2b *d, const struct http_request *req, const ch
 /* ---- signatures ---- */
 
 struct signed_request {
-	const char *path, *user, *operation, *signature, *expires;
+	uint8_t signature[crypto_hash_sha256_BYTES];
+	const char *expires;            /* NULL: never */
+	crypto_hash_sha256_state begun; /* the hash of all that comes before the token */
 };
 
-static struct signed_request signed_request_of(const struct http_request *req)
+static void hash_text(crypto_hash_sha256_state *state, const char *text)
 {
-	const char *path = http_query(req, "path"), *user = http_query(req, "username");
-	return (struct signed_request){.path = path ? path : "",
-		.user = user ? user : "",
-		.operation = http_method(req) == HTTP_POST ? "write" : "read",
-		.signature = http_query(req, "signature"),
-		.expires = http_query(req, "signature_expiration")};
+	crypto_hash_sha256_update(state, (const unsigned char *)text, strlen(text));
 }
 
 /* "v1_" and the hash of path:operation:user:token[:expires] in base64 without its '='. */
-static void sign(const struct signed_request *r, const char *token, char out[SIGNATURE_SIZE])
+static bool parse_signature(const char *text, uint8_t out[crypto_hash_sha256_BYTES])
 {
-	const char *const parts[] = {r->path, r->operation, r->user, token, r->expires};
-	unsigned char hash[crypto_hash_sha256_BYTES];
-	crypto_hash_sha256_state state;
-	crypto_hash_sha256_init(&state);
-	for (size_t i = 0; i < ARRAY_LEN(parts) && parts[i]; i++) {
-		if (i > 0)
-			crypto_hash_sha256_update(&state, (const unsigned char *)":", 1);
-		crypto_hash_sha256_update(
-			&state, (const unsigned char *)parts[i], strlen(parts[i]));
-	}
-	crypto_hash_sha256_final(&state, hash);
-	snprintf(out, SIGNATURE_SIZE, "v1_");
-	sodium_bin2base64(out + 3, SIGNATURE_SIZE - 3, hash, sizeof hash,
-		sodium_base64_VARIANT_ORIGINAL_NO_PADDING);
+	size_t len = strlen(text), decoded;
+	const char *end;
+	return len > 3 && strncmp(text, "v1_", 3) == 0 &&
+	       sodium_base642bin(out, crypto_hash_sha256_BYTES, text + 3, len - 3, NULL, &decoded,
+		       &end, sodium_base64_VARIANT_ORIGINAL_NO_PADDING) == 0 &&
+	       !*end && decoded == crypto_hash_sha256_BYTES;
+}
+
+/* -1 when there is no signature that could be anybody's. */
+static int begin_signed_request(const struct http_request *req, struct signed_request *ret)
+{
+	const char *path = http_query(req, "path"), *user = http_query(req, "username");
+	const char *signature = http_query(req, "signature");
+	*ret = (struct signed_request){.expires = http_query(req, "signature_expiration")};
+	if (!signature || !parse_signature(signature, ret->signature))
+		return -1;
+	crypto_hash_sha256_init(&ret->begun);
+	hash_text(&ret->begun, path ? path : "");
+	hash_text(&ret->begun, http_method(req) == HTTP_POST ? ":write:" : ":read:");
+	hash_text(&ret->begun, user ? user : "");
+	hash_text(&ret->begun, ":");
+	return 0;
 }
 
 static bool signature_is_of(
 	const struct e2b *d, const struct signed_request *r, const char *sandbox_id)
 {
-	char token[AUTH_TOKEN_SIZE], real[SIGNATURE_SIZE];
+	char token[AUTH_TOKEN_SIZE];
+	uint8_t real[crypto_hash_sha256_BYTES];
+	crypto_hash_sha256_state state = r->begun;
 	e2b_token(d, sandbox_id, token);
-	sign(r, token, real);
-	return strlen(r->signature) == strlen(real) &&
-	       sodium_memcmp(r->signature, real, strlen(real)) == 0;
+	hash_text(&state, token);
+	if (r->expires) {
+		hash_text(&state, ":");
+		hash_text(&state, r->expires);
+	}
+	crypto_hash_sha256_final(&state, real);
+	return sodium_memcmp(r->signature, real, sizeof real) == 0;
 }
 
 struct signature_search {
@@ -142,12 +160,16 @@ static bool is_signed_for(void *arg, const char *id)
 	return signature_is_of(search->dialect, &search->request, id);
 }
 
+/*
+ * No index can do this: the signature is a hash of the token together with the path, so that only
+ * whoever tries a token can tell whether it is the one. Each costs two short hashes.
+ */
 static bool find_by_signature(
 	const struct e2b *d, const struct http_request *req, struct e2b_place *ret)
 {
-	struct signature_search search = {d, signed_request_of(req)};
+	struct signature_search search = {.dialect = d};
 	struct sandbox_view view;
-	if (!search.request.signature)
+	if (begin_signed_request(req, &search.request) < 0)
 		return false;
 	struct sandbox *s = sandbox_search(d->box, is_signed_for, &search);
 	if (!s)
@@ -181,16 +203,16 @@ static bool is_expired(const char *expires)
 int e2b_check_file_access(
 	const struct e2b *d, const struct http_request *req, const char *id, struct error *e)
 {
-	const struct signed_request r = signed_request_of(req);
+	struct signed_request r;
 	if (http_header(req, "x-access-token")) {
 		if (e2b_has_token(d, req, id))
 			return 0;
 		return error_set(
 			e, ERROR_UNAUTHORIZED, "access token present in header but does not match");
 	}
-	if (!r.signature)
+	if (!http_query(req, "signature"))
 		return error_set(e, ERROR_UNAUTHORIZED, "missing signature query parameter");
-	if (!signature_is_of(d, &r, id))
+	if (begin_signed_request(req, &r) < 0 || !signature_is_of(d, &r, id))
 		return error_set(e, ERROR_UNAUTHORIZED, "invalid signature");
 	if (r.expires && is_expired(r.expires))
 		return error_set(e, ERROR_UNAUTHORIZED, "signature is already expired");

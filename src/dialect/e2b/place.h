@@ -32,6 +32,8 @@ struct e2b_place {
 
 /* By host name or header alone; false: the request names no sandbox. */
 bool e2b_place_named(const struct http_request *req, struct e2b_place *ret);
+/* A browser asks whether it may name one: the port is not known yet, the path says the rest. */
+bool e2b_asks_for_sandbox(const struct http_request *req);
 /* By any of the four. */
 bool e2b_place_find(const struct e2b *d, const struct http_request *req, struct e2b_place *ret);
 

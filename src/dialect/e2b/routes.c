@@ -83,18 +83,24 @@ static void add_twice(
 size_t e2b_mounts(struct e2b *d, struct http_mount out[E2B_MOUNTS_MAX])
 {
 	struct mount_list list = {out, 0};
-	const struct http_mount control = {
-		.ctx = d, .admit = admit_key, .encode_error = e2b_encode_error};
+	/* Without keys every page could do what it likes. */
+	const struct http_mount control = {.ctx = d,
+		.admit = admit_key,
+		.encode_error = e2b_encode_error,
+		.any_origin = !auth_is_disabled(d->auth)};
 	const struct http_mount envd = {.ctx = d,
 		.admit = envd_admit,
 		.encode_error = envd_encode_error,
-		.claims = envd_claims};
+		.claims = envd_claims,
+		.any_origin = true};
 	const struct http_mount rpc = {.ctx = d,
 		.admit = envd_admit,
 		.encode_error = envd_encode_rpc_error,
-		.claims = envd_claims};
+		.claims = envd_claims,
+		.any_origin = true};
 	struct http_mount content = control;
 	content.admit = e2b_admit_volume;
+	content.any_origin = true;
 	for (size_t i = 0; i < ARRAY_LEN(control_tables); i++)
 		add_twice(&list, control_tables[i], control);
 	for (size_t i = 0; i < ARRAY_LEN(content_tables); i++)
@@ -114,11 +120,13 @@ size_t e2b_mounts(struct e2b *d, struct http_mount out[E2B_MOUNTS_MAX])
 	const struct http_mount code = {.ctx = d,
 		.admit = code_admit,
 		.encode_error = code_encode_error,
-		.claims = code_claims};
+		.claims = code_claims,
+		.any_origin = true};
 	add(&list, &e2b_code_table, code);
 	add(&list, &e2b_code_run_table, code);
 	struct http_mount ports = envd;
 	ports.admit = NULL;
+	ports.any_origin = false;
 	ports.claims = envd_claims_other_ports;
 	add(&list, &envd_ports_table, ports);
 	return list.count;
