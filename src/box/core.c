@@ -77,9 +77,10 @@ struct later {
 static void later_timer_fired(uv_timer_t *timer)
 {
 	struct box *b = timer->data;
-	struct later *l, *next, *list = b->later;
-	b->later = NULL;
-	DL_FOREACH_SAFE (list, l, next) {
+	struct later *l;
+	/* Those that still wait stay in the list: a close waits for them. */
+	while ((l = b->later)) {
+		DL_DELETE(b->later, l);
 		l->done(l->arg, l->failed ? &l->error : NULL);
 		free(l);
 	}
@@ -217,9 +218,9 @@ static bool has_unfinished_work(const struct box *b)
 	for (x = b->executions; x; x = x->by_id.next)
 		if (execution_has_ended(x) && !x->committed && !x->unstorable)
 			return true;
-	return b->catalogue->jobs || b->porters || b->warden.calls || b->keeper.calls ||
-	       b->pool_booting > 0 || b->snapshots_pending > 0 || b->comparisons > 0 ||
-	       b->imports > 0 || b->inventories > 0 || b->later;
+	return b->catalogue->jobs || store_is_busy(b->store) || b->porters || b->warden.calls ||
+	       b->keeper.calls || b->pool_booting > 0 || b->snapshots_pending > 0 ||
+	       b->comparisons > 0 || b->imports > 0 || b->inventories > 0 || b->later;
 }
 
 void box_check_closed(struct box *b)

@@ -23,9 +23,10 @@ struct queue {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	uv_async_t async;
-	uv_prepare_t prepare; /* wakes the thread at the end of the loop's turn: one batch for all
-				 of it */
+	uv_prepare_t prepare; /* the end of the loop's turn: the thread gets all of it */
 	unsigned handles_open;
+	struct operation *turn, *turn_last; /* the loop's own, until then */
+	unsigned under_way;                 /* the same */
 	struct operation *waiting, **waiting_end;
 	struct operation *finished, **finished_end;
 	bool closing;
@@ -94,7 +95,7 @@ static void values_finish(struct value *values, size_t count)
 		free(values[i].bytes);
 }
 
-static void operation_free(struct operation *op)
+static void drop_rows(struct operation *op)
 {
 	while (op->rows) {
 		struct row *row = op->rows;
@@ -102,6 +103,12 @@ static void operation_free(struct operation *op)
 		values_finish(row->columns, row->count);
 		free(row);
 	}
+	op->rows_end = &op->rows;
+}
+
+static void operation_free(struct operation *op)
+{
+	drop_rows(op);
 	values_finish(op->values, op->value_count);
 	free(op);
 }
@@ -176,23 +183,46 @@ static int run_simple(struct queue *q, const char *sql)
 	return sqlite3_exec(q->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
 }
 
-/* One transaction for the whole batch: it is kept or refused together. */
-static void run_batch(struct queue *q, struct operation *batch)
+/* Up to `end`, kept or refused together. */
+static int run_transaction(struct queue *q, struct operation *begin, const struct operation *end)
 {
 	FAULT_POINT();
 	int error = run_simple(q, "BEGIN IMMEDIATE");
-	for (struct operation *op = batch; op && error == 0; op = op->next)
+	for (struct operation *op = begin; op != end && error == 0; op = op->next)
 		error = run_operation(q, op);
 	FAULT_POINT();
 	if (error == 0)
 		error = run_simple(q, "COMMIT");
 	FAULT_POINT();
 	if (error == 0)
-		return;
+		return 0;
 	log_error("the database refused a transaction", "error", sqlite3_errmsg(q->db));
 	run_simple(q, "ROLLBACK");
-	for (struct operation *op = batch; op; op = op->next)
+	for (struct operation *op = begin; op != end; op = op->next) {
 		op->error = error;
+		drop_rows(op); /* what they tell has not happened */
+	}
+	return error;
+}
+
+static struct operation *next_turn(struct operation *op)
+{
+	while (!op->ends_turn)
+		op = op->next;
+	return op->next;
+}
+
+/* One transaction for all of it; when that is refused, one for each turn of the loop. */
+static void run_batch(struct queue *q, struct operation *batch)
+{
+	if (run_transaction(q, batch, NULL) == 0 || !next_turn(batch))
+		return;
+	for (struct operation *op = batch; op; op = op->next)
+		op->error = 0;
+	for (struct operation *op = batch, *next; op; op = next) {
+		next = next_turn(op);
+		run_transaction(q, op, next);
+	}
 }
 
 static void *queue_main(void *arg)
@@ -240,6 +270,7 @@ static void queue_deliver(struct queue *q)
 		struct operation *op = list;
 		list = op->next;
 		FAULT_POINT();
+		q->under_way--;
 		deliver(op);
 		operation_free(op);
 	}
@@ -250,20 +281,45 @@ static void async_ready(uv_async_t *async)
 	queue_deliver(async->data);
 }
 
-static void wake_thread(uv_prepare_t *prepare)
+static struct operation *take_turn(struct queue *q)
 {
-	struct queue *q = prepare->data;
-	uv_prepare_stop(prepare);
+	if (q->turn)
+		q->turn_last->ends_turn = true;
+	return take_ptr(q->turn);
+}
+
+static void hand_over(struct queue *q)
+{
+	struct operation *turn = take_turn(q);
+	pthread_mutex_lock(&q->lock);
+	if (turn) {
+		*q->waiting_end = turn;
+		q->waiting_end = &q->turn_last->next;
+	}
 	pthread_cond_signal(&q->wake);
+	pthread_mutex_unlock(&q->lock);
+}
+
+static void turn_ended(uv_prepare_t *prepare)
+{
+	uv_prepare_stop(prepare);
+	hand_over(prepare->data);
 }
 
 void queue_submit(struct queue *q, struct operation *op)
 {
-	pthread_mutex_lock(&q->lock);
-	*q->waiting_end = op;
-	q->waiting_end = &op->next;
-	pthread_mutex_unlock(&q->lock);
-	uv_prepare_start(&q->prepare, wake_thread);
+	if (q->turn)
+		q->turn_last->next = op;
+	else
+		q->turn = op;
+	q->turn_last = op;
+	q->under_way++;
+	uv_prepare_start(&q->prepare, turn_ended);
+}
+
+bool queue_is_busy(const struct queue *q)
+{
+	return q->under_way > 0;
 }
 
 int queue_open(struct queue **ret, uv_loop_t *loop, sqlite3 *db)
@@ -293,14 +349,26 @@ static void queue_free(uv_handle_t *handle)
 		free(q);
 }
 
+/* What the last callbacks submit is run here. */
+static void run_rest(struct queue *q)
+{
+	struct operation *batch;
+	while ((batch = take_turn(q))) {
+		run_batch(q, batch);
+		q->finished = batch;
+		queue_deliver(q);
+	}
+}
+
 void queue_close(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
 	q->closing = true;
-	pthread_cond_signal(&q->wake);
 	pthread_mutex_unlock(&q->lock);
+	hand_over(q);
 	pthread_join(q->thread, NULL);
 	queue_deliver(q);
+	run_rest(q);
 	for (size_t i = 0; i < STATEMENTS_MAX; i++)
 		sqlite3_finalize(q->prepared[i].statement);
 	uv_close((uv_handle_t *)&q->async, queue_free);

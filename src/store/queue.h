@@ -1,6 +1,10 @@
 /*
  * The database's own thread. An operation is a statement with its values, copied; it is run in
  * order with whatever else waits, in one transaction, and comes back to the loop after the commit.
+ *
+ * What is submitted in one turn of the loop is kept together or refused together, whatever dies:
+ * the thread gets it all at once, at the turn's end. That is how a row and the event that tells of
+ * it cannot part.
  */
 #pragma once
 
@@ -32,6 +36,7 @@ struct operation {
 	struct row *rows;
 	struct row **rows_end;
 	int error;
+	bool ends_turn;
 	/* Of the public call: */
 	store_done_fn *done;
 	execution_stored_fn *stored;
@@ -51,6 +56,8 @@ void operation_add_blob(struct operation *op, const void *data, size_t len);
 struct queue;
 int queue_open(struct queue **ret, uv_loop_t *loop, sqlite3 *db);
 void queue_submit(struct queue *q, struct operation *op);
+/* Something was submitted and has not come back. */
+bool queue_is_busy(const struct queue *q);
 /* Runs what is queued, delivers it, ends the thread. The database stays the caller's. */
 void queue_close(struct queue *q);
 

@@ -39,6 +39,11 @@ int store_open(struct store **ret, uv_loop_t *loop, const char *path, struct err
 	return -1;
 }
 
+bool store_is_busy(const struct store *s)
+{
+	return queue_is_busy(s->queue);
+}
+
 void store_close(struct store *s)
 {
 	queue_close(s->queue);

@@ -2,8 +2,9 @@
  * Durable state: sandboxes as they were intended, executions as they ended, API keys by their hash.
  *
  * Writes go to a thread of their own and are committed in groups; `done` runs on the loop, after
- * the commit, in the order of the calls. SQL is nowhere else. The struct's strings are borrowed: by
- * the store until the call returns, by the reader until its callback returns.
+ * the commit, in the order of the calls. What one turn of the loop asks for is committed together.
+ * SQL is nowhere else. The struct's strings are borrowed: by the store until the call returns, by
+ * the reader until its callback returns.
  */
 #pragma once
 
@@ -20,6 +21,8 @@ struct store;
 typedef void store_done_fn(void *arg, int error);
 
 int store_open(struct store **ret, uv_loop_t *loop, const char *path, struct error *e);
+/* Something was asked for and has not been called back. */
+bool store_is_busy(const struct store *s);
 /* Waits until everything that was asked for is committed, then runs the callbacks. */
 void store_close(struct store *s);
 

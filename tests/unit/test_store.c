@@ -212,6 +212,48 @@ static void keeps_the_first_secret_of_a_name(void)
 	close_world(&w);
 }
 
+static void note_result(void *arg, int error)
+{
+	*(int *)arg = error ? -1 : 1;
+}
+
+static void put_named(struct world *w, const char *id, const char *name, int *result)
+{
+	struct sandbox_row row = some_row;
+	row.id = id;
+	row.name = name;
+	store_put_sandbox(w->store, &row, note_result, result);
+}
+
+/* The database is held by somebody else, so that the turns pile up behind it. */
+static void keeps_or_refuses_what_belongs_to_one_turn_of_the_loop(void)
+{
+	int before = 0, event = 0, taken = 0, after = 0;
+	struct event_row row = {.sandbox = some_row.id, .number = 1, .type = "x", .cause = "y"};
+	struct world w;
+	sqlite3 *other;
+	open_world(&w);
+	CHECK_INT(sqlite3_open(database, &other), SQLITE_OK);
+	CHECK_INT(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	put_named(&w, "dddddddddddddddddddd", "first", &before);
+	uv_run(&w.loop, UV_RUN_NOWAIT);
+	store_put_event(w.store, &row, note_result, &event);
+	put_named(&w, "eeeeeeeeeeeeeeeeeeee", "first", &taken);
+	uv_run(&w.loop, UV_RUN_NOWAIT);
+	put_named(&w, "ffffffffffffffffffff", "second", &after);
+	uv_run(&w.loop, UV_RUN_NOWAIT);
+	CHECK(store_is_busy(w.store));
+	sqlite3_exec(other, "COMMIT", NULL, NULL, NULL);
+	sqlite3_close(other);
+	while (store_is_busy(w.store))
+		uv_run(&w.loop, UV_RUN_ONCE);
+	CHECK_INT(before, 1);
+	CHECK_INT(event, -1);
+	CHECK_INT(taken, -1);
+	CHECK_INT(after, 1);
+	close_world(&w);
+}
+
 static void remove_files(void)
 {
 	static const char *const names[] = {"test.db", "test.db-wal", "test.db-shm", "newer.db"};
@@ -229,6 +271,7 @@ static const struct check_test tests[] = {
 	TEST(shows_an_execution_to_its_tenant_only),
 	TEST(forgets_executions_that_are_too_old),
 	TEST(keeps_the_first_secret_of_a_name),
+	TEST(keeps_or_refuses_what_belongs_to_one_turn_of_the_loop),
 	TEST(refuses_a_database_of_a_newer_program),
 };
 
