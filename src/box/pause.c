@@ -95,10 +95,13 @@ static void reclaim_asked(void *arg, const struct warden_reply *reply)
 static void pause_undone(void *arg, const struct error *e)
 {
 	struct move *m = arg;
+	struct sandbox *s = m->sandbox;
 	struct error reason;
 	(void)e;
-	m->sandbox->pausing = false;
-	send_to_init(m->sandbox, FRAME_RESUME);
+	s->pausing = false;
+	s->paused_ms = 0;
+	s->intent = SANDBOX_IDLE; /* as its row still says */
+	send_to_init(s, FRAME_RESUME);
 	error_set(&reason, ERROR_INTERNAL, "the pause could not be stored");
 	move_end(m, &reason);
 }
@@ -314,13 +317,20 @@ static void resume_booted(void *arg, const struct error *e)
 	resumed(m);
 }
 
+static void resume_refused(void *arg, const struct error *e)
+{
+	resume_failed(arg, e);
+}
+
+/* Refused only later: the call that it is woken for has yet to join those that wait. */
 static void resume_boot(struct move *m)
 {
+	struct sandbox *s = m->sandbox;
 	struct error e;
-	if (tenant_charge(m->sandbox, CHARGE_ALL, &e) < 0)
-		resume_failed(m, &e);
+	if (tenant_charge(s, CHARGE_ALL, &e) < 0)
+		box_answer_later(s->box, resume_refused, m, &e);
 	else
-		sandbox_boot(m->sandbox, true, resume_booted, m);
+		sandbox_boot(s, true, resume_booted, m);
 }
 
 static void resume_halted(void *arg, const struct error *e)
@@ -386,6 +396,9 @@ int sandbox_wake(struct sandbox *s, struct error *e)
 		struct move *m = move_new(s, true, CAUSE_CALL, NULL, NULL);
 		s->waking = true;
 		sandbox_claim(s, resume_claimed, m);
+		if (!s->waking && !sandbox_is_awake(s))
+			return error_set(e, ERROR_RESOURCE_EXHAUSTED,
+				"too many operations wait for this sandbox already");
 	}
 	return 0;
 }

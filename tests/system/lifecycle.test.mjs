@@ -559,6 +559,21 @@ describe('quotas', { timeout: 60000 }, () => {
     await remove(server, first.id);
   });
 
+  it('a call that would wake one for which there is no room is refused, and nothing dies of it', async () => {
+    const big = { resources: { memory: '1536Mi' } };
+    const asleep = (await create({ ...big, autoResume: true })).json;
+    await server.request('POST', `/v1/sandboxes/${asleep.id}/pause`, { memory: false });
+    const other = (await create(big)).json;
+    const front = server.frontPid;
+    assertRefused(await server.request('POST', `/v1/sandboxes/${asleep.id}/exec`, { command: 'true' }), 429, 'quota_exceeded');
+    assertRefused(await server.request('GET', `/v1/sandboxes/${asleep.id}/files/etc/hosts`), 429, 'quota_exceeded');
+    assert.equal(server.frontPid, front);
+    await remove(server, other.id);
+    const woken = await server.request('POST', `/v1/sandboxes/${asleep.id}/exec`, { command: 'echo up' });
+    assert.equal(woken.json?.stdout, 'up\n', woken.text);
+    await remove(server, asleep.id);
+  });
+
   it('commands in a row at the quota are not refused', async () => {
     const fill = (await Promise.all(Array.from({ length: 9 }, () => create({}, red)))).map((a) => a.json.id);
     for (let i = 0; i < 10; i++) {
