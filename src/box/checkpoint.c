@@ -104,6 +104,8 @@ static void delete_disk(struct box *b, const char *id)
 static void create_failed(struct creating *c, const struct error *e)
 {
 	struct sandbox *s = c->checkpoint->sandbox;
+	if (strcmp(s->checkpoint, c->checkpoint->id) == 0)
+		memcpy(s->checkpoint, c->checkpoint->parent, ID_SIZE);
 	delete_disk(s->box, c->checkpoint->id);
 	checkpoint_free(c->checkpoint);
 	c->created(c->arg, NULL, 0, e);
@@ -123,19 +125,17 @@ static void create_stored(void *arg, int error)
 		return;
 	}
 	made->ready = made->found = true;
-	event_record(s, EVENT_CHECKPOINTED, CAUSE_REQUEST,
-		(struct event_detail[]){
-			{"checkpointId", made->id}, {"name", made->name}, {NULL, NULL}});
-	memcpy(s->checkpoint, made->id, ID_SIZE);
 	c->created(c->arg, made, c->frozen_us, NULL);
 	free(c);
 	sandbox_release(s);
 }
 
+/* Its row, that of the sandbox, which stands on it from now on, and the event: all or none. */
 static void create_kept(void *arg, const struct keeper_reply *reply)
 {
 	struct creating *c = arg;
 	struct checkpoint *made = c->checkpoint;
+	struct sandbox *s = made->sandbox;
 	struct error e;
 	if (reply->error) {
 		disks_error(&e, reply->error, "the checkpoint could not be made");
@@ -144,10 +144,15 @@ static void create_kept(void *arg, const struct keeper_reply *reply)
 	}
 	c->frozen_us = reply->frozen_us;
 	made->created_ms = clock_wall_ms();
-	memcpy(made->parent, made->sandbox->checkpoint, ID_SIZE);
-	store_put_checkpoint(made->sandbox->box->store,
+	memcpy(made->parent, s->checkpoint, ID_SIZE);
+	memcpy(s->checkpoint, made->id, ID_SIZE);
+	event_record(s, EVENT_CHECKPOINTED, CAUSE_REQUEST,
+		(struct event_detail[]){
+			{"checkpointId", made->id}, {"name", made->name}, {NULL, NULL}});
+	sandbox_store(s, s->intent, NULL, NULL);
+	store_put_checkpoint(s->box->store,
 		&(struct checkpoint_row){
-			made->id, made->sandbox->id, made->name, made->parent, made->created_ms},
+			made->id, s->id, made->name, made->parent, made->created_ms},
 		create_stored, c);
 }
 
@@ -188,36 +193,12 @@ int checkpoint_create(struct sandbox *s, const char *name, checkpoint_created_fn
 
 /* ---- restore ---- */
 
-struct restoring {
-	struct box *box;
-	char sandbox[ID_SIZE], id[ID_SIZE];
-	sandbox_done_fn *done;
-	void *arg;
-};
-
-static void restored(void *arg, const struct error *e)
-{
-	struct restoring *r = arg;
-	struct sandbox *s = NULL;
-	HASH_FIND(by_id, r->box->sandboxes, r->sandbox, ID_LEN, s);
-	if (s && !e)
-		memcpy(s->checkpoint, r->id, ID_SIZE);
-	r->done(r->arg, e);
-	free(r);
-}
-
 int checkpoint_restore(struct checkpoint *c, sandbox_done_fn *done, void *arg, struct error *e)
 {
 	if (!c->found)
 		return error_set(e, ERROR_INTERNAL, "the disk of this checkpoint is gone");
-	struct restoring *r = calloc(1, sizeof *r);
-	if (!r)
-		abort();
-	*r = (struct restoring){.box = c->sandbox->box, .done = done, .arg = arg};
-	memcpy(r->sandbox, c->sandbox->id, ID_SIZE);
-	memcpy(r->id, c->id, ID_SIZE);
 	struct disk_name from = disk_named(DISK_CHECKPOINT, c->id);
-	sandbox_swap_disk(c->sandbox, &from, restored, r);
+	sandbox_swap_disk(c->sandbox, &from, done, arg);
 	return 0;
 }
 
@@ -251,7 +232,8 @@ static void delete_claimed(void *arg, struct sandbox *s, const struct error *e)
 {
 	struct deleting *d = arg;
 	if (e) {
-		d->done(d->arg, NULL); /* the whole sandbox goes */
+		d->checkpoint->ready = true;
+		d->done(d->arg, s->doomed ? NULL : e); /* the whole sandbox goes, or it stays */
 		free(d);
 		return;
 	}

@@ -69,6 +69,20 @@ static void go_on(struct swap *w)
 		swap_end(w);
 }
 
+/* The next checkpoint is made of what it was restored from. */
+static void note_restored(const struct swap *w)
+{
+	struct sandbox *s = w->sandbox;
+	if (w->from.kind == DISK_CHECKPOINT)
+		memcpy(s->checkpoint, w->from.id, ID_SIZE);
+	else
+		s->checkpoint[0] = '\0';
+	event_record(s, EVENT_RESTORED, CAUSE_REQUEST,
+		(struct event_detail[]){{"from", disk_kind_name((enum disk_kind)w->from.kind)},
+			{"id", w->from.id}, {NULL, NULL}});
+	sandbox_store(s, SANDBOX_SUSPENDED, NULL, NULL);
+}
+
 static void disk_swapped(void *arg, const struct keeper_reply *reply)
 {
 	struct swap *w = arg;
@@ -77,10 +91,7 @@ static void disk_swapped(void *arg, const struct keeper_reply *reply)
 		disks_error(&e, reply->error, "the disk could not be restored");
 		swap_fail(w, &e);
 	} else {
-		event_record(w->sandbox, EVENT_RESTORED, CAUSE_REQUEST,
-			(struct event_detail[]){
-				{"from", disk_kind_name((enum disk_kind)w->from.kind)},
-				{"id", w->from.id}, {NULL, NULL}});
+		note_restored(w);
 	}
 	go_on(w);
 }

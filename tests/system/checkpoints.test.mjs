@@ -105,12 +105,14 @@ for (const [pool, args] of [['in a btrfs pool', []], ['in plain directories', ['
 
     it('survive a kill -9 of everything, and the keeper', async () => {
       await server.exec(box.id, 'echo kept > state');
-      assert.equal((await make('kept')).status, 201);
+      const kept = await make('kept');
+      assert.equal(kept.status, 201, kept.text);
       await server.exec(box.id, 'echo other > state');
       const names = (await server.request('GET', `${path}/checkpoints`)).json.checkpoints.map((c) => c.name);
       await killServer(server);
       await server.launch();
       assert.deepEqual((await server.request('GET', `${path}/checkpoints`)).json.checkpoints.map((c) => [c.name, c.status]), names.map((name) => [name, 'ready']));
+      assert.equal((await make('behind')).json.parent, kept.json.id, 'and so does their line');
       assert.equal((await restore('kept')).status, 200);
       assert.equal((await server.exec(box.id, 'cat state')).stdout, 'kept\n');
     });
@@ -127,6 +129,7 @@ for (const [pool, args] of [['in a btrfs pool', []], ['in plain directories', ['
       const answer = await server.request('POST', `${path}/discard`);
       assert.equal(answer.status, 200, answer.text);
       assert.equal((await server.exec(box.id, 'ls -A; cat /etc/hostname')).stdout, '.bashrc\n.profile\nsandbox\n');
+      assert.equal((await make('anew')).json.parent, '', 'the line begins anew');
       assert.equal((await restore('kept')).status, 200, 'the checkpoints are still there');
     });
   });
