@@ -34,10 +34,23 @@ static int check_resource(const char *field, int64_t value, int64_t max,
 		"\"%s\" is above this server's maximum of %s", field, text);
 }
 
-/* Zero stands for the default; above the maximum is an error, not a silent cut. */
+int admission_check_maxima(const struct box *b, const struct resources *r, struct error *e)
+{
+	const struct resources *m = &b->config.maxima;
+	if (check_resource("resources.memory", r->memory, m->memory, units_format_size, e) < 0 ||
+		check_resource("resources.cpu", r->cpu, m->cpu, units_format_millicores, e) < 0 ||
+		check_resource("resources.pids", r->pids, m->pids, format_count, e) < 0 ||
+		check_resource(
+			"resources.openFiles", r->open_files, m->open_files, format_count, e) < 0 ||
+		check_resource("resources.disk", r->disk, m->disk, units_format_size, e) < 0)
+		return -1;
+	return 0;
+}
+
+/* Zero stands for the default. */
 static int settle_resources(struct box *b, struct resources *r, struct error *e)
 {
-	const struct resources *d = &b->config.defaults, *m = &b->config.maxima;
+	const struct resources *d = &b->config.defaults;
 	r->memory = r->memory ? r->memory : d->memory;
 	r->cpu = r->cpu ? r->cpu : d->cpu;
 	r->pids = r->pids ? r->pids : d->pids;
@@ -48,14 +61,7 @@ static int settle_resources(struct box *b, struct resources *r, struct error *e)
 			"this server cannot limit a sandbox's disk: it has no file system with quotas "
 			"(see bunker doctor)");
 	r->disk = r->disk || !has_quota ? r->disk : d->disk;
-	if (check_resource("resources.memory", r->memory, m->memory, units_format_size, e) < 0 ||
-		check_resource("resources.cpu", r->cpu, m->cpu, units_format_millicores, e) < 0 ||
-		check_resource("resources.pids", r->pids, m->pids, format_count, e) < 0 ||
-		check_resource(
-			"resources.openFiles", r->open_files, m->open_files, format_count, e) < 0 ||
-		check_resource("resources.disk", r->disk, m->disk, units_format_size, e) < 0)
-		return -1;
-	return 0;
+	return admission_check_maxima(b, r, e);
 }
 
 static int check_snapshot(struct box *b, const struct sandbox_spec *spec, struct error *e)

@@ -1,5 +1,5 @@
 /*
- * Builds: their place in the tables, their rows, their ends. What they do is in build_run.c.
+ * Builds: their place in the tables, their rows, their ends. What they do is in build_job.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,6 +192,17 @@ void build_watch(struct build *build, struct build_watcher *w)
 	DL_APPEND(build->watchers, w);
 }
 
+static void ignore_change(void *arg)
+{
+	(void)arg;
+}
+
+void build_hold(struct build *build, struct build_watcher *w)
+{
+	*w = (struct build_watcher){.changed = ignore_change};
+	build_watch(build, w);
+}
+
 void build_unwatch(struct build *build, struct build_watcher *w)
 {
 	DL_DELETE(build->watchers, w);
@@ -266,11 +277,15 @@ static int check_new(struct catalogue *c, const struct build_new *what, struct e
 		if (template_check_tag(what->tags[i], "tags", e) < 0)
 			return -1;
 	}
+	const struct resources wanted = {.memory = what->memory, .cpu = what->cpu};
+	if (admission_check_maxima(c->box, &wanted, e) < 0)
+		return -1;
 	return check_quota(c, what->tenant, !own_template(c, what->tenant, what->name), e);
 }
 
 struct making {
 	struct build *build;
+	struct build_watcher hold; /* its template may be deleted before it is stored */
 	build_made_fn *made;
 	void *arg;
 };
@@ -278,11 +293,16 @@ struct making {
 static void build_made(void *arg, int error)
 {
 	struct making *m = arg;
-	struct box *b = m->build->catalogue->box;
+	struct build *build = m->build;
+	struct box *b = build->catalogue->box;
 	struct error e;
 	if (error)
 		error_set(&e, ERROR_INTERNAL, "the build could not be stored");
-	m->made(m->arg, error ? NULL : m->build, error ? &e : NULL);
+	else if (!build->template)
+		error_set(&e, ERROR_NOT_FOUND, "the template was deleted meanwhile");
+	bool made = !error && build->template;
+	m->made(m->arg, made ? build : NULL, made ? NULL : &e);
+	build_unwatch(build, &m->hold);
 	free(m);
 	box_check_closed(b);
 }
@@ -319,7 +339,8 @@ int build_create(struct box *b, const struct build_new *what, build_made_fn *mad
 	struct making *m = malloc(sizeof *m);
 	if (!m)
 		abort();
-	*m = (struct making){build, made, arg};
+	*m = (struct making){.build = build, .made = made, .arg = arg};
+	build_hold(build, &m->hold);
 	build_store(build, build_made, m);
 	return 0;
 }

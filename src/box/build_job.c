@@ -222,6 +222,15 @@ void build_jobs_need(struct catalogue *c, void (*need)(struct catalogue *c, cons
 	}
 }
 
+struct sandbox *build_jobs_find(struct catalogue *c, const char *id)
+{
+	const struct build_job *job;
+	DL_FOREACH (c->jobs, job)
+		if (job->builder && strcmp(job->builder->id, id) == 0)
+			return job->builder;
+	return NULL;
+}
+
 /* ---- the end ---- */
 
 static void finish(struct build_job *job, enum build_status status, int step, const char *reason)

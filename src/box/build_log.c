@@ -62,46 +62,91 @@ static void learn(struct build *build)
 
 /* ---- writing ---- */
 
-static void append_line(
-	struct build *build, const char *level, int step, const char *text, size_t len)
+/* Entries on their way to the file. */
+struct batch {
+	struct build *build;
+	const char *level;
+	int step;
+	struct buf lines;
+	uint64_t count;
+};
+
+static void add_line(struct batch *b, const char *level, const char *text, size_t len)
 {
-	char line[LOG_PREFIX_MAX + LOG_LINE_MAX + 1];
-	int used =
-		snprintf(line, LOG_PREFIX_MAX, "%" PRId64 " %s %d ", clock_wall_ms(), level, step);
-	memcpy(line + used, text, len);
-	for (size_t i = (size_t)used; i < (size_t)used + len; i++)
-		if (line[i] == '\0' || line[i] == '\n')
-			line[i] = ' ';
-	line[(size_t)used + len] = '\n';
-	size_t size = (size_t)used + len + 1;
-	autoclose int fd = open_log(build, O_WRONLY | O_CREAT | O_APPEND);
-	int r = fd < 0 ? -errno : fd_write_all(fd, line, size);
-	if (r < 0) {
-		log_error("cannot write a build's log", "error", strerror(-r));
-		return;
-	}
-	build->log.bytes += size;
-	build->log.entries++;
+	size_t begin = b->lines.len;
+	buf_printf(&b->lines, "%" PRId64 " %s %d ", clock_wall_ms(), level, b->step);
+	buf_append(&b->lines, text, len);
+	for (size_t i = begin; i < b->lines.len; i++)
+		if (b->lines.data[i] == '\0' || b->lines.data[i] == '\n')
+			b->lines.data[i] = ' ';
+	buf_append_char(&b->lines, '\n');
+	b->count++;
 }
 
-void build_log_text(struct build *build, const char *level, int step, const char *text, size_t len)
+/* One line of what was written, in as many entries as it needs. */
+static void add_text(struct batch *b, const char *text, size_t len)
 {
 	static const char cut[] = "the log is longer than what is kept of it; the rest is left out";
-	if (!build->log.known)
-		learn(build);
+	struct build *build = b->build;
 	do {
 		size_t piece = len < LOG_LINE_MAX ? len : LOG_LINE_MAX;
 		if (build->log.full)
 			return;
-		build->log.full = build->log.bytes + piece + LOG_PREFIX_MAX > LOG_BYTES_MAX;
+		build->log.full =
+			build->log.bytes + b->lines.len + piece + LOG_PREFIX_MAX > LOG_BYTES_MAX;
 		if (build->log.full)
-			append_line(build, "warn", step, cut, strlen(cut));
+			add_line(b, "warn", cut, strlen(cut));
 		else
-			append_line(build, level, step, text, piece);
+			add_line(b, b->level, text, piece);
 		text += piece;
 		len -= piece;
 	} while (len > 0);
+}
+
+static void write_batch(struct batch *b)
+{
+	struct build *build = b->build;
+	if (b->count == 0)
+		return;
+	autoclose int fd = open_log(build, O_WRONLY | O_CREAT | O_APPEND);
+	int r = fd < 0 ? -errno : fd_write_all(fd, b->lines.data, b->lines.len);
+	if (r < 0 || b->lines.failed) {
+		log_error("cannot write a build's log", "error", strerror(-r));
+	} else {
+		build->log.bytes += b->lines.len;
+		build->log.entries += b->count;
+	}
+	buf_finish(&b->lines);
 	build_changed(build);
+}
+
+static struct batch begin_batch(struct build *build, const char *level, int step)
+{
+	if (!build->log.known)
+		learn(build);
+	return (struct batch){.build = build, .level = level, .step = step};
+}
+
+void build_log_text(struct build *build, const char *level, int step, const char *text, size_t len)
+{
+	struct batch b = begin_batch(build, level, step);
+	add_text(&b, text, len);
+	write_batch(&b);
+}
+
+size_t build_log_lines(
+	struct build *build, const char *level, int step, const char *text, size_t len)
+{
+	struct batch b = begin_batch(build, level, step);
+	size_t at = 0;
+	for (const char *end; at < len && (end = memchr(text + at, '\n', len - at));) {
+		size_t line = (size_t)(end - text) - at;
+		bool has_return = line > 0 && end[-1] == '\r';
+		add_text(&b, text + at, has_return ? line - 1 : line);
+		at += line + 1;
+	}
+	write_batch(&b);
+	return at;
 }
 
 void build_log(struct build *build, const char *level, int step, const char *format, ...)

@@ -80,19 +80,17 @@ char *build_step_path(const struct settings *s, const char *path)
 
 /* ---- RUN ---- */
 
+/* What is no whole line waits for more, unless it is long or there will be none. */
 static void log_lines(struct step_run *run, unsigned stream, bool all)
 {
 	struct buf *text = &run->lines[stream];
+	struct build *build = run->job->build;
 	const char *level = stream == 0 ? "info" : "warn";
-	for (;;) {
-		char *end = text->len ? memchr(text->data, '\n', text->len) : NULL;
-		size_t len = end ? (size_t)(end - text->data) : text->len;
-		if (!end && len < LINE_MAX_LEN && !(all && len > 0))
-			return;
-		size_t useful = len > 0 && text->data[len - 1] == '\r' ? len - 1 : len;
-		build_log_text(run->job->build, level, run->step, text->data, useful);
-		buf_consume(text, end ? len + 1 : len);
-	}
+	buf_consume(text, build_log_lines(build, level, run->step, text->data, text->len));
+	if (text->len == 0 || (text->len < LINE_MAX_LEN && !all))
+		return;
+	build_log_text(build, level, run->step, text->data, text->len);
+	text->len = 0;
 }
 
 static void read_output(struct step_run *run)

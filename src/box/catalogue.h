@@ -111,6 +111,8 @@ void build_settle_loaded(struct build *build);
 /* Gives it the tags it is to have. */
 void build_take_tags(struct build *build);
 void build_end(struct build *build, enum build_status status, int step, const char *reason);
+/* It stays until build_unwatch, and nobody is told anything. */
+void build_hold(struct build *build, struct build_watcher *w);
 /* It belongs to no template any more; freed as soon as nobody looks. */
 void build_detach(struct build *build);
 void build_changed(struct build *build);
@@ -123,8 +125,11 @@ bool build_in_use(const struct build *build);
 
 void build_log(struct build *build, const char *level, int step, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-/* Text as a command wrote it, without its line feed. */
+/* One line as a command wrote it, without its line feed. */
 void build_log_text(struct build *build, const char *level, int step, const char *text, size_t len);
+/* All lines of it that are complete; returns how much of the text they were. */
+size_t build_log_lines(
+	struct build *build, const char *level, int step, const char *text, size_t len);
 void build_log_remove(const struct build *build);
 
 /* ---- context.c ---- */
@@ -152,6 +157,8 @@ void layers_close(struct catalogue *c);
 
 /* Tells the layers that builds under way stand on. */
 void build_jobs_need(struct catalogue *c, void (*need)(struct catalogue *c, const char *id));
+/* The builder of this id, if there is one. */
+struct sandbox *build_jobs_find(struct catalogue *c, const char *id);
 /* All of them fail. */
 void build_jobs_stop(struct catalogue *c);
 void build_job_cancel(struct build_job *job);

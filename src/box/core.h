@@ -281,6 +281,8 @@ void sandbox_renew_lease(struct sandbox *s);
 struct sandbox *admission_named(struct box *b, const char *tenant, const char *name);
 /* Of which template: the id of a build, or as it was asked for; NULL: the default. */
 const char *admission_template(struct box *b, const struct sandbox_spec *spec);
+/* Whether none of it is above what this server gives. */
+int admission_check_maxima(const struct box *b, const struct resources *r, struct error *e);
 /* Whether such a sandbox may be made; fills in the defaults of *r. */
 int admission_check(
 	struct box *b, const struct sandbox_spec *spec, struct resources *r, struct error *e);

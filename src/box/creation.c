@@ -21,6 +21,7 @@ struct creation {
 	int64_t began_us;
 	struct resources booted_with;
 	struct build *build; /* of its template; NULL: that is built in */
+	struct build_watcher build_hold;
 	struct file_spec *files;
 	size_t file_count;
 	sandbox_created_fn *created;
@@ -35,6 +36,8 @@ static void creation_free(struct creation *c)
 		free((void *)(uintptr_t)c->files[i].content);
 	}
 	free(c->files);
+	if (c->build)
+		build_unwatch(c->build, &c->build_hold);
 	free(c);
 }
 
@@ -316,6 +319,8 @@ int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_creat
 	c->arg = arg;
 	copy_files(c, spec);
 	c->build = build;
+	if (build)
+		build_hold(build, &c->build_hold);
 	c->sandbox = s;
 	outfit_sandbox(c->sandbox, spec, t, build);
 	settle_begin(c->sandbox, spec);

@@ -3,7 +3,7 @@
  * commit is init told to forget it. Whatever dies in between, the result is still with init or
  * already in the store.
  */
-#include "box/core.h"
+#include "box/catalogue.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -124,17 +124,18 @@ struct oom_question {
 static void oom_answered(void *arg, const struct warden_reply *reply)
 {
 	struct oom_question *q = arg;
-	struct execution *x = NULL;
-	struct sandbox *s = NULL;
-	HASH_FIND(by_id, q->box->sandboxes, q->sandbox, ID_LEN, s);
-	if (s)
-		x = execution_find_tag(s, q->tag);
+	struct sandbox *s = sandbox_find_any(q->box, q->sandbox);
+	if (!s)
+		s = build_jobs_find(q->box->catalogue, q->sandbox);
+	struct execution *x = s ? execution_find_tag(s, q->tag) : NULL;
 	if (s && reply->error == 0 && reply->usage.oom_kills > s->oom_seen) {
 		s->oom_seen = reply->usage.oom_kills;
 		if (x)
 			x->oom_killed = true;
-		event_record(s, EVENT_OOM, CAUSE_CALL,
-			(struct event_detail[]){{"executionId", q->execution}, {NULL, NULL}});
+		if (s->listed)
+			event_record(s, EVENT_OOM, CAUSE_CALL,
+				(struct event_detail[]){
+					{"executionId", q->execution}, {NULL, NULL}});
 	}
 	if (x && !execution_has_ended(x))
 		finish_exit(x);

@@ -66,7 +66,7 @@ struct layer *layer_find(struct catalogue *c, const char *id)
 struct layer *layer_cached(struct catalogue *c, const char *tenant, const char *key)
 {
 	for (struct layer *l = c->layers; l; l = l->by_id.next)
-		if (strcmp(l->key, key) == 0 && strcmp(l->tenant, tenant) == 0) {
+		if (!l->being_made && strcmp(l->key, key) == 0 && strcmp(l->tenant, tenant) == 0) {
 			l->used_ms = clock_wall_ms();
 			layer_store(c, l, NULL, NULL);
 			return l;

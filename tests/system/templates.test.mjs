@@ -318,6 +318,31 @@ test('a_build_has_no_network_of_its_own', async () => {
   assert.equal(result.status, 'failed');
 });
 
+test('a_command_that_is_killed_ends_its_build', async () => {
+  const killed = await build({ name: 'killed', from: 'tiny', steps: [{ run: 'kill -9 $$' }] });
+  assert.equal(killed.status, 'failed');
+  assert.match(killed.reason, /signal 9/);
+  const greedy = await build({ name: 'killed', from: 'tiny', resources: { memory: '64Mi' }, steps: [{ run: 'tail -c 200m /dev/zero' }] });
+  assert.match(greedy.reason, /more memory/);
+  const beyond = { name: 'killed', from: 'tiny', resources: { memory: '65Gi' }, steps: [{ run: 'true' }] };
+  assertRefused(await server.request('POST', '/v1/templates/builds', beyond), 400, 'invalid_field', 'resources.memory');
+});
+
+test('a_build_that_writes_very_many_lines_keeps_nobody_waiting', async () => {
+  const answer = await server.request('POST', '/v1/templates/builds', { name: 'chatty', from: 'tiny', steps: [{ run: 'yes | head -n 300000; printf "last\\r\\nno feed"' }] });
+  let worst = 0;
+  const end = await until('the build has ended', async () => {
+    const began = Date.now();
+    const { json } = await server.request('GET', `/v1/templates/builds/${answer.json.id}`);
+    worst = Math.max(worst, Date.now() - began);
+    return ['ready', 'failed', 'cancelled'].includes(json.status) && json;
+  }, 60000);
+  assert.equal(end.status, 'ready', end.reason);
+  assert.ok(worst < 3000, `somebody waited ${worst} ms`);
+  const last = await logOf(answer.json.id, end.logEntries - 4);
+  assert.deepEqual(last.map((e) => e.message), ['y', 'last', 'no feed', 'ready']);
+});
+
 test('the_log_comes_live_and_ends_with_the_build', async () => {
   const answer = await server.request('POST', '/v1/templates/builds', { name: 'live', from: 'tiny', steps: [{ run: 'echo first; sleep 1; echo second' }] });
   const id = answer.json.id;
