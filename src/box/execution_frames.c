@@ -5,9 +5,12 @@
 #include "box/core.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/clock.h"
 
 /* It never ran: a user, directory or resource that is missing is the caller's error ... */
 static void refuse(struct execution *x, int stage, int error)
@@ -94,6 +97,13 @@ static int handle_status(struct execution *x, const struct frame_header *h, cons
 	return 0;
 }
 
+/* What we count with. */
+static bool makes_sense(const struct frame_exit *exit)
+{
+	return exit->code >= -1 && exit->code <= 255 && exit->signal >= 0 && exit->signal < NSIG &&
+	       exit->cpu_us <= INT64_MAX && exit->duration_us <= INT64_MAX;
+}
+
 static int dispatch(struct execution *x, const struct frame_header *h, const char *payload)
 {
 	struct frame_started started;
@@ -117,6 +127,8 @@ static int dispatch(struct execution *x, const struct frame_header *h, const cha
 		return handle_status(x, h, payload);
 	case FRAME_EXIT:
 		r = frame_payload(h, payload, &exit, sizeof exit);
+		if (r == 0 && !makes_sense(&exit))
+			r = -EPROTO;
 		if (r == 0 && x->status == EXECUTION_RUNNING)
 			execution_handle_exit(x, &exit);
 		return r;
@@ -176,6 +188,7 @@ static void adopt_outputs(struct execution *x, const struct frame_record *r)
 void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *record)
 {
 	const struct frame_record *r = &record->fixed;
+	int64_t now = clock_wall_ms();
 	char id[ID_SIZE];
 	memcpy(id, r->execution, ID_SIZE);
 	id[ID_LEN] = '\0';
@@ -186,7 +199,7 @@ void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *recor
 	x->tag = tag;
 	x->pid = r->pid;
 	x->in_init = x->recorded = true;
-	x->started_ms = r->started_ms;
+	x->started_ms = r->started_ms > 0 && r->started_ms < now ? r->started_ms : now;
 	x->timeout_ms = r->timeout_ms < INT32_MAX ? (int64_t)r->timeout_ms : 0;
 	x->status = EXECUTION_RUNNING;
 	x->kind = r->kind < EXECUTION_KIND_COUNT ? (enum execution_kind)r->kind : EXECUTION_COMMAND;

@@ -291,7 +291,9 @@ int snapshot_retag(
 /* ---- create ---- */
 
 struct creating {
-	struct snapshot *snapshot; /* not in the tables yet */
+	struct box *box;
+	struct snapshot *snapshot; /* until it is stored */
+	char id[ID_SIZE];
 	struct sandbox *sandbox;
 	int64_t frozen_us;
 	bool measure;
@@ -323,12 +325,23 @@ static void create_failed(struct creating *c, const struct error *e)
 	box_check_closed(b);
 }
 
+static void create_done(struct creating *c, struct snapshot *s)
+{
+	struct error gone;
+	if (!s)
+		error_set(&gone, ERROR_NOT_FOUND, "the snapshot was deleted meanwhile");
+	c->created(c->arg, s, s ? c->frozen_us : 0, s ? NULL : &gone);
+	free(c);
+}
+
+/* Others could see it already, and delete it. */
 static void create_measured(void *arg, const struct error *e)
 {
 	struct creating *c = arg;
+	struct snapshot *s = NULL;
 	(void)e;
-	c->created(c->arg, c->snapshot, c->frozen_us, NULL);
-	free(c);
+	HASH_FIND(by_id, c->box->snapshots, c->id, ID_LEN, s);
+	create_done(c, s && !s->deleted ? s : NULL);
 }
 
 static void create_stored(void *arg, int error)
@@ -348,7 +361,7 @@ static void create_stored(void *arg, int error)
 	if (c->measure) {
 		snapshot_measure(s, create_measured, c);
 	} else {
-		create_measured(c, NULL);
+		create_done(c, s);
 		snapshot_measure(s, NULL, NULL);
 	}
 }
@@ -435,7 +448,13 @@ int snapshot_create(struct sandbox *sandbox, const struct snapshot_spec *spec,
 		memcpy(s->sandbox, sandbox->id, ID_SIZE);
 	memcpy(s->build, sandbox->build, ID_SIZE);
 	memcpy(s->root, sandbox->root, ID_SIZE);
-	*c = (struct creating){s, sandbox, 0, spec->measure, created, arg};
+	*c = (struct creating){.box = b,
+		.snapshot = s,
+		.sandbox = sandbox,
+		.measure = spec->measure,
+		.created = created,
+		.arg = arg};
+	memcpy(c->id, id, ID_SIZE);
 	b->snapshots_pending++;
 	sandbox_claim(sandbox, create_claimed, c);
 	return 0;

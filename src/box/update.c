@@ -130,15 +130,17 @@ int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandb
 	void *arg, struct error *e)
 {
 	autobuf env = {0};
-	if (check(s, change, e) < 0 || merge_env(s, change, &env, e) < 0)
+	bool has_env = change->env || change->unset;
+	if (check(s, change, e) < 0 || (has_env && merge_env(s, change, &env, e) < 0))
 		return -1;
 	struct updating *u = malloc(sizeof *u);
 	if (!u)
 		abort();
 	*u = (struct updating){done, arg};
-	struct buf old = s->env;
-	s->env = env;
-	env = old;
+	if (has_env) {
+		buf_finish(&s->env);
+		s->env = buf_take(&env);
+	}
 	apply(s, change);
 	sandbox_clock_changed(s);
 	event_record(s, EVENT_UPDATED, CAUSE_REQUEST, NULL);

@@ -56,11 +56,13 @@ static void is_ready(void *arg)
 static void has_notice(void *arg, const struct file_notice *notice)
 {
 	struct watcher *w = arg;
-	if (notice->kind == FILE_EVENT_OVERFLOW || w->count == WATCHER_EVENTS_MAX) {
+	const char *destination = notice->destination ? notice->destination : "";
+	size_t size = strlen(notice->path) + strlen(destination) + 4;
+	if (notice->kind == FILE_EVENT_OVERFLOW || w->count == WATCHER_EVENTS_MAX ||
+		w->events.len + size > WATCHER_BYTES_MAX) {
 		w->lost = true;
 		return;
 	}
-	const char *destination = notice->destination ? notice->destination : "";
 	buf_append_char(&w->events, (char)notice->kind);
 	buf_append_char(&w->events, (char)notice->directory);
 	buf_append(&w->events, notice->path, strlen(notice->path) + 1);

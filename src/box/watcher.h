@@ -8,8 +8,9 @@
 #include "box/files.h"
 #include "box/sandbox.h"
 
-#define WATCHERS_MAX       16   /* of one sandbox */
-#define WATCHER_EVENTS_MAX 4096 /* that wait to be taken */
+#define WATCHERS_MAX       16         /* of one sandbox */
+#define WATCHER_EVENTS_MAX 4096       /* that wait to be taken */
+#define WATCHER_BYTES_MAX  (1u << 20) /* of their names */
 
 struct watcher_spec {
 	const char *user; /* NULL: the sandbox's */
