@@ -136,6 +136,12 @@ static void end_list(struct diff_call *call, bool truncated)
 static void done(void *arg, bool truncated, const struct error *e)
 {
 	struct diff_call *call = arg;
+	struct error cut;
+	if (!e && truncated && call->form != DIFF_RECORDS) {
+		error_set(&cut, ERROR_NOT_SUPPORTED,
+			"some directories are too deep for this form of a comparison");
+		e = &cut;
+	}
 	if (!e && call->form == DIFF_RECORDS)
 		end_list(call, truncated);
 	feed_end(&call->feed, e);
@@ -201,7 +207,10 @@ static void handle_diff(struct http_request *req)
 	call->form = format->form;
 	call->as_lines = format->as_lines;
 	call->writer.out = &call->feed.out;
-	call->feed.source = comparison_begin(s, checkpoint, snapshot, format->form, &events, call);
+	call->feed.source =
+		comparison_begin(s, checkpoint, snapshot, format->form, &events, call, &e);
+	if (!call->feed.source)
+		feed_end(&call->feed, &e);
 }
 
 static const struct http_route diff_routes[] = {

@@ -75,7 +75,11 @@ int bundle_export_begin(const struct snapshot *s, const struct bundle_export_eve
 	bundle_append_manifest(
 		&x->manifest, &(struct bundle_manifest){s->id, s->name, s->tag, s->description,
 				      s->template_name, s->created_ms, s->bytes, s->files});
-	x->comparison = comparison_begin_snapshot(s, DIFF_ARCHIVE, &comparison_events, x);
+	x->comparison = comparison_begin_snapshot(s, DIFF_ARCHIVE, &comparison_events, x, e);
+	if (!x->comparison) {
+		export_free(x);
+		return -1;
+	}
 	*ret = x;
 	return 0;
 }

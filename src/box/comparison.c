@@ -10,6 +10,7 @@
 
 struct comparison {
 	struct box *box;
+	struct tenant *tenant;
 	uv_pipe_t pipe;
 	bool is_open, paused, cancelled, over, taking;
 	struct buf in; /* not taken apart yet */
@@ -21,6 +22,7 @@ struct comparison {
 static void comparison_free(struct comparison *c)
 {
 	struct box *b = c->box;
+	tenant_end_comparison(c->tenant);
 	buf_finish(&c->in);
 	free(c->chunk);
 	free(c);
@@ -174,13 +176,17 @@ void comparison_cancel(struct comparison *c)
 
 /* ---- what with what ---- */
 
-static struct comparison *comparison_new(
-	struct box *b, const struct comparison_events *events, void *arg)
+static struct comparison *comparison_new(struct box *b, const char *tenant,
+	const struct comparison_events *events, void *arg, struct error *e)
 {
+	struct tenant *t = tenant_begin_comparison(b, tenant, e);
+	if (!t)
+		return NULL;
 	struct comparison *c = calloc(1, sizeof *c);
 	if (!c || !(c->chunk = malloc(CHUNK)))
 		abort();
 	c->box = b;
+	c->tenant = t;
 	c->events = events;
 	c->arg = arg;
 	b->comparisons++;
@@ -189,9 +195,11 @@ static struct comparison *comparison_new(
 
 struct comparison *comparison_begin(struct sandbox *s, const struct checkpoint *checkpoint,
 	const struct snapshot *snapshot, enum diff_form form,
-	const struct comparison_events *events, void *arg)
+	const struct comparison_events *events, void *arg, struct error *e)
 {
-	struct comparison *c = comparison_new(s->box, events, arg);
+	struct comparison *c = comparison_new(s->box, s->tenant, events, arg, e);
+	if (!c)
+		return NULL;
 	struct disk_name disk = disk_of(s), from = disk_to_begin_with(s);
 	if (checkpoint)
 		from = disk_named(DISK_CHECKPOINT, checkpoint->id);
@@ -202,9 +210,11 @@ struct comparison *comparison_begin(struct sandbox *s, const struct checkpoint *
 }
 
 struct comparison *comparison_begin_snapshot(const struct snapshot *s, enum diff_form form,
-	const struct comparison_events *events, void *arg)
+	const struct comparison_events *events, void *arg, struct error *e)
 {
-	struct comparison *c = comparison_new(s->box, events, arg);
+	struct comparison *c = comparison_new(s->box, s->tenant, events, arg, e);
+	if (!c)
+		return NULL;
 	struct disk_name disk = disk_named(DISK_SNAPSHOT, s->id);
 	keeper_link_diff(&s->box->keeper, &disk, NULL, s->root, form, begun, c);
 	return c;

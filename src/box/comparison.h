@@ -24,13 +24,14 @@ struct comparison_events {
 	void (*done)(void *arg, bool truncated, const struct error *e);
 };
 
-/* Of a sandbox, as it is now; with nothing given, to what it began with. */
+/* Of a sandbox, as it is now; with nothing given, to what it began with. NULL: the tenant has too
+ * many of them already. */
 struct comparison *comparison_begin(struct sandbox *s, const struct checkpoint *checkpoint,
 	const struct snapshot *snapshot, enum diff_form form,
-	const struct comparison_events *events, void *arg);
+	const struct comparison_events *events, void *arg, struct error *e);
 /* Of a snapshot, to its template's root alone. */
 struct comparison *comparison_begin_snapshot(const struct snapshot *s, enum diff_form form,
-	const struct comparison_events *events, void *arg);
+	const struct comparison_events *events, void *arg, struct error *e);
 /* Nothing is told until it is resumed. */
 void comparison_pause(struct comparison *c);
 void comparison_resume(struct comparison *c);

@@ -298,10 +298,15 @@ void files_end_all(struct sandbox *s, const struct error *e);
 
 /* ---- tenant.c ---- */
 
+struct tenant;
+
 /* Charges it with this instead of what it is charged with; refused above the quota. */
 int tenant_charge(struct sandbox *s, enum charge charge, struct error *e);
 /* For what is there already, and for less than before. */
 void tenant_force_charge(struct sandbox *s, enum charge charge);
+/* Whose comparison it is, until it ends; NULL: the tenant has as many as it may. */
+struct tenant *tenant_begin_comparison(struct box *b, const char *name, struct error *e);
+void tenant_end_comparison(struct tenant *t);
 void tenants_free(struct box *b);
 
 /* ---- usage.c ---- */

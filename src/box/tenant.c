@@ -13,8 +13,11 @@
 #include "box/core.h"
 #include "box/tenant.h"
 
+#define COMPARISONS_MAX 4
+
 struct tenant {
 	struct tenant_amounts limit, used;
+	unsigned comparisons;
 	UT_hash_handle by_name;
 	char name[];
 };
@@ -128,4 +131,22 @@ void tenant_show(struct box *b, const char *tenant, struct tenant_amounts *limit
 	const struct tenant *t = tenant_of(b, tenant);
 	*limit = t->limit;
 	*used = t->used;
+}
+
+struct tenant *tenant_begin_comparison(struct box *b, const char *name, struct error *e)
+{
+	struct tenant *t = tenant_of(b, name);
+	if (t->comparisons == COMPARISONS_MAX) {
+		error_set(e, ERROR_QUOTA_EXCEEDED,
+			"%d comparisons and exports of the tenant are being read; that is the limit",
+			COMPARISONS_MAX);
+		return NULL;
+	}
+	t->comparisons++;
+	return t;
+}
+
+void tenant_end_comparison(struct tenant *t)
+{
+	t->comparisons--;
 }

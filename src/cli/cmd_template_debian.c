@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "cli/program.h"
 #include "cli/template.h"
 
 #define DEFAULT_SUITE "bookworm"
@@ -80,37 +79,22 @@ static int run_debian(struct arguments *args)
 {
 	struct program p;
 	struct bunker *b;
-	struct bunker_error e;
-	struct bunker_build build;
 	const char *packages = packages_of(args);
 	if (!packages)
 		return STATUS_USAGE;
+	/* That there is no server is to be said now, not in five minutes. */
 	if (cli_session_open(args, SESSION_STARTS_SERVER, &b) < 0)
 		return STATUS_FAILED;
-	if (start(args, packages, &p) < 0) {
-		bunker_close(b);
+	bunker_close(b);
+	if (start(args, packages, &p) < 0)
 		return STATUS_FAILED;
-	}
 	struct bunker_import_options options = {
 		.name = args->operands[0],
 		.description = args->create.description,
 		.format = "root",
 		.origin = "mmdebstrap",
-		.read = cli_template_read,
-		.arg = &p.output,
 	};
-	int r = bunker_template_import(b, &options, &build, &e);
-	bunker_close(b);
-	if (cli_program_end(&p, "mmdebstrap") < 0) {
-		if (r == 0)
-			bunker_build_finish(&build);
-		return STATUS_FAILED;
-	}
-	if (r < 0) {
-		cli_session_report(args, &e);
-		return STATUS_FAILED;
-	}
-	return cli_template_report(args, &build);
+	return cli_template_send(args, &options, p.output, &p, "mmdebstrap");
 }
 
 #define AT(member) offsetof(struct arguments, member)

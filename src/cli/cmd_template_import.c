@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +12,39 @@
 #include "cli/program.h"
 #include "cli/template.h"
 
-/* Sends what fd gives; program is what writes it, or NULL. */
-static int send_archive(struct arguments *args, const char *format, int fd, struct program *program,
-	const char *program_name)
+/* The server does not wait for ever for the first byte, and mmdebstrap needs minutes for it. */
+static void wait_for_bytes(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	while (poll(&p, 1, -1) < 0 && errno == EINTR)
+		;
+}
+
+int cli_template_send(struct arguments *args, struct bunker_import_options *options, int fd,
+	struct program *program, const char *program_name)
 {
 	struct bunker *b;
 	struct bunker_error e;
 	struct bunker_build build;
+	options->read = cli_template_read;
+	options->arg = &fd;
+	wait_for_bytes(fd);
+	if (cli_session_open(args, SESSION_STARTS_SERVER, &b) < 0)
+		return STATUS_FAILED;
+	int r = bunker_template_import(b, options, &build, &e);
+	bunker_close(b);
+	/* What the program says of itself explains an archive that was cut short. */
+	bool well = !program || cli_program_end(program, program_name) == 0;
+	if (r < 0 && (well || strcmp(e.code, "invalid_archive") != 0))
+		cli_session_report(args, &e);
+	if (r == 0 && !well)
+		bunker_build_finish(&build);
+	return r < 0 || !well ? STATUS_FAILED : cli_template_report(args, &build);
+}
+
+static int send_archive(struct arguments *args, const char *format, int fd, struct program *program,
+	const char *program_name)
+{
 	struct bunker_import_options options = {
 		.name = args->operands[1],
 		.description = args->create.description,
@@ -25,24 +52,8 @@ static int send_archive(struct arguments *args, const char *format, int fd, stru
 		.ref = args->template.ref,
 		.digest = args->template.digest,
 		.origin = args->operands[0],
-		.read = cli_template_read,
-		.arg = &fd,
 	};
-	if (cli_session_open(args, SESSION_STARTS_SERVER, &b) < 0)
-		return STATUS_FAILED;
-	int r = bunker_template_import(b, &options, &build, &e);
-	bunker_close(b);
-	/* What the program says of itself explains more than what the server made of the rest. */
-	if (program && cli_program_end(program, program_name) < 0) {
-		if (r == 0)
-			bunker_build_finish(&build);
-		return STATUS_FAILED;
-	}
-	if (r < 0) {
-		cli_session_report(args, &e);
-		return STATUS_FAILED;
-	}
-	return cli_template_report(args, &build);
+	return cli_template_send(args, &options, fd, program, program_name);
 }
 
 static int import_file(struct arguments *args, const char *path)

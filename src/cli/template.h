@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/job.h"
+#include "cli/program.h"
 #include "cli/session.h"
 
 extern const struct command cmd_template_ls, cmd_template_info, cmd_template_import,
@@ -14,3 +15,6 @@ int cli_template_report(const struct arguments *args, struct bunker_build *build
 int cli_template_follow(struct arguments *args, struct bunker *b, const char *id);
 /* An archive that a program writes, or a file descriptor, as the library reads it. */
 ptrdiff_t cli_template_read(void *fd, char *data, size_t size);
+/* Imports what fd gives; program is what writes it, or NULL. The exit status. */
+int cli_template_send(struct arguments *args, struct bunker_import_options *options, int fd,
+	struct program *program, const char *program_name);

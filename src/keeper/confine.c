@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "keeper/forbid.h"
+#include "keeper/landlock.h"
 
 #define NOBODY 65534
 
@@ -52,7 +53,7 @@ static int drop_capabilities(void)
 
 /* Nobody, who may read everything, and the overlay's attributes; those are why CAP_SYS_ADMIN stays.
  */
-int confine_reader(void)
+static int become_reader(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {0};
@@ -61,6 +62,43 @@ int confine_reader(void)
 		return -errno;
 	data[0].permitted = data[0].effective = 1u << CAP_DAC_READ_SEARCH | 1u << CAP_SYS_ADMIN;
 	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
+}
+
+/* Nothing can be opened but what is below these, and that for reading. */
+static int restrict_files(const int *dirs, size_t count)
+{
+	if (landlock_version() == 0)
+		return 0;
+	autoclose int ruleset = landlock_begin();
+	int r = ruleset < 0 ? ruleset : 0;
+	for (size_t i = 0; r == 0 && i < count; i++)
+		if (dirs[i] >= 0)
+			r = landlock_allow(ruleset, dirs[i], LANDLOCK_TO_READ);
+	return r < 0 ? r : landlock_enforce(ruleset);
+}
+
+/* With these alone CAP_SYS_ADMIN gives nothing but the overlay's attributes. */
+/* clang-format off */
+static const char *const reader_calls[] = {
+	"openat", "openat2", "close", "dup", "fcntl", "read", "pread64", "lseek", "write", "poll",
+	"ppoll", "fstat", "newfstatat", "statx", "readlinkat", "getdents64", "fgetxattr", "brk",
+	"mmap", "munmap", "mremap", "mprotect", "madvise", "futex", "getrandom", "rt_sigreturn",
+	"rt_sigprocmask", "restart_syscall", "clock_gettime", "getpid", "gettid", "tgkill", "exit",
+	"exit_group",
+#if BUNKER_SANITIZED
+	/* to write its report */
+	"sigaltstack", "sched_yield", "readlink", "prctl", "rt_sigaction", "getrlimit", "prlimit64",
+	"process_vm_readv", "uname", "ioctl", "tkill", "getuid", "geteuid",
+#endif
+};
+/* clang-format on */
+
+int confine_reader(const int *dirs, size_t count)
+{
+	int r = become_reader();
+	if (r == 0)
+		r = restrict_files(dirs, count);
+	return r < 0 ? r : allow_calls(reader_calls, ARRAY_LEN(reader_calls));
 }
 
 int confine_keeper(struct error *e)

@@ -4,7 +4,7 @@
  * links, holes, whiteouts. File data is shared where the file system can (FICLONE).
  *
  * The source is hostile but still: its sandbox is frozen or gone. Nothing is followed, the depth is
- * bounded, and memory grows only with the number of hard links.
+ * bounded, and memory grows only with the number of hard links, to a limit.
  */
 #include "keeper/keeper.h"
 
@@ -22,22 +22,15 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "keeper/links.h"
 
 #define DEPTH_MAX      512
-#define HARD_LINKS_MAX 100000
 #define XATTR_LIST_MAX 65536
 #define CHUNK          (64u << 20)
 
-/* A file with more than one name, and where its first copy is: it is linked from there. */
-struct hard_link {
-	ino_t inode;
-	char *path;
-};
-
 struct copy {
-	int root_fd; /* of the copy */
-	struct hard_link *links;
-	size_t link_count, link_space;
+	int root_fd;         /* of the copy */
+	struct links links;  /* where the first copy of a file with more names is */
 	char path[PATH_MAX]; /* of the directory that is being copied, below the root */
 };
 
@@ -137,36 +130,6 @@ static int copy_link(int from, int to, const char *name)
 	return symlinkat(target, to, name) < 0 ? -errno : 0;
 }
 
-/* ---- hard links ---- */
-
-static const char *first_name(const struct copy *c, ino_t inode)
-{
-	for (size_t i = c->link_count; i > 0; i--)
-		if (c->links[i - 1].inode == inode)
-			return c->links[i - 1].path;
-	return NULL;
-}
-
-static int remember_name(struct copy *c, ino_t inode, const char *name)
-{
-	if (c->link_count == HARD_LINKS_MAX)
-		return -EMLINK;
-	if (c->link_count == c->link_space) {
-		size_t space = c->link_space ? c->link_space * 2 : 64;
-		struct hard_link *links = realloc(c->links, space * sizeof *links);
-		if (!links)
-			return -ENOMEM;
-		c->links = links;
-		c->link_space = space;
-	}
-	struct hard_link *l = &c->links[c->link_count];
-	l->inode = inode;
-	if (asprintf(&l->path, "%s%s", c->path, name) < 0)
-		return -ENOMEM;
-	c->link_count++;
-	return 0;
-}
-
 /* ---- the walk ---- */
 
 static int descend(struct copy *c, int from, int to, const char *name, unsigned depth)
@@ -193,7 +156,7 @@ static int copy_entry(struct copy *c, int from, int to, const char *name, unsign
 	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	bool many = st.st_nlink > 1 && !S_ISDIR(st.st_mode);
-	const char *first = many ? first_name(c, st.st_ino) : NULL;
+	const char *first = many ? links_find(&c->links, &st) : NULL;
 	if (first)
 		return linkat(c->root_fd, first, to, name, 0) < 0 ? -errno : 0;
 	if (S_ISDIR(st.st_mode))
@@ -206,7 +169,7 @@ static int copy_entry(struct copy *c, int from, int to, const char *name, unsign
 		r = mknodat(to, name, st.st_mode, st.st_rdev) < 0 ? -errno : 0;
 	if (r == 0)
 		r = copy_attributes(from, to, name, &st);
-	return r == 0 && many ? remember_name(c, st.st_ino, name) : r;
+	return r == 0 && many ? links_add(&c->links, &st, c->path, name) : r;
 }
 
 /* Takes `from`. */
@@ -232,9 +195,7 @@ int copy_tree(int from_fd, int to_fd)
 	struct copy c = {.root_fd = to_fd};
 	int from = openat(from_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r = from < 0 ? -errno : copy_directory(&c, from, to_fd, 0);
-	for (size_t i = 0; i < c.link_count; i++)
-		free(c.links[i].path);
-	free(c.links);
+	links_finish(&c.links);
 	return r;
 }
 

@@ -36,11 +36,11 @@ int diff_open_file(const struct view_entry *e, const char *name)
 	return take_fd(&fd);
 }
 
-static ssize_t read_full(int fd, char *out, size_t size)
+static ssize_t read_full(int fd, char *out, size_t size, off_t at)
 {
 	size_t got = 0;
 	while (got < size) {
-		ssize_t n = read(fd, out + got, size - got);
+		ssize_t n = pread(fd, out + got, size - got, at + (off_t)got);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -50,19 +50,32 @@ static ssize_t read_full(int fd, char *out, size_t size)
 	return (ssize_t)got;
 }
 
+/* The next place from `at` on where one of them has something; -1: there is none. */
+static off_t next_data(int a, int b, off_t at)
+{
+	off_t one = lseek(a, at, SEEK_DATA), other = lseek(b, at, SEEK_DATA);
+	if (one < 0 || other < 0)
+		return one < 0 ? other : one;
+	return one < other ? one : other;
+}
+
+/* Holes are passed over: a file of an exabyte costs nothing. */
 static bool same_content(const struct view_entry *a, const struct view_entry *b, const char *name)
 {
 	char one[CHUNK], other[CHUNK];
 	autoclose int fa = diff_open_file(a, name), fb = diff_open_file(b, name);
 	if (fa < 0 || fb < 0)
 		return false;
-	for (;;) {
-		ssize_t n = read_full(fa, one, sizeof one), m = read_full(fb, other, sizeof other);
+	for (off_t at = 0; (at = next_data(fa, fb, at)) >= 0;) {
+		ssize_t n = read_full(fa, one, sizeof one, at);
+		ssize_t m = read_full(fb, other, sizeof other, at);
 		if (n < 0 || n != m || memcmp(one, other, (size_t)n) != 0)
 			return false;
 		if (n == 0)
 			return true;
+		at += n;
 	}
+	return true;
 }
 
 static bool same_target(const struct view_entry *a, const struct view_entry *b, const char *name)
@@ -136,10 +149,13 @@ static int descend(struct diff *d, const char *name, const struct view_dir *old_
 		d->truncated = true;
 		return 0;
 	}
-	int r = 0;
-	if ((!is_directory(new) || view_enter(d->new, new_dir, name, new, &below_new) == 0) &&
-		(!is_directory(old) || view_enter(d->old, old_dir, name, old, &below_old) == 0))
+	int r = is_directory(new) ? view_enter(d->new, new_dir, name, new, &below_new) : 0;
+	if (r == 0 && is_directory(old))
+		r = view_enter(d->old, old_dir, name, old, &below_old);
+	if (r == 0)
 		r = walk(d, &below_old, &below_new, depth + 1);
+	else if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP)
+		r = 0; /* it went, or became something else, while we looked */
 	view_dir_close(&below_old);
 	view_dir_close(&below_new);
 	return r;
@@ -179,11 +195,13 @@ static bool is_in(int dir_fd, const char *name)
 static int compare_names_of(struct diff *d, int dir_fd, const int *before, size_t count,
 	const struct view_dir *old, const struct view_dir *new, unsigned depth)
 {
-	int fd = dir_fd < 0 ? -1 : openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0)
+		return 0;
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
-	int r = 0;
-	while (dir && r == 0 && (entry = readdir(dir)) != NULL) {
+	int r = dir ? 0 : -errno;
+	while (r == 0 && (entry = readdir(dir)) != NULL) {
 		const char *name = entry->d_name;
 		bool seen = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 		for (size_t i = 0; i < count && !seen; i++)

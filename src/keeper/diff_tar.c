@@ -14,11 +14,11 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "keeper/links.h"
 
 #define BLOCK          512
 #define NAME_LEN       100
 #define SIZE_MAX_OCTAL 077777777777LL
-#define HARD_LINKS_MAX 100000
 
 struct header {
 	char name[NAME_LEN], mode[8], uid[8], gid[8], size[12], mtime[12], sum[8], type;
@@ -27,16 +27,9 @@ struct header {
 };
 _Static_assert(sizeof(struct header) == BLOCK, "a header is one block");
 
-struct hard_link {
-	dev_t device;
-	ino_t inode;
-	char *path;
-};
-
 struct tar_writer {
 	struct diff_out *out;
-	struct hard_link *links;
-	size_t link_count, link_space;
+	struct links links;
 };
 
 struct tar_writer *tar_writer_new(struct diff_out *out)
@@ -49,9 +42,7 @@ struct tar_writer *tar_writer_new(struct diff_out *out)
 
 void tar_writer_free(struct tar_writer *t)
 {
-	for (size_t i = 0; i < t->link_count; i++)
-		free(t->links[i].path);
-	free(t->links);
+	links_finish(&t->links);
 	free(t);
 }
 
@@ -179,43 +170,18 @@ static int put_content(struct tar_writer *t, int fd, uint64_t size)
 	return put_padding(t, size);
 }
 
-static const char *first_path(const struct tar_writer *t, const struct stat *st)
-{
-	for (size_t i = t->link_count; i > 0; i--)
-		if (t->links[i - 1].inode == st->st_ino && t->links[i - 1].device == st->st_dev)
-			return t->links[i - 1].path;
-	return NULL;
-}
-
-/* Beyond the limit a further name becomes a copy. */
-static void remember(struct tar_writer *t, const struct stat *st, const char *path)
-{
-	if (t->link_count == HARD_LINKS_MAX)
-		return;
-	if (t->link_count == t->link_space) {
-		size_t space = t->link_space ? t->link_space * 2 : 64;
-		struct hard_link *links = realloc(t->links, space * sizeof *links);
-		if (!links)
-			return;
-		t->links = links;
-		t->link_space = space;
-	}
-	char *copy = strdup(path);
-	if (copy)
-		t->links[t->link_count++] = (struct hard_link){st->st_dev, st->st_ino, copy};
-}
-
 static int put_file(struct tar_writer *t, const struct change *c, const char *path)
 {
 	const struct stat *st = &c->new->st;
-	const char *first = st->st_nlink > 1 ? first_path(t, st) : NULL;
+	const char *first = st->st_nlink > 1 ? links_find(&t->links, st) : NULL;
 	if (first)
 		return put_member(t, path, '1', first, st, 0);
 	autoclose int fd = diff_open_file(c->new, c->name);
 	if (fd < 0)
 		return 0; /* it is not there any more */
+	/* One that is not remembered becomes a copy. */
 	if (st->st_nlink > 1)
-		remember(t, st, path);
+		links_add(&t->links, st, "", path);
 	int r = put_member(t, path, '0', NULL, st, (uint64_t)st->st_size);
 	return r < 0 ? r : put_content(t, fd, (uint64_t)st->st_size);
 }

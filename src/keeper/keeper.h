@@ -31,6 +31,8 @@
 #include "wire/keeper.h"
 
 #define KEEPER_PATH_MAX 256
+/* Descriptors that a process of the disks was given have this number and those behind it. */
+#define KEEPER_FIRST_FD 100
 
 enum quota_mode {
 	QUOTA_NONE,
@@ -183,7 +185,7 @@ void keeper_main(struct keeper *k) __attribute__((noreturn));
 
 /* ---- confine.c ---- */
 
-/* Gives up what disks do not need. */
+/* Gives up what disks do not need; the sweeper, too. */
 int confine_keeper(struct error *e);
-/* Gives up what it does not take to read a disk. */
-int confine_reader(void);
+/* Gives up what it does not take to read below these directories; -1 among them is none. */
+int confine_reader(const int *dirs, size_t count);

@@ -63,11 +63,10 @@ int keeper_open(struct keeper *k, const struct keeper_config *config, struct err
 /* Nothing else of ours: the port and the lock are free when the warden is gone. */
 static void keep_only(const int *wanted, size_t count)
 {
-	int first = 100;
 	for (size_t i = 0; i < count; i++)
-		dup2(wanted[i], first + (int)i);
-	close_range(3, (unsigned)first - 1, 0);
-	close_range((unsigned)(first + (int)count), ~0u, 0);
+		dup2(wanted[i], KEEPER_FIRST_FD + (int)i);
+	close_range(3, KEEPER_FIRST_FD - 1, 0);
+	close_range(KEEPER_FIRST_FD + (unsigned)count, ~0u, 0);
 }
 
 static pid_t start_sweeper(struct keeper *k)
@@ -79,7 +78,7 @@ static pid_t start_sweeper(struct keeper *k)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	keep_only(wanted, ARRAY_LEN(wanted));
-	sweeper_main(100, 101);
+	sweeper_main(KEEPER_FIRST_FD, KEEPER_FIRST_FD + 1);
 }
 
 static pid_t start_keeper(struct keeper *k)
@@ -95,7 +94,7 @@ static pid_t start_keeper(struct keeper *k)
 	size_t count = k->image_fd >= 0 ? ARRAY_LEN(held) : ARRAY_LEN(held) - 2;
 	for (size_t i = 0; i < count; i++) {
 		wanted[i] = *held[i];
-		*held[i] = 100 + (int)i;
+		*held[i] = KEEPER_FIRST_FD + (int)i;
 	}
 	keep_only(wanted, count);
 	keeper_main(k);

@@ -24,7 +24,7 @@
 #include "base/schedule.h"
 #include "wire/diff.h"
 
-#define READERS_MAX    16
+#define READERS_MAX    64
 #define CHILDREN_MAX   16
 #define TEND_US        500000
 #define DROP_GROUPS_US (10 * 1000000)

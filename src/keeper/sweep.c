@@ -125,9 +125,14 @@ static void free_soon(int trash_fd)
 
 void sweeper_main(int trash_fd, int work_fd)
 {
+	struct error e = {0};
 	log_set_process("sweeper");
 	prctl(PR_SET_NAME, "bunker-sweeper", 0, 0, 0);
 	setpriority(PRIO_PROCESS, 0, 10);
+	if (confine_keeper(&e) < 0) {
+		log_error("the sweeper cannot start", "error", e.message);
+		_exit(1);
+	}
 	do {
 		while (sweep_once(trash_fd))
 			;

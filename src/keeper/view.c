@@ -158,9 +158,13 @@ int view_enter(const struct view *v, const struct view_dir *d, const char *name,
 	ret->upper = open_directory(d->upper, name);
 	if (ret->upper < 0)
 		return -errno;
-	if (!is_opaque(ret->upper))
-		ret->lower = lower_of(d, ret->upper, name);
-	return 0;
+	if (is_opaque(ret->upper))
+		return 0;
+	errno = 0;
+	ret->lower = lower_of(d, ret->upper, name);
+	/* That it cannot be opened does not mean that there is none. */
+	return ret->lower < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM) ? -errno
+											 : 0;
 }
 
 void view_dir_close(struct view_dir *d)

@@ -7,5 +7,3 @@
 
 /* Becomes uid, with no capability, no way to gain one, and only these directories to write to. */
 int confine_front(uid_t uid, const char *const *writable, struct error *e);
-/* The kernel's version of Landlock; 0: it has none. */
-int confine_landlock_version(void);

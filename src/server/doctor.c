@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "http/json.h"
+#include "keeper/landlock.h"
 #include "server/config.h"
 #include "server/confine.h"
 #include "server/privileged.h"
@@ -64,9 +65,9 @@ static void check_kernel(struct report *r)
 
 static void check_landlock(struct report *r)
 {
-	int version = confine_landlock_version();
+	int version = landlock_version();
 	struct check *c = add(r, "landlock", version > 0,
-		"the front is confined by its uid and seccomp only; a kernel with Landlock adds a layer");
+		"the front and the readers of disks are confined by uid and seccomp only; a kernel with Landlock adds a layer");
 	c->optional = true;
 	snprintf(c->detail, sizeof c->detail, version ? "version %d" : "not in this kernel",
 		version);

@@ -154,6 +154,8 @@ for i in range(400): os.mkdir('d'); os.chdir('d')
       assert.equal(c['/var/lib/apt'].type, 'symlink');
       assert.equal(c['/srv/t/fifo'].type, 'other');
       assert.ok(c['/srv/t/new\nline'] && c['/srv/t/quo"te']);
+      for (const query of ['?format=tar', '?format=text']) await assert.rejects(raw(query), /aborted/, 'what is not whole does not end well');
+      await server.exec(box.id, { command: 'rm -rf /srv/t/d', user: 'root' });
       for (const query of ['?format=tar', '?format=text']) assert.equal((await raw(query)).includes('the host'), false, query);
       await server.exec(box.id, { command: 'rm -rf /srv/t /var/lib/apt', user: 'root' });
     });

@@ -1,0 +1,16 @@
+/* Landlock, for processes of ours that need few files. */
+#pragma once
+
+#include <stdint.h>
+
+/* What files may be opened for; execution is not among them. */
+#define LANDLOCK_TO_READ  (UINT64_C(1) << 2 | UINT64_C(1) << 3)
+#define LANDLOCK_TO_WRITE UINT64_MAX
+
+/* 0: the kernel has none. */
+int landlock_version(void);
+/* A set of rules that allows nothing yet, to be closed; negative: an error. */
+int landlock_begin(void);
+/* What is below a directory. */
+int landlock_allow(int ruleset, int dir_fd, uint64_t access);
+int landlock_enforce(int ruleset);
