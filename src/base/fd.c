@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -97,4 +98,10 @@ int fd_seal_copy(const char *name, const void *data, size_t len)
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return -errno;
 	return take_fd(&fd);
+}
+
+void fd_widen(int socket_fd)
+{
+	int size = 1 << 20; /* cut to the system's limit, then doubled */
+	(void)setsockopt(socket_fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
 }

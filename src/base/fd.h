@@ -20,3 +20,5 @@ int64_t fd_read_number_at(int dir_fd, const char *path, const char *key);
 int fd_write_file_at(int dir_fd, const char *path, const char *text);
 /* A sealed memfd with the given content, close-on-exec. */
 int fd_seal_copy(const char *name, const void *data, size_t len);
+/* Lets a socket hold as much as the system allows without asking, which is twice what it has. */
+void fd_widen(int socket_fd);

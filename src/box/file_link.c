@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/log.h"
 
 #define IDLE_MAX    4 /* of one sandbox */
@@ -341,6 +342,7 @@ int file_link_connect(struct file_link *l)
 	if (n < 0 || (size_t)n >= sizeof address.sun_path)
 		return -ENAMETOOLONG;
 	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd_widen(fd);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0)
 		return -errno;
 	int r = uv_poll_init(l->sandbox->box->loop, &l->poll, fd);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/schedule.h"
 #include "init/files/files.h"
 #include "init/spawn.h"
@@ -106,6 +107,7 @@ void worker_start(int fd, const struct frame_worker *how, const char *user)
 {
 	/* The worker waits for its front. The flag goes with the connection, also for us. */
 	fcntl(fd, F_SETFL, 0);
+	fd_widen(fd);
 	struct frame_started started = try_start(fd, how, user);
 	if (started.stage != FRAME_STAGE_NONE)
 		send_started(fd, &started);
