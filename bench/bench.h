@@ -258,6 +258,11 @@ int bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* ---- subjects.c: the interleaved run ---- */
 
 int subjects_run(struct bench *b);
+
+#define SHUFFLE_SEED 20261115
+
+/* 0, 1, … in another order each time. */
+void shuffle(size_t *order, size_t count, unsigned *seed);
 /* Runs a program without any isolation. With a log it has that as stderr, and nothing else of ours.
  */
 int spawn_and_wait(const char *const *argv, const char *log);

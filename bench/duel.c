@@ -194,11 +194,16 @@ static int sample(struct side *s, enum duel_row row, struct samples *out)
 	return 0;
 }
 
+/* In an order that is shuffled anew: what ran before makes a row quicker or slower. */
 static int compare(struct bench *b, struct side *ours, struct side *peer)
 {
+	struct duel *d = &b->duel;
+	size_t order[DUEL_COUNT];
+	unsigned seed = SHUFFLE_SEED;
 	for (unsigned i = 0; i < b->options.samples; i++) {
-		for (enum duel_row row = 0; row < DUEL_COUNT; row++) {
-			struct duel *d = &b->duel;
+		shuffle(order, DUEL_COUNT, &seed);
+		for (size_t n = 0; n < DUEL_COUNT; n++) {
+			enum duel_row row = (enum duel_row)order[n];
 			bool first = (i + row) % 2;
 			if ((first && sample(peer, row, &d->peer[row]) < 0) ||
 				sample(ours, row, &d->ours[row]) < 0 ||

@@ -20,7 +20,6 @@
 #define TURN_SAMPLES   5
 #define TURN_PAUSE_US  20000
 #define IDLE_PAUSE_US  100000
-#define SHUFFLE_SEED   20261115
 #define WARM_UP_ROUNDS 3
 
 static int run_floor(struct bench *b, enum row row);
@@ -152,7 +151,7 @@ static int run_peer(struct bench *b, enum row row)
 
 /* ---- rounds ---- */
 
-static void shuffle(size_t *order, size_t count, unsigned *seed)
+void shuffle(size_t *order, size_t count, unsigned *seed)
 {
 	for (size_t i = 0; i < count; i++)
 		order[i] = i;

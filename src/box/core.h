@@ -369,6 +369,7 @@ struct box {
 	struct keeper_reply pool_state; /* as the keeper said hello */
 	struct sandbox *sandboxes;      /* by id */
 	struct sandbox *order;          /* by creation */
+	unsigned quick_file_calls;      /* under way */
 	struct execution *executions;
 	struct recorded *recorded;  /* until the first reconciliation is done */
 	struct snapshot *snapshots; /* by id */

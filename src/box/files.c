@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/processor.h"
 #include "box/file_link.h"
 
 #define CALLS_MAX  256 /* at once in a sandbox; fewer than init has workers */
@@ -63,6 +64,7 @@ struct file_call {
 /* The link is no longer its. */
 static void call_free(struct file_call *c)
 {
+	c->sandbox->box->quick_file_calls -= !operations[c->op].slow;
 	c->sandbox->inner--;
 	sandbox_execution_ended(c->sandbox);
 	free(c->path);
@@ -424,6 +426,9 @@ static bool is_asleep(const struct sandbox *s)
 static int append_request(struct file_call *c, const struct file_request *request, struct error *e)
 {
 	struct file_request full = *request;
+	/* With nothing else to do we sleep until the answer. */
+	if (!operations[c->op].slow && c->sandbox->box->quick_file_calls == 1)
+		full.fixed.near = processor_near();
 	if (!full.text[FILE_CWD])
 		full.text[FILE_CWD] = c->sandbox->workdir;
 	int r = record_append_request(&c->link->out, &full);
@@ -444,6 +449,7 @@ static struct file_call *call_new(struct sandbox *s, const struct file_request *
 	c->events = *events;
 	c->arg = arg;
 	s->inner++;
+	s->box->quick_file_calls += !operations[c->op].slow;
 	sandbox_execution_began(s);
 	return c;
 }

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/processor.h"
+
 static_assert(sizeof(struct record_header) == RECORD_HEADER_SIZE, "the header has no padding");
-static_assert(sizeof(struct record_request) == 40, "no padding");
+static_assert(sizeof(struct record_request) == 48, "no padding");
 static_assert(sizeof(struct record_file) == 24, "no padding");
 static_assert(sizeof(struct record_entry) == 72, "no padding");
 static_assert(sizeof(struct record_match) == 24, "no padding");
@@ -103,7 +105,8 @@ int record_decode_request(const char *payload, size_t size, struct file_request 
 		at = nul + 1;
 	}
 	const struct record_request *f = &ret->fixed;
-	if (at != end || f->op == 0 || f->op >= FILE_OP_END || (f->flags & ~(uint32_t)FILE_FLAGS))
+	if (at != end || f->op == 0 || f->op >= FILE_OP_END || (f->flags & ~(uint32_t)FILE_FLAGS) ||
+		f->near > PROCESSOR_MAX)
 		return -EPROTO;
 	return 0;
 }

@@ -141,6 +141,7 @@ struct record_request {
 	uint64_t offset;
 	uint64_t length; /* READ: at most; RECORD_UNKNOWN: to the end */
 	uint64_t limit;  /* of answers */
+	uint64_t near;   /* 1 + the processor that the front will wait on; 0: it may be any */
 };
 
 struct file_request {

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "base/processor.h"
 #include "base/schedule.h"
 #include "base/units.h"
 #include "check.h"
@@ -173,6 +174,29 @@ static void is_prompt_without_its_children_and_as_nice_as_before(void)
 	CHECK(holds_in_child(child));
 }
 
+static bool may_run_on(unsigned count)
+{
+	cpu_set_t set;
+	return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) == (int)count;
+}
+
+static void stays_on_a_processor_until_it_is_let_go(void)
+{
+	pid_t child = fork();
+	if (child == 0) {
+		cpu_set_t all;
+		sched_getaffinity(0, sizeof all, &all);
+		uint64_t near = processor_near();
+		processor_stay(near);
+		bool stays = may_run_on(1) && processor_near() == near;
+		processor_stay(PROCESSOR_MAX + 1);
+		stays = stays && may_run_on(1);
+		processor_stay(0);
+		_exit(!stays || !may_run_on((unsigned)CPU_COUNT(&all)));
+	}
+	CHECK(holds_in_child(child));
+}
+
 static const struct check_test tests[] = {
 	TEST(reads_durations_as_go_does),
 	TEST(refuses_what_is_no_duration),
@@ -187,6 +211,7 @@ static const struct check_test tests[] = {
 	TEST(gives_every_error_a_name_and_a_status),
 	TEST(tells_an_errno_by_its_meaning),
 	TEST(is_prompt_without_its_children_and_as_nice_as_before),
+	TEST(stays_on_a_processor_until_it_is_let_go),
 };
 
 int main(void)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/processor.h"
 #include "check.h"
 #include "wire/record.h"
 
@@ -41,6 +42,10 @@ static void refuses_requests_that_cannot_be(void)
 	record_append_request(&out, &r);
 	CHECK_INT(record_decode_request(out.data + RECORD_HEADER_SIZE, size, &got), -EPROTO);
 	r.fixed = (struct record_request){.op = FILE_READ, .flags = 1u << 31};
+	out.len = 0;
+	record_append_request(&out, &r);
+	CHECK_INT(record_decode_request(out.data + RECORD_HEADER_SIZE, size, &got), -EPROTO);
+	r.fixed = (struct record_request){.op = FILE_READ, .near = PROCESSOR_MAX + 1};
 	out.len = 0;
 	record_append_request(&out, &r);
 	CHECK_INT(record_decode_request(out.data + RECORD_HEADER_SIZE, size, &got), -EPROTO);

@@ -21,6 +21,8 @@
 #include "base/tar.h"
 #include "wire/record.h"
 
+#define FILE_IS_LARGE (4u << 20) /* it keeps us and the front busy, both at the same time */
+
 /* ---- serve.c: the table of operations ---- */
 
 /* What END says beside the error. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/processor.h"
 
 #define SMALL (48u * 1024)
 
@@ -60,6 +61,8 @@ static int send_promised(int fd, uint64_t left)
 {
 	static char chunk[64 * 1024];
 	int r = io_flush();
+	if (left > FILE_IS_LARGE)
+		processor_stay(0);
 	while (r == 0 && left > 0) {
 		size_t most = left < (1u << 30) ? (size_t)left : 1u << 30;
 		ssize_t n = sendfile(io_fd(), fd, NULL, most);

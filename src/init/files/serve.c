@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/processor.h"
 
 static const struct {
 	int (*run)(const struct file_request *r, struct outcome *o);
@@ -129,6 +130,8 @@ static int serve_one(const char *home)
 	if (take_request(&r, &memory) < 0)
 		return -1;
 	bool slow = operations[r.fixed.op].slow;
+	if (r.fixed.near == 0)
+		processor_stay(0);
 	if (slow)
 		watch_front(true);
 	int error = needs_cwd(&r) ? enter_cwd(r.text[FILE_CWD], home, &o) : 0;
@@ -140,6 +143,7 @@ static int serve_one(const char *home)
 			    ? -1
 			    : put_end(error, &o, r.text[FILE_PATH]);
 	buf_finish(&o.path);
+	processor_stay(r.fixed.near);
 	/* After a failure the rest of its input is still on the way. */
 	return ended < 0 || (error < 0 && operations[r.fixed.op].input) ? -1 : 0;
 }

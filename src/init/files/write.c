@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/processor.h"
 
 static int write_data(int fd, uint64_t left)
 {
@@ -55,12 +56,15 @@ static int write_attribute(int fd, const struct record_header *h)
 static int write_content(int fd)
 {
 	struct record_header h;
+	uint64_t total = 0;
 	for (;;) {
 		int r = io_next(&h);
 		if (r < 0)
 			return r;
 		if (h.type == RECORD_DONE && h.size == 0)
 			return 0;
+		if (h.type == RECORD_DATA && (total += h.size) > FILE_IS_LARGE)
+			processor_stay(0);
 		if (h.type == RECORD_DATA)
 			r = write_data(fd, h.size);
 		else
