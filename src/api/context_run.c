@@ -17,11 +17,10 @@
 
 #include "api/contexts.h"
 #include "api/stream.h"
+#include "handler/runs.h"
 #include "http/sse.h"
-#include "http/utf8.h"
 
 #define BODY_MAX     (8u << 20) /* the code, with everything escaped */
-#define CHUNK        (64u * 1024)
 #define KEEPALIVE_MS 15000
 #define TIMEOUT_MAX  (24ll * 3600 * 1000)
 
@@ -37,47 +36,37 @@ static const struct json_field run_fields[] = {
 	{"timeout", JSON_DURATION, offsetof(struct run_body, timeout_ms), 0, 1, TIMEOUT_MAX},
 };
 
-struct run_call {
-	struct http_request *req;
-	struct code_run *run;
-	enum stream_format format;
-	struct utf8_rest rests[2];
-	bool hungry;
-};
-
 /* ---- events ---- */
 
+static const struct run_form line_form, sse_form;
+
 static struct json_writer event_begin(
-	const struct run_call *call, const char *type, struct buf *out)
+	const struct run_form *form, const char *type, struct buf *out)
 {
 	struct json_writer w = {.out = out};
-	if (call->format == STREAM_SSE)
+	if (form == &sse_form)
 		sse_begin(out, type, NULL);
 	json_begin_object(&w);
 	json_put_string(&w, "type", type);
 	return w;
 }
 
-static void event_end(const struct run_call *call, struct json_writer *w)
+static void event_end(const struct run_form *form, struct json_writer *w)
 {
 	json_end_object(w);
-	if (call->format == STREAM_SSE)
+	if (form == &sse_form)
 		sse_end(w->out);
 	else
 		buf_append_char(w->out, '\n');
 }
 
-static void put_output(struct run_call *call, const struct code_event *event, struct buf *out)
+static void put_output(const struct run_form *form, const struct code_event *event, struct buf *out)
 {
-	unsigned index = event->type == CODE_EVENT_STDERR;
-	autobuf text = {0};
-	utf8_join(&call->rests[index], event->fields[0].data, event->fields[0].len, &text);
-	if (text.len == 0)
-		return;
-	struct json_writer w = event_begin(call, index ? "stderr" : "stdout", out);
+	bool is_stderr = event->type == CODE_EVENT_STDERR;
+	struct json_writer w = event_begin(form, is_stderr ? "stderr" : "stdout", out);
 	json_key(&w, "data");
-	json_string_n(&w, text.data, text.len);
-	event_end(call, &w);
+	json_string_n(&w, event->fields[0].data, event->fields[0].len);
+	event_end(form, &w);
 }
 
 static bool is_json(const struct code_field *mime)
@@ -88,9 +77,9 @@ static bool is_json(const struct code_field *mime)
 	       (mime->len > len && memcmp(mime->data + mime->len - len, suffix, len) == 0);
 }
 
-static void put_result(const struct run_call *call, const struct code_event *event, struct buf *out)
+static void put_result(const struct run_form *form, const struct code_event *event, struct buf *out)
 {
-	struct json_writer w = event_begin(call, "result", out);
+	struct json_writer w = event_begin(form, "result", out);
 	json_put_bool(&w, "main", event->type == CODE_EVENT_RESULT);
 	json_key(&w, "formats");
 	json_begin_object(&w);
@@ -106,117 +95,79 @@ static void put_result(const struct run_call *call, const struct code_event *eve
 			json_string_n(&w, data->data, data->len);
 	}
 	json_end_object(&w);
-	event_end(call, &w);
+	event_end(form, &w);
 }
 
-static void put_error(const struct run_call *call, const struct code_event *event, struct buf *out)
+static void put_error(const struct run_form *form, const struct code_event *event, struct buf *out)
 {
 	static const char *const names[] = {"name", "value", "traceback"};
-	struct json_writer w = event_begin(call, "error", out);
+	struct json_writer w = event_begin(form, "error", out);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		json_key(&w, names[i]);
 		json_string_n(&w, event->fields[i].data, event->fields[i].len);
 	}
-	event_end(call, &w);
+	event_end(form, &w);
 }
 
-static void put_event(struct run_call *call, const struct code_event *event, struct buf *out)
+static void put_event(const struct run_form *form, const struct code_event *event, struct buf *out)
 {
 	struct json_writer w;
 	switch (event->type) {
 	case CODE_EVENT_STDOUT:
 	case CODE_EVENT_STDERR:
-		put_output(call, event, out);
+		put_output(form, event, out);
 		return;
 	case CODE_EVENT_RESULT:
 	case CODE_EVENT_DISPLAY:
-		put_result(call, event, out);
+		put_result(form, event, out);
 		return;
 	case CODE_EVENT_ERROR:
-		put_error(call, event, out);
+		put_error(form, event, out);
 		return;
 	case CODE_EVENT_COUNT:
-		w = event_begin(call, "start", out);
+		w = event_begin(form, "start", out);
 		json_put_int(&w, "count", event->count);
 		break;
 	default:
-		w = event_begin(call, "end", out);
+		w = event_begin(form, "end", out);
 		break;
 	}
-	event_end(call, &w);
+	event_end(form, &w);
 }
 
-/* ---- the stream ---- */
-
-static void call_free(struct run_call *call)
+static void begin_lines(struct http_request *req, const struct http_generator *generator)
 {
-	code_run_close(call->run);
-	free(call);
+	http_add_header(req, "Cache-Control", "no-store");
+	http_stream_begin(req, 200, stream_content_type(STREAM_NDJSON), generator);
+	http_stream_keepalive(req, "{\"type\":\"keepalive\"}\n", KEEPALIVE_MS);
 }
 
-static void pump(struct run_call *call)
+static void begin_sse(struct http_request *req, const struct http_generator *generator)
 {
-	struct code_event event = {0};
-	struct http_request *req = call->req;
-	struct buf out = {0};
-	if (!call->hungry)
-		return;
-	while (out.len < CHUNK && event.type < CODE_EVENT_END && code_run_next(call->run, &event))
-		if (event.type != CODE_EVENT_LOST)
-			put_event(call, &event, &out);
-	if (out.len == 0 && event.type < CODE_EVENT_END)
-		return;
-	call->hungry = false;
-	if (event.type >= CODE_EVENT_END)
-		call_free(call); /* first: a write may find that the client has gone */
-	if (out.len > 0)
-		http_stream_write(req, &out);
-	if (event.type == CODE_EVENT_LOST)
-		http_stream_abort(req);
-	else if (event.type == CODE_EVENT_END)
-		http_stream_end(req);
+	http_add_header(req, "Cache-Control", "no-store");
+	http_stream_begin(req, 200, stream_content_type(STREAM_SSE), generator);
+	sse_keep_alive(req);
 }
 
-static void run_changed(void *arg)
-{
-	pump(arg);
-}
+static const struct run_form line_form = {begin_lines, put_event},
+			     sse_form = {begin_sse, put_event};
 
-static void stream_proceed(void *arg)
-{
-	struct run_call *call = arg;
-	call->hungry = true;
-	pump(call);
-}
+/* ---- the request ---- */
 
-static void stream_stopped(void *arg)
-{
-	call_free(arg);
-}
-
-static int start(struct run_call *call, struct code_context *c, const cJSON *body, struct error *e)
+static int start(
+	struct http_request *req, struct code_context *c, const cJSON *body, struct error *e)
 {
 	struct run_body fields = {0};
 	autoscratch memory = {0};
-	struct code_run_spec spec = {.changed = run_changed, .arg = call};
+	struct code_run_spec spec = {0};
+	bool sse = stream_format_of(http_header(req, "accept")) == STREAM_SSE;
 	if (json_decode(body, run_fields, ARRAY_LEN(run_fields), "", &fields, e) < 0 ||
 		json_environment(fields.env, "env", &memory, &spec.env, e) < 0)
 		return -1;
 	spec.code = fields.code;
 	spec.code_len = strlen(fields.code);
 	spec.timeout_ms = fields.timeout_ms;
-	return code_run_start(c, &spec, &call->run, e);
-}
-
-static void begin_stream(struct run_call *call)
-{
-	const struct http_generator generator = {stream_proceed, stream_stopped, call};
-	http_add_header(call->req, "Cache-Control", "no-store");
-	http_stream_begin(call->req, 200, stream_content_type(call->format), &generator);
-	if (call->format == STREAM_SSE)
-		sse_keep_alive(call->req);
-	else
-		http_stream_keepalive(call->req, "{\"type\":\"keepalive\"}\n", KEEPALIVE_MS);
+	return handler_run_code(req, c, &spec, sse ? &sse_form : &line_form, e);
 }
 
 static void handle_execute(struct http_request *req)
@@ -226,17 +177,8 @@ static void handle_execute(struct http_request *req)
 	cJSON *body = c ? api_body(req) : NULL;
 	if (!body)
 		return;
-	struct run_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	call->format = stream_format_of(http_header(req, "accept"));
-	if (start(call, c, body, &e) < 0) {
-		free(call);
+	if (start(req, c, body, &e) < 0)
 		http_respond_error(req, &e);
-	} else {
-		begin_stream(call);
-	}
 	cJSON_Delete(body);
 }
 

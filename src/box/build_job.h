@@ -46,6 +46,17 @@ void build_job_keep(struct build_job *job, const char *key, void (*kept)(struct 
 void build_job_end(struct build_job *job);
 void build_job_fail(struct build_job *job, int step, const struct error *e);
 
+/* ---- build_plan.c ---- */
+
+/* Checks the spec, and copies it into the job. */
+int build_plan_take(struct build_job *job, const struct build_spec *spec, struct error *e);
+/* When it is known what the steps stand on. */
+void build_plan_make_keys(struct build_job *job);
+/* Whether the step changes files. */
+bool build_plan_makes_layer(const struct build_step *step);
+/* How many steps from the first on need not be done: job->layer is their result. */
+size_t build_plan_cached(struct build_job *job);
+
 /* ---- build_steps.c ---- */
 
 void build_steps_begin(struct build_job *job);

@@ -17,21 +17,13 @@
 
 #include "base/clock.h"
 #include "dialect/e2b/code.h"
-#include "http/utf8.h"
+#include "handler/runs.h"
 
 #define BODY_MAX     (8u << 20)
-#define CHUNK        (64u * 1024)
 #define KEEPALIVE_MS 5000
 #define KEEPALIVE    "{\"type\":\"keepalive\"}\n"
 
 /* ---- events ---- */
-
-struct code_call {
-	struct http_request *req;
-	struct code_run *run;
-	struct utf8_rest rests[2];
-	bool hungry;
-};
 
 static void put_field(struct json_writer *w, const char *key, const struct code_field *value)
 {
@@ -140,10 +132,11 @@ static void put_error(const struct code_event *event, struct json_writer *w)
 	put_field(w, "traceback", &event->fields[2]);
 }
 
-static void put_line(const struct code_event *event, struct buf *out)
+static void put_line(const struct run_form *form, const struct code_event *event, struct buf *out)
 {
 	autobuf line = {0};
 	struct json_writer w = {.out = &line};
+	(void)form;
 	json_begin_object(&w);
 	if (event->type == CODE_EVENT_COUNT) {
 		json_put_string(&w, "type", "number_of_executions");
@@ -163,75 +156,13 @@ static void put_line(const struct code_event *event, struct buf *out)
 	out->failed |= line.failed;
 }
 
-/* Output is told by whole characters. */
-static void put_event(struct code_call *call, struct code_event *event, struct buf *out)
+static void begin_stream(struct http_request *req, const struct http_generator *generator)
 {
-	bool is_stderr = event->type == CODE_EVENT_STDERR;
-	autobuf text = {0};
-	if (is_stderr || event->type == CODE_EVENT_STDOUT) {
-		struct code_field *f = &event->fields[0];
-		utf8_join(&call->rests[is_stderr], f->data, f->len, &text);
-		*f = (struct code_field){text.data, text.len};
-		if (text.len == 0)
-			return;
-	}
-	put_line(event, out);
+	http_stream_begin(req, 200, "application/json", generator);
+	http_stream_keepalive(req, KEEPALIVE, KEEPALIVE_MS);
 }
 
-/* ---- the stream ---- */
-
-static void call_free(struct code_call *call)
-{
-	code_run_close(call->run);
-	free(call);
-}
-
-static void pump(struct code_call *call)
-{
-	struct code_event event = {0};
-	struct http_request *req = call->req;
-	struct buf out = {0};
-	if (!call->hungry)
-		return;
-	while (out.len < CHUNK && event.type < CODE_EVENT_END && code_run_next(call->run, &event))
-		if (event.type != CODE_EVENT_LOST)
-			put_event(call, &event, &out);
-	if (out.len == 0 && event.type < CODE_EVENT_END)
-		return;
-	call->hungry = false;
-	if (event.type >= CODE_EVENT_END)
-		call_free(call); /* first: a write may find that the client has gone */
-	if (out.len > 0)
-		http_stream_write(req, &out);
-	if (event.type == CODE_EVENT_LOST)
-		http_stream_abort(req);
-	else if (event.type == CODE_EVENT_END)
-		http_stream_end(req);
-}
-
-static void run_changed(void *arg)
-{
-	pump(arg);
-}
-
-static void stream_proceed(void *arg)
-{
-	struct code_call *call = arg;
-	call->hungry = true;
-	pump(call);
-}
-
-static void stream_stopped(void *arg)
-{
-	call_free(arg);
-}
-
-static void begin_stream(struct code_call *call)
-{
-	const struct http_generator generator = {stream_proceed, stream_stopped, call};
-	http_stream_begin(call->req, 200, "application/json", &generator);
-	http_stream_keepalive(call->req, KEEPALIVE, KEEPALIVE_MS);
-}
+static const struct run_form line_form = {begin_stream, put_line};
 
 /* ---- the request ---- */
 
@@ -294,20 +225,20 @@ static int decode_env(const struct sandbox *s, const cJSON *vars, struct scratch
 	return 0;
 }
 
-static int start(struct code_call *call, const cJSON *message, struct error *e)
+static int start(struct http_request *req, const cJSON *message, struct error *e)
 {
 	struct run_message m = {0};
 	autoscratch memory = {0};
-	struct code_run_spec spec = {.changed = run_changed, .arg = call};
+	struct code_run_spec spec = {0};
 	if (json_decode_known(message, run_fields, ARRAY_LEN(run_fields), "", &m, e) < 0 ||
-		decode_env(envd_sandbox(call->req), m.env_vars, &memory, &spec.env, e) < 0)
+		decode_env(envd_sandbox(req), m.env_vars, &memory, &spec.env, e) < 0)
 		return -1;
-	struct code_context *c = find_context(call->req, &m, e);
+	struct code_context *c = find_context(req, &m, e);
 	if (!c)
 		return -1;
 	spec.code = m.code;
 	spec.code_len = strlen(m.code);
-	return code_run_start(c, &spec, &call->run, e);
+	return handler_run_code(req, c, &spec, &line_form, e);
 }
 
 /* The SDK shows what a run says, but of other statuses than 404 and 502 not even the text. */
@@ -318,8 +249,8 @@ static void respond_as_run(struct http_request *req, const struct error *e)
 	struct buf body = {0};
 	event.fields[0] = (struct code_field){"LanguageNotAvailable", 20};
 	event.fields[1] = event.fields[2] = (struct code_field){e->message, strlen(e->message)};
-	put_line(&event, &body);
-	put_line(&end, &body);
+	put_line(&line_form, &event, &body);
+	put_line(&line_form, &end, &body);
 	http_respond(req, 200, "application/json", &body);
 }
 
@@ -329,14 +260,7 @@ static void handle_execute(struct http_request *req)
 	cJSON *message = e2b_body(req);
 	if (!message)
 		return;
-	struct code_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	if (start(call, message, &e) == 0) {
-		begin_stream(call);
-	} else {
-		free(call);
+	if (start(req, message, &e) < 0) {
 		if (strcmp(e.field, "language") == 0)
 			respond_as_run(req, &e);
 		else

@@ -18,6 +18,9 @@ const char *e2b_reference_in(const char *reference, struct scratch *memory);
 struct template *e2b_template(struct http_request *req);
 /* The build that the path's {id} and {build} name; NULL after the request was answered. */
 struct build *e2b_build(struct http_request *req);
+/* What a build is to do, from the body of its start; texts are the message's or the scratch's. */
+int e2b_build_spec(
+	const cJSON *message, struct scratch *memory, struct build_spec *ret, struct error *e);
 /* Of one operation that is answered with nothing but its status. */
 template_done_fn *e2b_template_done(struct http_request *req, int status, void **arg);
 
