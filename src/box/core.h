@@ -90,7 +90,7 @@ bool init_link_is_connected(const struct init_link *l);
 void init_link_set_arg(struct init_link *l, void *arg);
 void init_link_close(struct init_link *l);
 
-/* ---- sandbox.c: the object, its place in the tables, its row, its connection ---- */
+/* ---- sandbox.c: the object and its connection ---- */
 
 /* What is charged to its tenant. */
 enum charge {
@@ -193,13 +193,7 @@ struct sandbox *sandbox_new(struct box *b, const char *id);
 struct disk_name disk_of(const struct sandbox *s);
 struct disk_name disk_to_begin_with(const struct sandbox *s);
 char *sandbox_copy_string(const char *text); /* "" for NULL */
-struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_row *row);
-/* Of one that has ended. */
-void sandbox_view_row(const struct sandbox_row *row, struct sandbox_view *out);
 void sandbox_free(struct sandbox *s);
-void sandbox_add(struct sandbox *s);
-/* Its row, as it is, but for the status that it is meant to have. */
-void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn *done, void *arg);
 typedef void sandbox_connected_fn(void *arg, struct sandbox *s, int error);
 /* To its init, that is or will be. */
 struct init_link *sandbox_link_new(struct sandbox *s);
@@ -210,6 +204,19 @@ void sandbox_execution_began(struct sandbox *s);
 void sandbox_execution_ended(struct sandbox *s);
 /* What the kernel has counted so far is nobody's fault from now on. */
 void sandbox_note_oom(struct sandbox *s);
+
+/* ---- sandbox_list.c: its place in the tables ---- */
+
+void sandbox_add(struct sandbox *s);
+void sandbox_remove(struct sandbox *s);
+
+/* ---- sandbox_row.c ---- */
+
+struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_row *row);
+/* Of one that has ended. */
+void sandbox_view_row(const struct sandbox_row *row, struct sandbox_view *out);
+/* Its row, as it is, but for the status that it is meant to have. */
+void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn *done, void *arg);
 
 /* ---- status.c: the table of allowed moves ---- */
 

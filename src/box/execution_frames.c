@@ -146,14 +146,6 @@ void execution_handle_frame(struct sandbox *s, const struct frame_header *h, con
 
 /* ---- after a restart ---- */
 
-static char *copy_text(const char *text)
-{
-	char *copy = strdup(text);
-	if (!copy)
-		abort();
-	return copy;
-}
-
 /*
  * The rest of a stdin that was given whole went with its request: half of it must not look like
  * all, so the process is killed. One that is written piece by piece goes on where init says it
@@ -204,9 +196,9 @@ void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *recor
 	x->status = EXECUTION_RUNNING;
 	x->kind = r->kind < EXECUTION_KIND_COUNT ? (enum execution_kind)r->kind : EXECUTION_COMMAND;
 	execution_set_terminal(x, r->start_flags & FRAME_START_TERMINAL);
-	x->user = copy_text(record->user);
-	x->cwd = copy_text(record->cwd);
-	x->name = copy_text(record->name);
+	x->user = sandbox_copy_string(record->user);
+	x->cwd = sandbox_copy_string(record->cwd);
+	x->name = sandbox_copy_string(record->name);
 	buf_append(&x->command, record->command, record->command_len);
 	adopt_outputs(x, r);
 	adopt_input(x, r);

@@ -11,14 +11,6 @@ struct loading {
 	void *arg;
 };
 
-static char *copy_text(const char *text)
-{
-	char *copy = strdup(text);
-	if (!copy)
-		abort();
-	return copy;
-}
-
 static enum execution_kind kind_of(int64_t number)
 {
 	bool known = number >= 0 && number < EXECUTION_KIND_COUNT;
@@ -50,10 +42,10 @@ struct execution *execution_revive(struct box *b, const struct execution_row *ro
 	x->box = b;
 	snprintf(x->id, sizeof x->id, "%s", row->id);
 	snprintf(x->sandbox_id, sizeof x->sandbox_id, "%s", row->sandbox);
-	x->tenant = copy_text(row->tenant);
-	x->name = copy_text(row->name);
-	x->user = copy_text(row->user);
-	x->cwd = copy_text(row->cwd);
+	x->tenant = sandbox_copy_string(row->tenant);
+	x->name = sandbox_copy_string(row->name);
+	x->user = sandbox_copy_string(row->user);
+	x->cwd = sandbox_copy_string(row->cwd);
 	x->kind = kind_of(row->kind);
 	x->terminal = row->terminal;
 	x->status = row->status ? execution_status_of(row->status) : EXECUTION_FAILED;

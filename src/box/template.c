@@ -6,88 +6,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "box/catalogue.h"
 
-static const struct {
-	const char *name, *description;
-	bool is_default;
-} built_in[] = {
-	{"base",
-		"The host's /usr below a private, writable layer; user 'user'; nothing else of the host",
-		true},
-	{"code-interpreter-v1",
-		"The same as base, under the name that E2B's code interpreter asks for", false},
-};
-
-/* ---- names ---- */
-
-static bool is_word(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-static bool is_name(const char *text, size_t len, size_t max, bool slashes)
-{
-	bool begin = true;
-	if (len == 0 || len > max)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		bool slash = slashes && text[i] == '/' && !begin;
-		if (!is_word(text[i]) && !slash && (begin || !text[i] || !strchr("._-", text[i])))
-			return false;
-		begin = slash;
-	}
-	return !begin;
-}
-
-int template_check_name(const char *name, const char *field, struct error *e)
-{
-	if (is_name(name, strlen(name), TEMPLATE_NAME_MAX, true))
-		return 0;
-	return error_set_field(e, ERROR_INVALID_FIELD, field,
-		"a template's name has up to %d letters, digits, '.', '_', '-' and '/', and begins with a letter or digit",
-		TEMPLATE_NAME_MAX);
-}
-
-int template_check_tag(const char *tag, const char *field, struct error *e)
-{
-	if (is_name(tag, strlen(tag), TEMPLATE_TAG_MAX, false))
-		return 0;
-	return error_set_field(e, ERROR_INVALID_FIELD, field,
-		"a tag has up to %d letters, digits, '.', '_' and '-', and begins with a letter or digit",
-		TEMPLATE_TAG_MAX);
-}
-
-static int bad_ref(const char *ref, struct error *e)
-{
-	return error_set_field(e, ERROR_INVALID_FIELD, "template",
-		"'%.64s' is not a name, or name:tag, of a template", ref);
-}
-
-int template_split(const char *ref, char name[TEMPLATE_NAME_MAX + 1],
-	char tag[TEMPLATE_TAG_MAX + 1], struct error *e)
-{
-	size_t len = strcspn(ref, ":");
-	const char *rest = ref[len] ? ref + len + 1 : "";
-	if (!is_name(ref, len, TEMPLATE_NAME_MAX, true) ||
-		(ref[len] && !is_name(rest, strlen(rest), TEMPLATE_TAG_MAX, false)))
-		return bad_ref(ref, e);
-	memcpy(name, ref, len);
-	name[len] = '\0';
-	memcpy(tag, rest, strlen(rest) + 1);
-	return 0;
-}
-
 /* ---- tables ---- */
-
-static char *copy_text(const char *text)
-{
-	char *copy = strdup(text);
-	if (!copy)
-		abort();
-	return copy;
-}
 
 struct template *template_new(struct catalogue *c, const char *id, const char *tenant,
 	const char *name, const char *description)
@@ -96,10 +17,10 @@ struct template *template_new(struct catalogue *c, const char *id, const char *t
 	if (!t)
 		abort();
 	t->catalogue = c;
-	t->id = copy_text(id);
-	t->tenant = copy_text(tenant);
-	t->name = copy_text(name);
-	t->description = copy_text(description);
+	t->id = sandbox_copy_string(id);
+	t->tenant = sandbox_copy_string(tenant);
+	t->name = sandbox_copy_string(name);
+	t->description = sandbox_copy_string(description);
 	return t;
 }
 
@@ -391,76 +312,4 @@ int template_delete(struct template *t, template_done_fn *done, void *arg, struc
 	store_delete_template(b->store, t->id, change_stored, change_new(b, done, arg));
 	template_free(t);
 	return 0;
-}
-
-/* ---- start and end ---- */
-
-static void add_template(void *arg, const struct template_row *row)
-{
-	struct template *t = template_new(arg, row->id, row->tenant, row->name, row->description);
-	t->created_ms = row->created_ms;
-	template_add(t);
-}
-
-static void add_build(void *arg, const struct build_row *row)
-{
-	struct catalogue *c = arg;
-	struct template *t = NULL;
-	HASH_FIND(by_id, c->templates, row->template_id, strlen(row->template_id), t);
-	if (t && id_is_valid(row->id))
-		build_from_row(t, row);
-}
-
-static void add_tag(void *arg, const struct tag_row *row)
-{
-	struct catalogue *c = arg;
-	struct template *t = NULL;
-	struct build *build = NULL;
-	HASH_FIND(by_id, c->templates, row->template_id, strlen(row->template_id), t);
-	HASH_FIND(by_id, c->builds, row->build_id, strlen(row->build_id), build);
-	if (t && build && build->template == t)
-		tag_set(t, row->tag, build, row->created_ms);
-}
-
-static void add_layer(void *arg, const struct layer_row *row)
-{
-	layer_from_row(arg, row);
-}
-
-int catalogue_open(struct box *b, struct error *e)
-{
-	static const struct template_reader reader = {add_template, add_build, add_tag, add_layer};
-	struct catalogue *c = calloc(1, sizeof *c);
-	if (!c)
-		abort();
-	c->box = b;
-	b->catalogue = c;
-	for (size_t i = 0; i < sizeof built_in / sizeof built_in[0]; i++) {
-		struct template *t = template_new(
-			c, built_in[i].name, "", built_in[i].name, built_in[i].description);
-		t->built_in = true;
-		t->is_default = built_in[i].is_default;
-		template_add(t);
-	}
-	if (store_read_templates(b->store, &reader, c) < 0)
-		return error_set(e, ERROR_INTERNAL, "cannot read the templates from the database");
-	struct build *build, *next;
-	HASH_ITER (by_id, c->builds, build, next)
-		build_settle_loaded(build);
-	return 0;
-}
-
-void catalogue_close(struct box *b)
-{
-	struct template *t, *next;
-	struct build *build, *next_build;
-	DL_FOREACH_SAFE (b->catalogue->order, t, next) {
-		template_remove(t);
-		DL_FOREACH_SAFE (t->builds, build, next_build)
-			build_detach(build);
-		template_free(t);
-	}
-	layers_close(b->catalogue);
-	free(b->catalogue);
-	b->catalogue = NULL;
 }
