@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include "image/inflate.h"
+#include "image/zip.h"
 
 #define STEP_OUT   (256u * 1024)
 #define GZIP_LEVEL 4
@@ -32,6 +33,7 @@ struct codec {
 	z_stream gzip;
 	ZSTD_CStream *zstd;
 	struct inflate *inflate;
+	struct zip_writer *zip;
 };
 
 static void advance(struct codec *c);
@@ -71,6 +73,19 @@ static void step_zstd(struct codec *c)
 	c->done = c->finished && r == 0;
 }
 
+static void step_zip(struct codec *c)
+{
+	const char *at = c->in.data + c->in_at;
+	size_t left = c->in.len - c->in_at;
+	c->failed = zip_writer_step(c->zip, &at, &left, STEP_OUT, &c->out, &c->error) < 0;
+	c->in_at = c->in.len - left;
+	if (c->failed || left > 0 || c->out.len > 0 || !c->finished)
+		return;
+	int r = zip_writer_finish(c->zip, STEP_OUT, &c->out, &c->error);
+	c->failed = r < 0;
+	c->done = r > 0;
+}
+
 static void step_expand(struct codec *c)
 {
 	const char *at = c->in.data + c->in_at;
@@ -94,6 +109,8 @@ static void do_work(uv_work_t *work)
 		step_gzip(c);
 	else if (c->kind == CODEC_ZSTD)
 		step_zstd(c);
+	else if (c->kind == CODEC_ZIP)
+		step_zip(c);
 	else
 		step_expand(c);
 }
@@ -108,6 +125,7 @@ static void codec_free(struct codec *c)
 		deflateEnd(&c->gzip);
 	ZSTD_freeCStream(c->zstd);
 	inflate_free(c->inflate);
+	zip_writer_free(c->zip);
 	buf_finish(&c->in);
 	buf_finish(&c->out);
 	free(c);
@@ -167,7 +185,7 @@ static bool has_work(const struct codec *c)
 static void give(struct codec *c)
 {
 	struct buf bytes = c->out;
-	c->full = bytes.len == STEP_OUT;
+	c->full = bytes.len >= STEP_OUT;
 	c->out = (struct buf){0};
 	c->events.data(c->arg, &bytes);
 	buf_finish(&bytes);
@@ -213,6 +231,9 @@ static int open_coder(struct codec *c)
 		if (!c->zstd)
 			return -1;
 		ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
+		return 0;
+	case CODEC_ZIP:
+		c->zip = zip_writer_new();
 		return 0;
 	default:
 		c->inflate = inflate_new();

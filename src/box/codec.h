@@ -22,6 +22,7 @@
 enum codec_kind {
 	CODEC_GZIP,  /* compress */
 	CODEC_ZSTD,  /* compress */
+	CODEC_ZIP,   /* a tar archive becomes a zip archive */
 	CODEC_EXPAND /* gzip, zstd or neither, by its first bytes */
 };
 

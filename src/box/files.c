@@ -139,7 +139,7 @@ static void explain(const struct file_call *c, int error, const char *path, stru
 			"the archive's '%.*s' leads out of the directory", PATH_SHOWN, path);
 	else if (error == EBADMSG)
 		error_set(e, ERROR_INVALID_ARCHIVE,
-			"what was sent is not a tar archive, or is damaged");
+			"what was sent is not an archive that can be read, or is damaged");
 	else
 		error_set_errno(e, error, "cannot %s %.*s", verb, PATH_SHOWN, path);
 }

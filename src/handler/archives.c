@@ -147,7 +147,7 @@ struct upload {
 	struct http_request *req;
 	archive_taken_fn *taken;
 	struct file_call *file; /* NULL: it has ended */
-	struct codec *codec;    /* expands whatever comes; NULL: it has ended */
+	struct codec *codec;    /* expands whatever comes; NULL: it has ended, or there is none */
 	struct buf waiting;     /* one piece of the body, until the codec is hungry */
 	bool codec_hungry, complete, body_paused;
 };
@@ -174,6 +174,14 @@ static void upload_fail(struct upload *u, const struct error *e)
 	http_respond_error(req, e);
 }
 
+static void resume_body(struct upload *u)
+{
+	if (u->body_paused) {
+		u->body_paused = false;
+		http_body_resume(u->req);
+	}
+}
+
 /* The next piece for the codec, if both are there. */
 static void feed(struct upload *u)
 {
@@ -184,10 +192,7 @@ static void feed(struct upload *u)
 		codec_push(u->codec, &u->waiting);
 	else
 		codec_finish(u->codec);
-	if (u->body_paused) {
-		u->body_paused = false;
-		http_body_resume(u->req);
-	}
+	resume_body(u);
 }
 
 static void expand_wants(void *arg)
@@ -225,6 +230,8 @@ static void unpack_room(void *arg)
 	struct upload *u = arg;
 	if (u->codec)
 		codec_resume(u->codec);
+	else if (!u->complete)
+		resume_body(u);
 }
 
 static void unpack_entry(void *arg, const struct file_entry *entry)
@@ -266,6 +273,28 @@ static void body_end(void *arg)
 	feed(u);
 }
 
+/* A zip archive is for init alone. */
+static void plain_data(void *arg, const char *bytes, size_t len)
+{
+	struct upload *u = arg;
+	if (!u->file)
+		return;
+	file_put_data(u->file, bytes, len);
+	if (file_room(u->file) == 0) {
+		u->body_paused = true;
+		http_body_pause(u->req);
+	}
+}
+
+static void plain_end(void *arg)
+{
+	struct upload *u = arg;
+	u->complete = true;
+	http_on_abort(u->req, upload_aborted, u);
+	if (u->file)
+		file_put_end(u->file);
+}
+
 int handler_take_archive(struct http_request *req, const struct archive_job *job,
 	archive_taken_fn *taken, struct error *e)
 {
@@ -281,7 +310,11 @@ int handler_take_archive(struct http_request *req, const struct archive_job *job
 		free(u);
 		return -1;
 	}
-	u->codec = codec_new(job->loop, CODEC_EXPAND, &codec_events, u);
-	http_body_stream(req, &(struct http_body_sink){body_data, body_end, upload_aborted, u});
+	struct http_body_sink sink = {body_data, body_end, upload_aborted, u};
+	if (job->request.fixed.flags & FILE_ZIP)
+		sink = (struct http_body_sink){plain_data, plain_end, upload_aborted, u};
+	else
+		u->codec = codec_new(job->loop, CODEC_EXPAND, &codec_events, u);
+	http_body_stream(req, &sink);
 	return 0;
 }

@@ -115,7 +115,10 @@ enum file_flags {
 	 */
 	FILE_RESOLVED = 1 << 17,
 	FILE_WITH_ATTRIBUTES = 1 << 18, /* each entry is followed by its attributes */
-	FILE_FLAGS = (1 << 19) - 1
+	FILE_ZIP =
+		1
+		<< 19, /* UNPACK: a zip archive; PACK: one that becomes such, with no hard links */
+	FILE_FLAGS = (1 << 20) - 1
 };
 
 /* What a REQUEST has as text; what an operation has no use for is empty. */

@@ -1,24 +1,20 @@
 /*
- * GET /fs/download/{id}: a directory as a tar.gz; POST /fs/upload/{id}: one unpacked into a
- * directory.
- *
- * Of the two formats that Agentuity has, tar.gz is what its own tools use; zip is refused.
+ * GET /fs/download/{id}: a directory as a tar.gz or a zip; POST /fs/upload/{id}: one unpacked into
+ * a directory. Without ?format= an upload tells what it is by its content type, or is a tar
+ * archive, compressed or not.
  */
 #include "dialect/agentuity/archives.h"
 
+#include <string.h>
+
 #define UPLOAD_MAX (UINT64_C(1) << 40)
 
-static const char *const formats[] = {"tar.gz", "zip", NULL};
+enum format {
+	FORMAT_TAR,
+	FORMAT_ZIP
+};
 
-static int check_format(const struct http_request *req, struct error *e)
-{
-	int format;
-	if (agentuity_query_word(req, "format", formats, &format, e) < 0)
-		return -1;
-	return format == 0 ? 0
-			   : error_set_field(e, ERROR_NOT_IMPLEMENTED, "format",
-				     "\"format\" can be \"tar.gz\" only");
-}
+static const char *const formats[] = {"tar.gz", "zip", NULL};
 
 static const char *query_path(const struct http_request *req)
 {
@@ -28,28 +24,42 @@ static const char *query_path(const struct http_request *req)
 
 static void handle_download(struct http_request *req)
 {
-	static const struct archive_form form = {"application/gzip", true, CODEC_GZIP};
+	static const struct archive_form forms[] = {
+		[FORMAT_TAR] = {"application/gzip", true, CODEC_GZIP},
+		[FORMAT_ZIP] = {"application/zip", true, CODEC_ZIP},
+	};
 	struct error e;
+	int format = FORMAT_TAR;
 	struct sandbox *s = agentuity_sandbox_or_404(req);
 	if (!s)
 		return;
+	int r = agentuity_query_word(req, "format", formats, &format, &e);
 	const struct archive_job job = {.sandbox = s,
-		.request = {.fixed.op = FILE_PACK, .text[FILE_PATH] = query_path(req)},
+		.request = {.fixed = {.op = FILE_PACK,
+				    .flags = format == FORMAT_ZIP ? FILE_ZIP : 0},
+			.text[FILE_PATH] = query_path(req)},
 		.loop = agentuity_of(req)->loop};
-	if (check_format(req, &e) < 0 || handler_send_archive(req, &job, &form, &e) < 0)
+	if (r < 0 || handler_send_archive(req, &job, &forms[format], &e) < 0)
+		http_respond_error(req, &e);
+}
+
+static void unpack(struct http_request *req, struct sandbox *s, const char *path, bool is_zip,
+	archive_taken_fn *taken)
+{
+	struct error e;
+	const struct archive_job job = {.sandbox = s,
+		.request = {.fixed = {.op = FILE_UNPACK,
+				    .flags = FILE_PARENTS | (is_zip ? FILE_ZIP : 0)},
+			.text[FILE_PATH] = path},
+		.loop = agentuity_of(req)->loop};
+	if (handler_take_archive(req, &job, taken, &e) < 0)
 		http_respond_error(req, &e);
 }
 
 void archive_unpack(
 	struct http_request *req, struct sandbox *s, const char *path, archive_taken_fn *taken)
 {
-	struct error e;
-	const struct archive_job job = {.sandbox = s,
-		.request = {.fixed = {.op = FILE_UNPACK, .flags = FILE_PARENTS},
-			.text[FILE_PATH] = path},
-		.loop = agentuity_of(req)->loop};
-	if (handler_take_archive(req, &job, taken, &e) < 0)
-		http_respond_error(req, &e);
+	unpack(req, s, path, false, taken);
 }
 
 static void unpacked(struct http_request *req, const struct file_result *result)
@@ -61,11 +71,18 @@ static void unpacked(struct http_request *req, const struct file_result *result)
 static void handle_upload(struct http_request *req)
 {
 	struct error e;
+	int format = FORMAT_TAR;
+	const char *type = http_header(req, "content-type");
 	struct sandbox *s = agentuity_sandbox_or_404(req);
-	if (s && check_format(req, &e) < 0)
+	if (!s)
+		return;
+	if (agentuity_query_word(req, "format", formats, &format, &e) < 0) {
 		http_respond_error(req, &e);
-	else if (s)
-		archive_unpack(req, s, query_path(req), unpacked);
+		return;
+	}
+	bool is_zip = format == FORMAT_ZIP ||
+		      (!http_query(req, "format") && type && strcmp(type, "application/zip") == 0);
+	unpack(req, s, query_path(req), is_zip, unpacked);
 }
 
 static const struct http_route routes[] = {

@@ -1,7 +1,8 @@
 /*
  * PACK: a directory as an archive, or a file as one with a single member. Members are named
- * relative to the directory, which is itself the first ("./"). Sockets are left out. A file that
- * shrinks meanwhile is filled up with zeros, as its header has promised its length.
+ * relative to the directory, which is itself the first ("./"). Sockets are left out. A file with
+ * several names is a hard link from the second on, unless the archive becomes one that has none. A
+ * file that shrinks meanwhile is filled up with zeros, as its header has promised its length.
  */
 #include "init/files/files.h"
 
@@ -140,8 +141,9 @@ static int pack_entry(
 	if (S_ISSOCK(st.st_mode))
 		return 0;
 	describe(m, &st, path);
-	const char *seen =
-		!S_ISDIR(st.st_mode) && st.st_nlink > 1 ? links_seen(links, &st, path) : NULL;
+	const char *seen = links && !S_ISDIR(st.st_mode) && st.st_nlink > 1
+				   ? links_seen(links, &st, path)
+				   : NULL;
 	if (seen) {
 		m->type = '1';
 		set_text(&m->target, seen, strlen(seen), "");
@@ -177,7 +179,7 @@ static int pack_below(struct tar_member *m, struct links *links, int fd, struct 
 }
 
 /* Takes fd, which is the directory. */
-static int pack_directory(int fd, struct tar_member *m, struct outcome *o)
+static int pack_directory(int fd, struct tar_member *m, bool has_links, struct outcome *o)
 {
 	struct links links = {0};
 	struct stat st;
@@ -188,7 +190,7 @@ static int pack_directory(int fd, struct tar_member *m, struct outcome *o)
 		r = put_header(m);
 	}
 	if (r == 0)
-		r = pack_below(m, &links, fd, o);
+		r = pack_below(m, has_links ? &links : NULL, fd, o);
 	else
 		close(fd);
 	links_finish(&links);
@@ -220,7 +222,7 @@ int file_pack(const struct file_request *r, struct outcome *o)
 		return S_ISREG(st.st_mode) ? -errno : -ENXIO;
 	int e = begin();
 	if (e == 0 && fd >= 0)
-		e = pack_directory(fd, &m, o);
+		e = pack_directory(fd, &m, !(r->fixed.flags & FILE_ZIP), o);
 	else if (e == 0)
 		e = pack_regular(&m, AT_FDCWD, path, slash ? slash + 1 : path);
 	if (e == 0)

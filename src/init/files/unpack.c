@@ -6,7 +6,7 @@
  * Devices are refused. Owners, and set-id bits with them, are restored only when asked for and only
  * by root.
  */
-#include "init/files/files.h"
+#include "init/files/unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,39 +17,8 @@
 
 #include "base/beneath.h"
 #include "base/cleanup.h"
-#include "base/fd.h"
 
 #define LATER_MAX (4u << 20)
-
-/* A directory's mode and time: set at the end, because its content needs it writable and changes
- * its time. */
-struct later {
-	uint32_t mode, uid, gid;
-	uint32_t mtime_ns;
-	int64_t mtime_s;
-	size_t path; /* in the paths */
-};
-
-struct unpacking {
-	const struct file_request *request;
-	struct outcome *outcome;
-	struct tar_reader tar;
-	uint64_t data_left; /* of the DATA record being read */
-	bool ended;         /* of the input */
-	int top;
-	bool top_is_new;
-	int parent; /* of the last member, with its path: the next one is often beside it */
-	struct buf parent_path;
-	struct later *later;
-	size_t later_count, later_capacity;
-	struct buf later_paths;
-	struct buf absolute; /* of the target */
-	bool is_layer;       /* of an image, see layer.c */
-	struct timespec since;
-	char *source; /* only what is there is wanted; NULL: all of it */
-	uid_t uid;    /* of everything; -1: as the archive says, or whose we are */
-	gid_t gid;
-};
 
 /* ---- the archive's bytes ---- */
 
@@ -67,48 +36,30 @@ static int next_data(struct unpacking *u)
 	return h.type == RECORD_DATA ? 0 : -EPROTO;
 }
 
-/* 1: the input has ended before the first of them. */
-static int read_input(void *arg, char *bytes, size_t len)
+ssize_t unpack_some_input(struct unpacking *u, char *bytes, size_t max)
 {
-	struct unpacking *u = arg;
-	size_t got = 0;
-	while (got < len) {
-		if (u->data_left == 0) {
-			int r = u->ended ? 0 : next_data(u);
-			if (r < 0)
-				return r;
-			if (u->ended)
-				return got == 0 ? 1 : -EBADMSG;
-			continue;
-		}
-		size_t want = len - got < u->data_left ? len - got : (size_t)u->data_left;
-		ssize_t n = io_data(bytes + got, want);
-		if (n < 0)
-			return (int)n;
-		got += (size_t)n;
-		u->data_left -= (uint64_t)n;
+	while (u->data_left == 0 && !u->ended) {
+		int r = next_data(u);
+		if (r < 0)
+			return r;
 	}
-	return 0;
+	if (u->data_left == 0)
+		return 0;
+	ssize_t n = io_data(bytes, max < u->data_left ? max : (size_t)u->data_left);
+	if (n > 0)
+		u->data_left -= (uint64_t)n;
+	return n;
 }
 
-/* The member's content into fd, or, with -1, past it. */
-static int take_content(struct unpacking *u, int fd)
+int unpack_input(struct unpacking *u, char *bytes, size_t len)
 {
-	static char chunk[256 * 1024];
-	uint64_t size = u->tar.member.size;
-	if (size > INT64_MAX - TAR_BLOCK)
-		return -EBADMSG;
-	uint64_t left = (size + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;
-	while (left > 0) {
-		size_t n = left < sizeof chunk ? (size_t)left : sizeof chunk;
-		int r = read_input(u, chunk, n);
-		if (r != 0)
-			return r == 1 ? -EBADMSG : r;
-		size_t useful = size < n ? (size_t)size : n;
-		if (fd >= 0 && (r = fd_write_all(fd, chunk, useful)) < 0)
-			return r;
-		left -= n;
-		size -= useful;
+	for (size_t got = 0; got < len;) {
+		ssize_t n = unpack_some_input(u, bytes + got, len - got);
+		if (n < 0)
+			return (int)n;
+		if (n == 0)
+			return got == 0 ? 1 : -EBADMSG;
+		got += (size_t)n;
 	}
 	return 0;
 }
@@ -202,15 +153,15 @@ static int unpack_file(struct unpacking *u, int dir_fd, const char *name)
 	}
 	if (fd < 0)
 		return -errno;
-	int r = take_content(u, fd);
-	struct later state = state_of(&u->tar.member);
+	int r = u->format->take_content(u, fd);
+	struct later state = state_of(u->member);
 	return r < 0 ? r : settle(u, fd, &state);
 }
 
 /* Of what has no content to be opened for. */
 static int settle_at(const struct unpacking *u, int dir_fd, const char *name)
 {
-	const struct tar_member *m = &u->tar.member;
+	const struct tar_member *m = u->member;
 	struct timespec times[2] = {{0, UTIME_OMIT}, {m->mtime_s, m->mtime_ns}};
 	utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW);
 	if (keeps_owners(u) && fchownat(dir_fd, name, owner_of(u, m->uid), group_of(u, m->gid),
@@ -221,7 +172,7 @@ static int settle_at(const struct unpacking *u, int dir_fd, const char *name)
 
 static int unpack_symlink(struct unpacking *u, int dir_fd, const char *name)
 {
-	const struct tar_member *m = &u->tar.member;
+	const struct tar_member *m = u->member;
 	if (symlinkat(m->target.data, dir_fd, name) < 0) {
 		int r = errno == EEXIST ? make_room(dir_fd, name) : -errno;
 		if (r < 0)
@@ -235,7 +186,7 @@ static int unpack_symlink(struct unpacking *u, int dir_fd, const char *name)
 /* To a file that is in the target already, found by the same rules as the members. */
 static int unpack_hard_link(struct unpacking *u, int dir_fd, const char *name)
 {
-	char *target = u->tar.member.target.data;
+	char *target = u->member->target.data;
 	while (u->is_layer && *target == '/')
 		target++;
 	if (!tar_clean_path(target) || !target[0])
@@ -265,7 +216,7 @@ static int unpack_fifo(struct unpacking *u, int dir_fd, const char *name)
 	int r = make_room(dir_fd, name);
 	if (r < 0)
 		return r;
-	if (mkfifoat(dir_fd, name, u->tar.member.mode & 0777) < 0)
+	if (mkfifoat(dir_fd, name, u->member->mode & 0777) < 0)
 		return -errno;
 	return settle_at(u, dir_fd, name);
 }
@@ -290,7 +241,7 @@ static int apply_later(struct unpacking *u)
 
 static int remember(struct unpacking *u, const char *path)
 {
-	struct later l = state_of(&u->tar.member);
+	struct later l = state_of(u->member);
 	if (u->later_paths.len > LATER_MAX) {
 		int r = apply_later(u);
 		if (r < 0)
@@ -312,7 +263,7 @@ static int remember(struct unpacking *u, const char *path)
 
 static int unpack_directory(struct unpacking *u, int dir_fd, const char *name, const char *path)
 {
-	mode_t mode = (u->tar.member.mode & 0777) | 0700;
+	mode_t mode = (u->member->mode & 0777) | 0700;
 	if (mkdirat(dir_fd, name, mode) < 0) {
 		if (errno != EEXIST)
 			return -errno;
@@ -334,11 +285,10 @@ static int unpack_member(struct unpacking *u, const char *path)
 		return dir_fd;
 	if (u->is_layer && layer_is_whiteout(name))
 		return layer_apply_whiteout(dir_fd, name, &u->since, u->outcome);
-	int r = u->is_layer ? layer_make_room(dir_fd, name, u->tar.member.type == '5', u->outcome)
-			    : 0;
+	int r = u->is_layer ? layer_make_room(dir_fd, name, u->member->type == '5', u->outcome) : 0;
 	if (r < 0)
 		return r;
-	switch (u->tar.member.type) {
+	switch (u->member->type) {
 	case '0':
 		return unpack_file(u, dir_fd, name);
 	case '1':
@@ -377,13 +327,14 @@ static int tell(struct unpacking *u, const char *path)
 
 static int place_source(struct unpacking *u, char **path);
 
-static int take_member(struct unpacking *u)
+int unpack_take(struct unpacking *u)
 {
-	const struct tar_member *m = &u->tar.member;
+	const struct tar_member *m = u->member;
 	char *path = m->path.data;
 	/* Labels, volumes and other makers' types are passed by; a sparse file cannot be. */
 	if (m->type < '0' || m->type > '6')
-		return m->type == 'S' ? fail(u->outcome, -EBADMSG, path) : take_content(u, -1);
+		return m->type == 'S' ? fail(u->outcome, -EBADMSG, path)
+				      : u->format->take_content(u, -1);
 	/* A sandbox has its own devices. */
 	if (u->is_layer && (m->type == '3' || m->type == '4'))
 		return 0;
@@ -393,7 +344,7 @@ static int take_member(struct unpacking *u)
 		return fail(u->outcome, -EXDEV, path);
 	int wanted = u->source ? place_source(u, &path) : 1;
 	if (wanted <= 0)
-		return wanted < 0 ? fail(u->outcome, wanted, path) : take_content(u, -1);
+		return wanted < 0 ? fail(u->outcome, wanted, path) : u->format->take_content(u, -1);
 	/* The target itself: what was there before keeps its mode. */
 	if (path[0] == '\0')
 		return m->type != '5' ? -EBADMSG : u->top_is_new ? remember(u, path) : 0;
@@ -401,23 +352,6 @@ static int take_member(struct unpacking *u)
 	if (r < 0)
 		return r == -ECONNRESET ? r : fail(u->outcome, r, path);
 	return tell(u, path);
-}
-
-static int unpack_all(struct unpacking *u)
-{
-	char rest[TAR_BLOCK];
-	int r;
-	while ((r = tar_next(&u->tar)) > 0) {
-		r = take_member(u);
-		if (r < 0)
-			return r;
-	}
-	if (r < 0)
-		return r;
-	/* What is behind the end, up to where the input ends. */
-	while (r == 0)
-		r = read_input(u, rest, sizeof rest);
-	return r < 0 && r != -EBADMSG ? r : apply_later(u);
 }
 
 /* Where the members go: made when the first one is there, because of its kind depends where. */
@@ -464,7 +398,7 @@ static int place_source(struct unpacking *u, char **path)
 {
 	size_t len = strlen(u->source);
 	int r = 0;
-	if (len > 0 && strcmp(*path, u->source) == 0 && u->tar.member.type != '5') {
+	if (len > 0 && strcmp(*path, u->source) == 0 && u->member->type != '5') {
 		r = place_file(u, path);
 		return r < 0 ? r : 1;
 	}
@@ -497,13 +431,14 @@ static int prepare(struct unpacking *u)
 int file_unpack(const struct file_request *r, struct outcome *o)
 {
 	struct unpacking u = {.request = r, .outcome = o, .top = -1, .parent = -1};
-	u.tar = (struct tar_reader){.read = read_input, .arg = &u};
+	u.format = r->fixed.flags & FILE_ZIP ? &unpack_zip : &unpack_tar;
 	int e = prepare(&u);
 	if (e == 0)
-		e = unpack_all(&u);
+		e = u.format->read(&u);
+	if (e == 0)
+		e = apply_later(&u);
 	if (e == 0 && u.source && u.top < 0)
 		e = fail(o, -ENOENT, r->text[FILE_EXTRA]);
-	tar_reader_finish(&u.tar);
 	if (u.top >= 0)
 		close(u.top);
 	if (u.parent >= 0)

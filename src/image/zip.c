@@ -1,0 +1,420 @@
+#define ZLIB_CONST
+#include "image/zip.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <zlib.h>
+
+#include "base/tar.h"
+#include "http/utf8.h"
+
+#define LEVEL         4
+#define HEAD_MAX      (4u << 20)  /* of one member, with its extended headers */
+#define DIRECTORY_MAX (64u << 20) /* half a million names */
+#define WIDE_SIZE     0xf0000000u /* from here on numbers may need 64 bits */
+#define STORED        0
+#define DEFLATED      8
+#define HAS_TRAILER   (1u << 3)
+#define NAME_IS_UTF8  (1u << 11)
+#define MADE_ON_UNIX  (3u << 8)
+
+/* One member, as the directory will tell it. */
+struct entry {
+	unsigned method, flags;
+	bool wide; /* its lengths have 64 bits */
+	uint32_t crc, mode;
+	uint64_t size, packed, at;
+	int64_t mtime_s;
+};
+
+struct zip_writer {
+	enum {
+		ZIP_HEAD,    /* a member's header is being collected */
+		ZIP_CONTENT, /* its content is compressed */
+		ZIP_SKIP,    /* so many bytes are passed over */
+		ZIP_OVER     /* the archive has ended */
+	} state;
+	struct buf head;
+	uint64_t left; /* of the content, or of what is passed over */
+	struct entry entry;
+	struct buf name;
+	z_stream deflate;
+	struct buf directory;
+	uint64_t count, written;
+	size_t told; /* of the directory */
+	bool closed; /* its end is in it */
+};
+
+/* ---- numbers, the lowest byte first ---- */
+
+static void put16(struct buf *out, unsigned value)
+{
+	const unsigned char bytes[] = {(unsigned char)value, (unsigned char)(value >> 8)};
+	buf_append(out, bytes, sizeof bytes);
+}
+
+static void put32(struct buf *out, uint32_t value)
+{
+	put16(out, value & 0xffff);
+	put16(out, value >> 16);
+}
+
+static void put64(struct buf *out, uint64_t value)
+{
+	put32(out, (uint32_t)value);
+	put32(out, (uint32_t)(value >> 32));
+}
+
+/* What does not fit is told by an extra field. */
+static uint32_t narrow(uint64_t value)
+{
+	return value < WIDE_SIZE ? (uint32_t)value : 0xffffffffu;
+}
+
+/* The old form has no zone, no year before 1980, and counts by two seconds; the extra field is for
+ * those that want to know. */
+static void put_dos_time(struct buf *out, int64_t seconds)
+{
+	struct tm t = {0};
+	time_t when = (time_t)seconds;
+	if (!gmtime_r(&when, &t) || t.tm_year < 80 || t.tm_year > 207)
+		t = (struct tm){.tm_year = 80, .tm_mday = 1};
+	put16(out, (unsigned)(t.tm_hour << 11 | t.tm_min << 5 | t.tm_sec / 2));
+	put16(out, (unsigned)((t.tm_year - 80) << 9 | (t.tm_mon + 1) << 5 | t.tm_mday));
+}
+
+static void put_time_extra(struct buf *out, int64_t seconds)
+{
+	put16(out, 0x5455);
+	put16(out, 5);
+	buf_append_char(out, 1);
+	put32(out, (uint32_t)seconds);
+}
+
+/* ---- members ---- */
+
+/* What a local header and the directory have alike. */
+static void put_common(struct buf *out, const struct entry *e, bool known, size_t name_len)
+{
+	put16(out, e->wide ? 45 : 20);
+	put16(out, e->flags);
+	put16(out, e->method);
+	put_dos_time(out, e->mtime_s);
+	put32(out, known ? e->crc : 0);
+	put32(out, e->wide ? 0xffffffffu : known ? (uint32_t)e->packed : 0);
+	put32(out, e->wide ? 0xffffffffu : known ? (uint32_t)e->size : 0);
+	put16(out, (unsigned)name_len);
+}
+
+static void put_local_header(struct zip_writer *z, struct buf *out)
+{
+	const struct entry *e = &z->entry;
+	buf_append(out, "PK\3\4", 4);
+	put_common(out, e, !(e->flags & HAS_TRAILER), z->name.len);
+	put16(out, e->wide ? 20 : 0);
+	buf_append(out, z->name.data, z->name.len);
+	if (e->wide) {
+		put16(out, 1);
+		put16(out, 16);
+		put64(out, 0);
+		put64(out, 0);
+	}
+}
+
+static int put_directory_entry(struct zip_writer *z, struct error *err)
+{
+	const struct entry *e = &z->entry;
+	struct buf *out = &z->directory;
+	bool far = e->at >= WIDE_SIZE;
+	unsigned wide_size = (e->wide ? 16u : 0) + (far ? 8u : 0);
+	buf_append(out, "PK\1\2", 4);
+	put16(out, MADE_ON_UNIX | 45);
+	put_common(out, e, true, z->name.len);
+	put16(out, 9 + (wide_size ? 4 + wide_size : 0));
+	put16(out, 0); /* no comment */
+	put16(out, 0); /* the first disk */
+	put16(out, 0);
+	put32(out, e->mode << 16 | (S_ISDIR(e->mode) ? 0x10 : 0));
+	put32(out, narrow(e->at));
+	buf_append(out, z->name.data, z->name.len);
+	put_time_extra(out, e->mtime_s);
+	if (wide_size) {
+		put16(out, 1);
+		put16(out, wide_size);
+		if (e->wide) {
+			put64(out, e->size);
+			put64(out, e->packed);
+		}
+		if (far)
+			put64(out, e->at);
+	}
+	z->count++;
+	if (out->failed || out->len > DIRECTORY_MAX)
+		return error_set(err, ERROR_RESOURCE_EXHAUSTED,
+			"there are too many files for a zip archive of this server");
+	return 0;
+}
+
+static bool is_utf8(const char *text, size_t len)
+{
+	size_t n = 1;
+	for (; len > 0 && n > 0; text += n, len -= n)
+		n = utf8_char_len(text, len);
+	return n > 0;
+}
+
+static int begin_entry(struct zip_writer *z, const struct tar_member *m, mode_t type)
+{
+	z->entry = (struct entry){.mode = (uint32_t)type | (m->mode & 07777),
+		.mtime_s = m->mtime_s,
+		.at = z->written};
+	z->name.len = 0;
+	buf_append_str(&z->name, m->path.data);
+	if (type == S_IFDIR)
+		buf_append_char(&z->name, '/');
+	if (z->name.failed || z->name.len > UINT16_MAX)
+		return -1;
+	if (is_utf8(z->name.data, z->name.len))
+		z->entry.flags = NAME_IS_UTF8;
+	return 0;
+}
+
+/* A directory, or a link: what there is of it is known. */
+static int put_whole(
+	struct zip_writer *z, const char *content, size_t len, struct buf *out, struct error *e)
+{
+	z->entry.method = STORED;
+	z->entry.size = z->entry.packed = len;
+	z->entry.crc = len ? (uint32_t)crc32(0, (const unsigned char *)content, (unsigned)len) : 0;
+	put_local_header(z, out);
+	buf_append(out, content, len);
+	return put_directory_entry(z, e);
+}
+
+static void begin_content(struct zip_writer *z, uint64_t size, struct buf *out)
+{
+	z->entry.method = DEFLATED;
+	z->entry.flags |= HAS_TRAILER;
+	z->entry.size = size;
+	z->entry.wide = size >= WIDE_SIZE;
+	deflateReset(&z->deflate);
+	put_local_header(z, out);
+	z->state = ZIP_CONTENT;
+	z->left = size;
+}
+
+static int end_content(struct zip_writer *z, struct buf *out, struct error *e)
+{
+	struct entry *entry = &z->entry;
+	buf_append(out, "PK\7\10", 4);
+	put32(out, entry->crc);
+	if (entry->wide) {
+		put64(out, entry->packed);
+		put64(out, entry->size);
+	} else {
+		put32(out, (uint32_t)entry->packed);
+		put32(out, (uint32_t)entry->size);
+	}
+	z->state = ZIP_SKIP;
+	z->left = (TAR_BLOCK - entry->size % TAR_BLOCK) % TAR_BLOCK;
+	return put_directory_entry(z, e);
+}
+
+static int take_member(struct zip_writer *z, struct tar_member *m, struct buf *out, struct error *e)
+{
+	mode_t type = m->type == '0' ? S_IFREG : m->type == '2' ? S_IFLNK : S_IFDIR;
+	bool known = m->type == '0' || m->type == '2' || m->type == '5';
+	z->state = ZIP_SKIP;
+	z->left = known && m->type != '0' ? 0 : (m->size + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;
+	if (!known)
+		return 0;
+	if (m->size > INT64_MAX || !tar_clean_path(m->path.data))
+		return error_set(e, ERROR_INTERNAL, "the sandbox gave no archive");
+	if (m->path.data[0] == '\0')
+		return 0; /* the top itself */
+	if (begin_entry(z, m, type) < 0)
+		return error_set(e, ERROR_INVALID_ARCHIVE, "a name is too long for a zip archive");
+	if (m->type == '0') {
+		begin_content(z, m->size, out);
+		return 0;
+	}
+	size_t len = m->type == '2' ? strlen(m->target.data) : 0;
+	return put_whole(z, m->target.data, len, out, e);
+}
+
+/* ---- the tar archive ---- */
+
+struct cursor {
+	const struct buf *head;
+	size_t at;
+};
+
+/* What is not there yet is asked for again when it is. */
+static int read_head(void *arg, char *bytes, size_t len)
+{
+	struct cursor *c = arg;
+	if (c->head->len - c->at < len)
+		return -EAGAIN;
+	memcpy(bytes, c->head->data + c->at, len);
+	c->at += len;
+	return 0;
+}
+
+/* Block by block, until there is a whole member: nearly always the first is one. */
+static int step_head(
+	struct zip_writer *z, const char **data, size_t *len, struct buf *out, struct error *e)
+{
+	size_t missing = TAR_BLOCK - z->head.len % TAR_BLOCK;
+	size_t n = *len < missing ? *len : missing;
+	buf_append(&z->head, *data, n);
+	*data += n;
+	*len -= n;
+	if (n < missing)
+		return 0;
+	struct cursor cursor = {.head = &z->head};
+	struct tar_reader tar = {.read = read_head, .arg = &cursor};
+	int r = tar_next(&tar);
+	if (r == 1)
+		r = take_member(z, &tar.member, out, e);
+	else if (r == 0)
+		z->state = ZIP_OVER;
+	else if (r == -EAGAIN && z->head.len < HEAD_MAX)
+		r = 1;
+	else
+		r = error_set(e, ERROR_INTERNAL, "the sandbox gave no archive");
+	if (r <= 0)
+		z->head.len = 0;
+	tar_reader_finish(&tar);
+	return r < 0 ? -1 : 0;
+}
+
+static int step_content(struct zip_writer *z, const char **data, size_t *len, size_t room,
+	struct buf *out, struct error *e)
+{
+	struct entry *entry = &z->entry;
+	size_t n = *len < z->left ? *len : (size_t)z->left;
+	n = n < (1u << 30) ? n : 1u << 30;
+	if (!buf_reserve(out, room))
+		return error_set(e, ERROR_INTERNAL, "out of memory");
+	z->deflate.next_in = (const unsigned char *)*data;
+	z->deflate.avail_in = (unsigned)n;
+	z->deflate.next_out = (unsigned char *)out->data + out->len;
+	z->deflate.avail_out = (unsigned)room;
+	int r = deflate(&z->deflate, n == z->left ? Z_FINISH : Z_NO_FLUSH);
+	size_t taken = n - z->deflate.avail_in, given = room - z->deflate.avail_out;
+	if (taken > 0) /* without bytes it would begin anew */
+		entry->crc =
+			(uint32_t)crc32(entry->crc, (const unsigned char *)*data, (unsigned)taken);
+	entry->packed += given;
+	out->len += given;
+	*data += taken;
+	*len -= taken;
+	z->left -= taken;
+	return r == Z_STREAM_END ? end_content(z, out, e) : 0;
+}
+
+static void step_skip(struct zip_writer *z, const char **data, size_t *len)
+{
+	size_t n = *len < z->left ? *len : (size_t)z->left;
+	*data += n;
+	*len -= n;
+	z->left -= n;
+	if (z->left == 0)
+		z->state = ZIP_HEAD;
+}
+
+/* Content that has ended may have more to give without new bytes. */
+static bool can_go_on(const struct zip_writer *z, size_t len)
+{
+	return len > 0 || (z->state == ZIP_CONTENT && z->left == 0);
+}
+
+int zip_writer_step(struct zip_writer *z, const char **data, size_t *len, size_t room,
+	struct buf *out, struct error *e)
+{
+	size_t before = out->len;
+	int r = 0;
+	while (r == 0 && can_go_on(z, *len) && out->len - before < room) {
+		size_t had = out->len;
+		if (z->state == ZIP_HEAD)
+			r = step_head(z, data, len, out, e);
+		else if (z->state == ZIP_CONTENT)
+			r = step_content(z, data, len, room - (out->len - before), out, e);
+		else if (z->state == ZIP_SKIP)
+			step_skip(z, data, len);
+		else
+			*len = 0;
+		z->written += out->len - had;
+	}
+	return r == 0 && out->failed ? error_set(e, ERROR_INTERNAL, "out of memory") : r;
+}
+
+/* ---- the end ---- */
+
+static void close_directory(struct zip_writer *z)
+{
+	struct buf *out = &z->directory;
+	uint64_t size = out->len, at = z->written;
+	if (z->count >= UINT16_MAX || at >= WIDE_SIZE) {
+		buf_append(out, "PK\6\6", 4);
+		put64(out, 44);
+		put16(out, MADE_ON_UNIX | 45);
+		put16(out, 45);
+		put32(out, 0);
+		put32(out, 0);
+		put64(out, z->count);
+		put64(out, z->count);
+		put64(out, size);
+		put64(out, at);
+		buf_append(out, "PK\6\7", 4);
+		put32(out, 0);
+		put64(out, at + size);
+		put32(out, 1);
+	}
+	unsigned count = z->count < UINT16_MAX ? (unsigned)z->count : UINT16_MAX;
+	buf_append(out, "PK\5\6", 4);
+	put16(out, 0);
+	put16(out, 0);
+	put16(out, count);
+	put16(out, count);
+	put32(out, narrow(size));
+	put32(out, narrow(at));
+	put16(out, 0);
+	z->closed = true;
+}
+
+int zip_writer_finish(struct zip_writer *z, size_t room, struct buf *out, struct error *e)
+{
+	if (z->state != ZIP_OVER)
+		return error_set(e, ERROR_INTERNAL, "the sandbox's archive has no end");
+	if (!z->closed)
+		close_directory(z);
+	size_t left = z->directory.len - z->told, n = left < room ? left : room;
+	buf_append(out, z->directory.data + z->told, n);
+	z->told += n;
+	if (z->directory.failed || out->failed)
+		return error_set(e, ERROR_INTERNAL, "out of memory");
+	return n == left;
+}
+
+struct zip_writer *zip_writer_new(void)
+{
+	struct zip_writer *z = calloc(1, sizeof *z);
+	if (!z || deflateInit2(&z->deflate, LEVEL, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		abort();
+	return z;
+}
+
+void zip_writer_free(struct zip_writer *z)
+{
+	if (!z)
+		return;
+	deflateEnd(&z->deflate);
+	buf_finish(&z->head);
+	buf_finish(&z->name);
+	buf_finish(&z->directory);
+	free(z);
+}
