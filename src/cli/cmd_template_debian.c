@@ -1,5 +1,8 @@
-#include <stdio.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -48,12 +51,17 @@ static const char *packages_of(struct arguments *args)
 	return recipe ? NULL : "";
 }
 
-static int start(struct arguments *args, const char *packages, struct program *p)
+/* A recipe is for agents: nobody reads manuals in it, and dpkg need not wait for the medium. */
+static const char *const lean[] = {"--dpkgopt=force-unsafe-io",
+	"--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
+	"--dpkgopt=path-exclude=/usr/share/doc/*",
+	"--dpkgopt=path-include=/usr/share/doc/*/copyright"};
+
+static int run_mmdebstrap(struct arguments *args, const char *packages, int output_fd)
 {
-	autobuf include = {0};
-	const char *argv[12] = {"mmdebstrap", "--quiet", "--format=tar"};
-	size_t n = 3;
-	autobuf variant = {0};
+	autobuf include = {0}, variant = {0};
+	const char *argv[10 + ARRAY_LEN(lean)] = {"mmdebstrap", "--format=tar"};
+	size_t n = 2;
 	buf_append_str(&variant, "--variant=");
 	buf_append_str(&variant, args->template.variant ? args->template.variant : "minbase");
 	buf_append_char(&variant, '\0');
@@ -65,6 +73,10 @@ static int start(struct arguments *args, const char *packages, struct program *p
 	buf_append_char(&include, '\0');
 	if (variant.failed || include.failed)
 		return cli_report("out of memory");
+	if (!isatty(STDERR_FILENO))
+		argv[n++] = "--quiet";
+	for (size_t i = 0; packages[0] && i < ARRAY_LEN(lean); i++)
+		argv[n++] = lean[i];
 	argv[n++] = variant.data;
 	if (strcmp(include.data, "--include=") != 0)
 		argv[n++] = include.data;
@@ -72,12 +84,22 @@ static int start(struct arguments *args, const char *packages, struct program *p
 	argv[n++] = "-";
 	if (args->template.mirror)
 		argv[n++] = args->template.mirror;
-	return cli_program_start(p, argv, -1, true);
+	return cli_program_run(argv, output_fd);
+}
+
+/* mmdebstrap begins its archive at once and goes on with it minutes later: longer than a server
+ * waits for the next byte. */
+static int open_spool(void)
+{
+	const char *dir = getenv("TMPDIR");
+	int fd = open(dir && *dir ? dir : "/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	return fd < 0 ? cli_report("cannot make a file in %s: %s", dir && *dir ? dir : "/var/tmp",
+				strerror(errno))
+		      : fd;
 }
 
 static int run_debian(struct arguments *args)
 {
-	struct program p;
 	struct bunker *b;
 	const char *packages = packages_of(args);
 	if (!packages)
@@ -86,7 +108,8 @@ static int run_debian(struct arguments *args)
 	if (cli_session_open(args, SESSION_STARTS_SERVER, &b) < 0)
 		return STATUS_FAILED;
 	bunker_close(b);
-	if (start(args, packages, &p) < 0)
+	autoclose int spool = open_spool();
+	if (spool < 0 || run_mmdebstrap(args, packages, spool) < 0 || lseek(spool, 0, SEEK_SET) < 0)
 		return STATUS_FAILED;
 	struct bunker_import_options options = {
 		.name = args->operands[0],
@@ -94,7 +117,7 @@ static int run_debian(struct arguments *args)
 		.format = "root",
 		.origin = "mmdebstrap",
 	};
-	return cli_template_send(args, &options, p.output, &p, "mmdebstrap");
+	return cli_template_send(args, &options, spool, NULL, NULL);
 }
 
 #define AT(member) offsetof(struct arguments, member)

@@ -12,7 +12,8 @@
 #include "cli/program.h"
 #include "cli/template.h"
 
-/* The server does not wait for ever for the first byte, and mmdebstrap needs minutes for it. */
+/* The server does not wait for ever for the first byte; who writes into our stdin may take longer.
+ */
 static void wait_for_bytes(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -114,7 +115,7 @@ static int fetch(const struct arguments *args, const char *directory)
 	buf_append_str(&target, directory);
 	buf_append(&target, ":image", sizeof ":image");
 	argv[n++] = target.data;
-	return target.failed ? cli_report("out of memory") : cli_program_run(argv);
+	return target.failed ? cli_report("out of memory") : cli_program_run(argv, -1);
 }
 
 static int import_fetched(struct arguments *args)
@@ -129,7 +130,7 @@ static int import_fetched(struct arguments *args)
 		args->template.format = "oci";
 		status = import_directory(args, directory);
 	}
-	cli_program_run((const char *const[]){"rm", "-rf", directory, NULL});
+	cli_program_run((const char *const[]){"rm", "-rf", directory, NULL}, -1);
 	return status;
 }
 

@@ -60,10 +60,12 @@ int cli_program_end(struct program *p, const char *name)
 	return cli_report("%s ended with status %d", name, WEXITSTATUS(status));
 }
 
-int cli_program_run(const char *const *argv)
+int cli_program_run(const char *const *argv, int output_fd)
 {
-	struct program p;
-	if (cli_program_start(&p, argv, -1, false) < 0)
-		return -1;
+	struct program p = {.pid = fork(), .output = -1};
+	if (p.pid == 0)
+		become(argv, -1, output_fd);
+	if (p.pid < 0)
+		return cli_report("cannot start %s: %s", argv[0], strerror(errno));
 	return cli_program_end(&p, argv[0]);
 }

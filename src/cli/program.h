@@ -17,5 +17,5 @@ struct program {
 int cli_program_start(struct program *p, const char *const *argv, int input_fd, bool with_output);
 /* Waits for its end; 0 when it went well. Says on stderr when it did not. */
 int cli_program_end(struct program *p, const char *name);
-/* Both; its output is ours, on stderr. */
-int cli_program_run(const char *const *argv);
+/* Both. Its stdout is output_fd, or with -1 our stderr. */
+int cli_program_run(const char *const *argv, int output_fd);
