@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 
 static struct checkpoint *checkpoint_new(struct sandbox *s, const char *id, const char *name)
 {
@@ -88,25 +87,12 @@ struct creating {
 	void *arg;
 };
 
-static void disk_forgotten(void *arg, const struct keeper_reply *reply)
-{
-	if (reply->error)
-		log_error("cannot delete a checkpoint's disk", "error", strerror(reply->error));
-	box_check_closed(arg);
-}
-
-static void delete_disk(struct box *b, const char *id)
-{
-	struct disk_name disk = disk_named(DISK_CHECKPOINT, id);
-	keeper_link_call(&b->keeper, KEEPER_DELETE, &disk, NULL, 0, disk_forgotten, b);
-}
-
 static void create_failed(struct creating *c, const struct error *e)
 {
 	struct sandbox *s = c->checkpoint->sandbox;
 	if (strcmp(s->checkpoint, c->checkpoint->id) == 0)
 		memcpy(s->checkpoint, c->checkpoint->parent, ID_SIZE);
-	delete_disk(s->box, c->checkpoint->id);
+	disks_forget(s->box, DISK_CHECKPOINT, c->checkpoint->id);
 	checkpoint_free(c->checkpoint);
 	c->created(c->arg, NULL, 0, e);
 	free(c);
@@ -219,7 +205,7 @@ static void delete_stored(void *arg, int error)
 		d->checkpoint->ready = true;
 		error_set(&e, ERROR_INTERNAL, "the checkpoint could not be deleted");
 	} else {
-		delete_disk(s->box, d->checkpoint->id);
+		disks_forget(s->box, DISK_CHECKPOINT, d->checkpoint->id);
 		checkpoint_free(d->checkpoint);
 	}
 	d->done(d->arg, error ? &e : NULL);
@@ -256,7 +242,7 @@ void checkpoints_discard(struct sandbox *s)
 		return;
 	store_delete_checkpoints(s->box->store, s->id);
 	while (s->checkpoints) {
-		delete_disk(s->box, s->checkpoints->id);
+		disks_forget(s->box, DISK_CHECKPOINT, s->checkpoints->id);
 		checkpoint_free(s->checkpoints);
 	}
 }

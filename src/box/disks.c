@@ -18,6 +18,19 @@ struct disk_name disk_named(enum disk_kind kind, const char *id)
 	return disk;
 }
 
+static void forgotten(void *arg, const struct keeper_reply *reply)
+{
+	if (reply->error)
+		log_error("cannot delete a disk", "error", strerror(reply->error));
+	box_check_closed(arg);
+}
+
+void disks_forget(struct box *b, enum disk_kind kind, const char *id)
+{
+	struct disk_name disk = disk_named(kind, id);
+	keeper_link_call(&b->keeper, KEEPER_DELETE, &disk, NULL, 0, forgotten, b);
+}
+
 int disks_error(struct error *e, int error, const char *what)
 {
 	error_set_errno(e, error, "%s", what);

@@ -26,6 +26,7 @@ struct snapshot {
 	char parent[ID_SIZE], sandbox[ID_SIZE];
 	char build[ID_SIZE], root[ID_SIZE]; /* of the template, as in struct sandbox */
 	int64_t created_ms, bytes, files;
+	bool listed; /* in the tables */
 	bool deleted;
 	bool found;                   /* its disk is there */
 	struct snapshot *prev, *next; /* of the box, by time and id */
@@ -45,6 +46,8 @@ struct volume {
 };
 
 struct disk_name disk_named(enum disk_kind kind, const char *id);
+/* Deletes a disk that nobody waits for. */
+void disks_forget(struct box *b, enum disk_kind kind, const char *id);
 /* A keeper's errno as somebody should read it. */
 int disks_error(struct error *e, int error, const char *what);
 
@@ -84,12 +87,21 @@ void checkpoints_discard(struct sandbox *s);
 
 /* ---- snapshot.c ---- */
 
+struct snapshot *snapshot_new(struct box *b, const char *id);
 void snapshot_from_row(struct box *b, const struct snapshot_row *row);
 void snapshot_free(struct snapshot *s);
+/* Into the tables, by time and id: that is what a cursor names. */
+void snapshot_add(struct snapshot *s);
+void snapshot_store(const struct snapshot *s, store_done_fn *done, void *arg);
+/* A tag of a name is on one snapshot only: another one loses it, in the same transaction. */
+void snapshot_take_tag(struct snapshot *s);
+void snapshot_measure(struct snapshot *s, sandbox_done_fn *done, void *arg);
+
+/* ---- snapshot_create.c ---- */
+
 /* Whether such a one may be made. */
 int snapshot_check(
 	struct box *b, const char *tenant, const struct snapshot_spec *spec, struct error *e);
-void snapshot_measure(struct snapshot *s, sandbox_done_fn *done, void *arg);
 
 /* ---- volume.c ---- */
 

@@ -38,7 +38,7 @@ void file_link_send(struct file_link *l, const void *bytes, size_t len);
 /* Reads what there is and hands it on, as long as the call is not paused. */
 void file_link_read(struct file_link *l);
 
-/* ---- files.c: what the link tells its call ---- */
+/* ---- files.c, file_answer.c, file_input.c: what the link tells its call ---- */
 
 /* A record that is not DATA; negative: it makes no sense here. */
 int file_call_record(struct file_call *c, const struct record_header *h, const char *payload);

@@ -1,5 +1,6 @@
 /*
- * Calls: a request to a file worker, what it answers, and how it ends.
+ * Calls: a request to a file worker, and how it ends. What it is given is in file_input.c, what it
+ * answers in file_answer.c.
  *
  * A sandbox that sleeps is woken for a call, which then waits in its link's buffer. A call that is
  * cancelled, or whose input did not come to its end, takes its link with it: the worker sees that
@@ -12,11 +13,9 @@
 
 #include "base/cleanup.h"
 #include "base/processor.h"
-#include "box/file_link.h"
+#include "box/file_call.h"
 
 #define CALLS_MAX  256 /* at once in a sandbox; fewer than init has workers */
-#define ROOM       (256u * 1024)
-#define HELD_MAX   (32u * 1024) /* of input, until there is more or it ends */
 #define PATH_SHOWN 160
 
 /* How an operation is called in errors, and how it behaves. */
@@ -44,19 +43,6 @@ static const struct {
 	[FILE_UNPACK] = {"unpack", true, true},
 	[FILE_WATCH] = {"watch", false, true},
 	[FILE_ROOT] = {"make a root of", false, true},
-};
-
-struct file_call {
-	struct sandbox *sandbox;
-	struct file_link *link;
-	struct file_events events;
-	void *arg;
-	enum file_op op;
-	char *path; /* for errors */
-	bool paused;
-	bool input_ended;
-	bool wants_room;
-	uint64_t announced; /* of the DATA record that is being sent, what is left */
 };
 
 /* ---- the end ---- */
@@ -144,7 +130,7 @@ static void explain(const struct file_call *c, int error, const char *path, stru
 		error_set_errno(e, error, "cannot %s %.*s", verb, PATH_SHOWN, path);
 }
 
-static int take_end(struct file_call *c, const struct record_header *h, const char *payload)
+int file_call_end(struct file_call *c, const struct record_header *h, const char *payload)
 {
 	struct record_end end;
 	struct record_text t[1];
@@ -165,155 +151,6 @@ static int take_end(struct file_call *c, const struct record_header *h, const ch
 		file_link_idle(c->link);
 	call_done(c, &result, end.error ? &e : NULL);
 	return 0;
-}
-
-/* ---- what is found ---- */
-
-/* The texts one behind the other, each with a NUL: names cannot have one. */
-static int copy_texts(
-	const struct record_text *texts, size_t count, struct buf *memory, const char **out)
-{
-	size_t size = 0;
-	for (size_t i = 0; i < count; i++)
-		size += texts[i].len + 1;
-	if (!buf_reserve(memory, size))
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		out[i] = memory->data + memory->len;
-		buf_append(memory, texts[i].data, texts[i].len);
-		buf_append_char(memory, '\0');
-	}
-	return 0;
-}
-
-static int take_entry(struct file_call *c, const char *payload, size_t size)
-{
-	struct record_entry r;
-	struct record_text t[4];
-	const char *texts[4];
-	autobuf memory = {0};
-	if (!c->events.entry || record_decode_entry(payload, size, &r, t) < 0 ||
-		copy_texts(t, 4, &memory, texts) < 0)
-		return -EPROTO;
-	struct file_entry entry = {
-		.path = texts[0],
-		.target = texts[1],
-		.owner = texts[2],
-		.group = texts[3],
-		.size = r.size,
-		.inode = r.inode,
-		.mode = r.mode,
-		.uid = r.uid,
-		.gid = r.gid,
-		.links = r.links,
-		.mtime_ns = r.mtime_ns,
-		.atime_ns = r.atime_ns,
-		.ctime_ns = r.ctime_ns,
-	};
-	c->events.entry(c->arg, &entry);
-	return 0;
-}
-
-static int take_content(struct file_call *c, const char *payload, size_t size)
-{
-	struct record_content r;
-	if (!c->events.content || record_decode_content(payload, size, &r) < 0)
-		return -EPROTO;
-	c->events.content(c->arg, r.length, r.offset);
-	return 0;
-}
-
-static int take_match(struct file_call *c, const char *payload, size_t size)
-{
-	struct record_match r;
-	struct record_text t[2];
-	const char *path;
-	autobuf memory = {0};
-	if (!c->events.match || record_decode_match(payload, size, &r, t) < 0 ||
-		copy_texts(t, 1, &memory, &path) < 0)
-		return -EPROTO;
-	struct file_match match = {path, r.line, r.column, t[1].data, t[1].len, r.cut != 0};
-	c->events.match(c->arg, &match);
-	return 0;
-}
-
-static int take_change(struct file_call *c, const char *payload, size_t size)
-{
-	struct record_change r;
-	struct record_text t[1];
-	const char *path;
-	autobuf memory = {0};
-	if (!c->events.change || record_decode_change(payload, size, &r, t) < 0 ||
-		copy_texts(t, 1, &memory, &path) < 0)
-		return -EPROTO;
-	c->events.change(c->arg, &(struct file_change){path, r.count});
-	return 0;
-}
-
-static int take_attribute(struct file_call *c, const char *payload, size_t size)
-{
-	struct record_attribute r;
-	struct record_text t[2];
-	const char *name;
-	autobuf memory = {0};
-	if (!c->events.attribute || record_decode_attribute(payload, size, &r, t) < 0 ||
-		copy_texts(t, 1, &memory, &name) < 0 || strncmp(name, "user.", 5) != 0)
-		return -EPROTO;
-	c->events.attribute(c->arg, &(struct file_attribute){name + 5, t[1].data, t[1].len});
-	return 0;
-}
-
-static int take_event(struct file_call *c, const char *payload, size_t size)
-{
-	struct record_event r;
-	struct record_text t[2];
-	const char *paths[2];
-	autobuf memory = {0};
-	if (!c->events.notice || record_decode_event(payload, size, &r, t) < 0 ||
-		copy_texts(t, 2, &memory, paths) < 0)
-		return -EPROTO;
-	struct file_notice notice = {(enum file_event)r.kind, r.directory != 0, paths[0], paths[1]};
-	c->events.notice(c->arg, &notice);
-	return 0;
-}
-
-static int take_ready(struct file_call *c, size_t size)
-{
-	if (!c->events.ready || size != 0)
-		return -EPROTO;
-	c->events.ready(c->arg);
-	return 0;
-}
-
-int file_call_record(struct file_call *c, const struct record_header *h, const char *payload)
-{
-	size_t size = (size_t)h->size;
-	switch (h->type) {
-	case RECORD_END:
-		return take_end(c, h, payload);
-	case RECORD_ENTRY:
-		return take_entry(c, payload, size);
-	case RECORD_CONTENT:
-		return take_content(c, payload, size);
-	case RECORD_MATCH:
-		return take_match(c, payload, size);
-	case RECORD_CHANGE:
-		return take_change(c, payload, size);
-	case RECORD_ATTRIBUTE:
-		return take_attribute(c, payload, size);
-	case RECORD_READY:
-		return take_ready(c, size);
-	case RECORD_EVENT:
-		return take_event(c, payload, size);
-	default:
-		return -EPROTO;
-	}
-}
-
-void file_call_data(struct file_call *c, struct buf *bytes)
-{
-	if (c->events.data)
-		c->events.data(c->arg, bytes);
 }
 
 /* ---- patience ---- */
@@ -343,77 +180,6 @@ void file_resume(struct file_call *c)
 		return;
 	c->paused = false;
 	file_link_read(c->link);
-}
-
-/* ---- input ---- */
-
-size_t file_room(const struct file_call *c)
-{
-	return c->link->out.len < ROOM ? ROOM - c->link->out.len : 0;
-}
-
-void file_call_has_room(struct file_call *c)
-{
-	if (!c->wants_room || c->link->out.len > ROOM / 2)
-		return;
-	c->wants_room = false;
-	if (c->events.room)
-		c->events.room(c->arg);
-}
-
-void file_put_target(struct file_call *c, const struct file_target *t)
-{
-	const char *owner = t->owner ? t->owner : "";
-	struct record_file file = {
-		.flags = t->flags,
-		.mode = t->mode,
-		.offset = t->offset,
-		.path_len = (uint32_t)strlen(t->path),
-		.owner_len = (uint32_t)strlen(owner),
-	};
-	struct record_text texts[] = {{t->path, file.path_len}, {owner, file.owner_len}};
-	record_append(&c->link->out, RECORD_FILE, &file, sizeof file, texts, 2);
-}
-
-void file_put_length(struct file_call *c, uint64_t length)
-{
-	record_append_header(&c->link->out, RECORD_DATA, length);
-	c->announced = length;
-}
-
-void file_put_data(struct file_call *c, const char *bytes, size_t len)
-{
-	if (c->announced == 0)
-		file_put_length(c, len);
-	c->announced -= len < c->announced ? len : c->announced;
-	if (c->link->out.len + len <= HELD_MAX)
-		buf_append(&c->link->out, bytes, len);
-	else
-		file_link_send(c->link, bytes, len);
-	c->wants_room = file_room(c) == 0;
-}
-
-void file_put_attribute(struct file_call *c, const char *name, const char *value, size_t len)
-{
-	autobuf full = {0};
-	buf_append_str(&full, "user.");
-	buf_append_str(&full, name);
-	struct record_attribute a = {(uint32_t)full.len, value ? (uint32_t)len : RECORD_REMOVED};
-	struct record_text texts[] = {{full.data, full.len}, {value, value ? len : 0}};
-	record_append(&c->link->out, RECORD_ATTRIBUTE, &a, sizeof a, texts, 2);
-}
-
-void file_put_done(struct file_call *c)
-{
-	record_append_header(&c->link->out, RECORD_DONE, 0);
-}
-
-void file_put_end(struct file_call *c)
-{
-	struct record_end end = {0};
-	record_append(&c->link->out, RECORD_END, &end, sizeof end, NULL, 0);
-	c->input_ended = true;
-	file_link_send(c->link, NULL, 0);
 }
 
 /* ---- the begin ---- */

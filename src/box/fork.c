@@ -22,12 +22,6 @@ struct fork {
 	char (*ids)[ID_SIZE]; /* of those that are made; somebody may delete one already */
 };
 
-static void copy_deleted(void *arg, const struct keeper_reply *reply)
-{
-	(void)reply; /* what is left is in no store, and goes at the next start */
-	box_check_closed(arg);
-}
-
 static void fork_free(struct fork *f)
 {
 	free(f->ids);
@@ -58,7 +52,7 @@ static void fork_end(struct fork *f)
 			made[result.count++] = s;
 	}
 	if (f->copy.kind == DISK_SNAPSHOT)
-		keeper_link_call(&b->keeper, KEEPER_DELETE, &f->copy, NULL, 0, copy_deleted, b);
+		disks_forget(b, DISK_SNAPSHOT, f->copy.id);
 	else
 		sandbox_release(f->source);
 	if (f->failed)

@@ -1,3 +1,4 @@
+/* Snapshots in memory: their list and their rows, how they are found, tagged, measured, deleted. */
 #include "box/disks.h"
 
 #include <stdio.h>
@@ -5,9 +6,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
-
-#define LATEST "latest"
 
 /* ---- memory and tables ---- */
 
@@ -16,7 +14,7 @@ static bool is_after(const struct snapshot *s, int64_t ms, const char *id)
 	return s->created_ms > ms || (s->created_ms == ms && strcmp(s->id, id) > 0);
 }
 
-static struct snapshot *snapshot_new(struct box *b, const char *id)
+struct snapshot *snapshot_new(struct box *b, const char *id)
 {
 	struct snapshot *s = calloc(1, sizeof *s);
 	if (!s)
@@ -27,8 +25,7 @@ static struct snapshot *snapshot_new(struct box *b, const char *id)
 	return s;
 }
 
-/* By time and id, which is what a cursor names. */
-static void snapshot_add(struct snapshot *s)
+void snapshot_add(struct snapshot *s)
 {
 	struct box *b = s->box;
 	struct snapshot *last = b->snapshot_order ? b->snapshot_order->prev : NULL;
@@ -36,23 +33,19 @@ static void snapshot_add(struct snapshot *s)
 		s->created_ms = last->created_ms + 1;
 	HASH_ADD(by_id, b->snapshots, id, ID_LEN, s);
 	DL_APPEND(b->snapshot_order, s); // NOLINT: the last one's next is never NULL's
-}
-
-static void free_strings(struct snapshot *s)
-{
-	free(s->tenant);
-	free(s->name);
-	free(s->tag);
-	free(s->description);
-	free(s->template_name);
-	free(s);
+	s->listed = true;
 }
 
 void snapshot_free(struct snapshot *s)
 {
-	HASH_DELETE(by_id, s->box->snapshots, s);
-	DL_DELETE(s->box->snapshot_order, s);
-	free_strings(s);
+	if (s->listed) {
+		HASH_DELETE(by_id, s->box->snapshots, s);
+		DL_DELETE(s->box->snapshot_order, s);
+	}
+	char *const strings[] = {s->tenant, s->name, s->tag, s->description, s->template_name};
+	for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
+		free(strings[i]);
+	free(s);
 }
 
 void snapshot_from_row(struct box *b, const struct snapshot_row *row)
@@ -74,7 +67,7 @@ void snapshot_from_row(struct box *b, const struct snapshot_row *row)
 	snapshot_add(s);
 }
 
-static void snapshot_store(const struct snapshot *s, store_done_fn *done, void *arg)
+void snapshot_store(const struct snapshot *s, store_done_fn *done, void *arg)
 {
 	store_put_snapshot(s->box->store,
 		&(struct snapshot_row){
@@ -160,7 +153,7 @@ static struct snapshot *with_tag(
 /* "latest", or the newest of that name; else the one whose tag it is. */
 static struct snapshot *with_name_or_tag(struct box *b, const char *tenant, const char *word)
 {
-	struct snapshot *found = with_tag(b, tenant, word, strlen(word), LATEST), *s,
+	struct snapshot *found = with_tag(b, tenant, word, strlen(word), TEMPLATE_LATEST), *s,
 			*tagged = NULL;
 	unsigned tags = 0;
 	if (found)
@@ -235,8 +228,7 @@ static void set_string(char **at, const char *value)
 	*at = sandbox_copy_string(value);
 }
 
-/* A tag of a name is on one snapshot only: another one loses it, in the same transaction. */
-static void take_tag(struct snapshot *s)
+void snapshot_take_tag(struct snapshot *s)
 {
 	struct snapshot *other = with_tag(s->box, s->tenant, s->name, strlen(s->name), s->tag);
 	if (!s->tag[0] || !s->name[0] || !other || other == s)
@@ -288,178 +280,6 @@ int snapshot_retag(
 	return 0;
 }
 
-/* ---- create ---- */
-
-struct creating {
-	struct box *box;
-	struct snapshot *snapshot; /* until it is stored */
-	char id[ID_SIZE];
-	struct sandbox *sandbox;
-	int64_t frozen_us;
-	bool measure;
-	snapshot_created_fn *created;
-	void *arg;
-};
-
-static void disk_forgotten(void *arg, const struct keeper_reply *reply)
-{
-	if (reply->error)
-		log_error("cannot delete a snapshot's disk", "error", strerror(reply->error));
-	box_check_closed(arg);
-}
-
-static void delete_disk(struct box *b, const char *id)
-{
-	struct disk_name disk = disk_named(DISK_SNAPSHOT, id);
-	keeper_link_call(&b->keeper, KEEPER_DELETE, &disk, NULL, 0, disk_forgotten, b);
-}
-
-static void create_failed(struct creating *c, const struct error *e)
-{
-	struct box *b = c->snapshot->box;
-	b->snapshots_pending--;
-	delete_disk(b, c->snapshot->id);
-	free_strings(c->snapshot);
-	c->created(c->arg, NULL, 0, e);
-	free(c);
-	box_check_closed(b);
-}
-
-static void create_done(struct creating *c, struct snapshot *s)
-{
-	struct error gone;
-	if (!s)
-		error_set(&gone, ERROR_NOT_FOUND, "the snapshot was deleted meanwhile");
-	c->created(c->arg, s, s ? c->frozen_us : 0, s ? NULL : &gone);
-	free(c);
-}
-
-/* Others could see it already, and delete it. */
-static void create_measured(void *arg, const struct error *e)
-{
-	struct creating *c = arg;
-	struct snapshot *s = NULL;
-	(void)e;
-	HASH_FIND(by_id, c->box->snapshots, c->id, ID_LEN, s);
-	create_done(c, s && !s->deleted ? s : NULL);
-}
-
-static void create_stored(void *arg, int error)
-{
-	struct creating *c = arg;
-	struct snapshot *s = c->snapshot;
-	struct error e;
-	if (error) {
-		HASH_DELETE(by_id, s->box->snapshots, s);
-		DL_DELETE(s->box->snapshot_order, s);
-		error_set(&e, ERROR_INTERNAL, "the snapshot could not be stored");
-		create_failed(c, &e);
-		return;
-	}
-	s->box->snapshots_pending--;
-	s->found = true;
-	if (c->measure) {
-		snapshot_measure(s, create_measured, c);
-	} else {
-		create_done(c, s);
-		snapshot_measure(s, NULL, NULL);
-	}
-}
-
-static void create_kept(void *arg, const struct keeper_reply *reply)
-{
-	struct creating *c = arg;
-	struct snapshot *s = c->snapshot;
-	struct sandbox *sandbox = c->sandbox;
-	struct error e;
-	if (reply->error == 0 && sandbox->listed)
-		event_record(sandbox, EVENT_SNAPSHOTTED, CAUSE_REQUEST,
-			(struct event_detail[]){{"snapshotId", s->id}, {NULL, NULL}});
-	sandbox_release(sandbox);
-	if (reply->error) {
-		disks_error(&e, reply->error, "the snapshot could not be made");
-		create_failed(c, &e);
-		return;
-	}
-	c->frozen_us = reply->frozen_us;
-	s->created_ms = clock_wall_ms();
-	take_tag(s);
-	snapshot_add(s);
-	snapshot_store(s, create_stored, c);
-}
-
-static void create_claimed(void *arg, struct sandbox *sandbox, const struct error *e)
-{
-	struct creating *c = arg;
-	if (e) {
-		create_failed(c, e);
-		return;
-	}
-	struct disk_name disk = disk_named(DISK_SNAPSHOT, c->snapshot->id), from = disk_of(sandbox);
-	keeper_link_call(&sandbox->box->keeper, KEEPER_KEEP, &disk, &from, 0, create_kept, c);
-}
-
-static int check_quota(struct box *b, const char *tenant, struct error *e)
-{
-	unsigned count = b->snapshots_pending;
-	struct snapshot *s = snapshot_first(b, tenant, -1, "");
-	for (; s; s = snapshot_next(s))
-		count++;
-	if (count >= SNAPSHOTS_PER_TENANT)
-		return error_set(e, ERROR_QUOTA_EXCEEDED, "the limit of %d snapshots is reached",
-			SNAPSHOTS_PER_TENANT);
-	return 0;
-}
-
-static int check_spec(const struct snapshot_spec *spec, struct error *e)
-{
-	bool named = spec->name && spec->name[0];
-	if (named && template_check_name(spec->name, "name", e) < 0)
-		return -1;
-	return spec->tag && spec->tag[0] ? template_check_tag(spec->tag, "tag", e) : 0;
-}
-
-int snapshot_check(
-	struct box *b, const char *tenant, const struct snapshot_spec *spec, struct error *e)
-{
-	return check_spec(spec, e) < 0 ? -1 : check_quota(b, tenant, e);
-}
-
-int snapshot_create(struct sandbox *sandbox, const struct snapshot_spec *spec,
-	snapshot_created_fn *created, void *arg, struct error *e)
-{
-	struct box *b = sandbox->box;
-	char id[ID_SIZE];
-	if (snapshot_check(b, sandbox->tenant, spec, e) < 0)
-		return -1;
-	id_generate(id);
-	struct creating *c = calloc(1, sizeof *c);
-	if (!c)
-		abort();
-	struct snapshot *s = snapshot_new(b, id);
-	bool named = spec->name && spec->name[0];
-	s->tenant = sandbox_copy_string(sandbox->tenant);
-	s->name = sandbox_copy_string(spec->name);
-	s->tag = sandbox_copy_string(spec->tag ? spec->tag : named ? LATEST : "");
-	s->description = sandbox_copy_string(spec->description);
-	s->template_name = sandbox_copy_string(sandbox->template_name);
-	memcpy(s->parent, sandbox->snapshot, ID_SIZE);
-	if (sandbox->listed) /* otherwise it is an import's builder */
-		memcpy(s->sandbox, sandbox->id, ID_SIZE);
-	memcpy(s->build, sandbox->build, ID_SIZE);
-	memcpy(s->root, sandbox->root, ID_SIZE);
-	*c = (struct creating){.box = b,
-		.snapshot = s,
-		.sandbox = sandbox,
-		.measure = spec->measure,
-		.created = created,
-		.arg = arg};
-	memcpy(c->id, id, ID_SIZE);
-	b->snapshots_pending++;
-	sandbox_claim(sandbox, create_claimed, c);
-	return 0;
-}
-
 /* ---- delete ---- */
 
 static bool has_children(const struct snapshot *s)
@@ -491,7 +311,7 @@ static void delete_stored(void *arg, int error)
 		s->deleted = false;
 		error_set(&e, ERROR_INTERNAL, "the snapshot could not be deleted");
 	} else {
-		delete_disk(s->box, s->id);
+		disks_forget(s->box, DISK_SNAPSHOT, s->id);
 		forget(s);
 	}
 	c->done(c->arg, error ? &e : NULL);

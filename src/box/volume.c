@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/units.h"
 #include "box/disks.h"
 
@@ -108,22 +107,9 @@ struct creating {
 	void *arg;
 };
 
-static void disk_forgotten(void *arg, const struct keeper_reply *reply)
-{
-	if (reply->error)
-		log_error("cannot delete a volume's disk", "error", strerror(reply->error));
-	box_check_closed(arg);
-}
-
-static void delete_disk(struct box *b, const char *id)
-{
-	struct disk_name disk = disk_named(DISK_VOLUME, id);
-	keeper_link_call(&b->keeper, KEEPER_DELETE, &disk, NULL, 0, disk_forgotten, b);
-}
-
 static void create_failed(struct creating *c, const struct error *e)
 {
-	delete_disk(c->volume->box, c->volume->id);
+	disks_forget(c->volume->box, DISK_VOLUME, c->volume->id);
 	volume_free(c->volume);
 	c->created(c->arg, NULL, e);
 	free(c);
@@ -231,7 +217,7 @@ static void delete_stored(void *arg, int error)
 		d->volume->ready = true;
 		error_set(&e, ERROR_INTERNAL, "the volume could not be deleted");
 	} else {
-		delete_disk(d->volume->box, d->volume->id);
+		disks_forget(d->volume->box, DISK_VOLUME, d->volume->id);
 		volume_free(d->volume);
 	}
 	d->done(d->arg, error ? &e : NULL);
