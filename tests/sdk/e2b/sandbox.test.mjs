@@ -90,9 +90,12 @@ describe('Sandbox.create', () => {
       assert.match(error.message, message);
     }
     assert.match((await failure(Sandbox.create('base', { mcp: { echo: {} } }))).message, /mcp/);
-    const secret = await failure(Secret.create('name', 'value'));
-    assert.ok(secret instanceof SecretError, String(secret));
-    assert.match(secret.message, /501.*secrets/);
+    const secrets = [() => Secret.create('name', 'value'), () => Secret.list(), () => Secret.getInfo('x'), () => Secret.exists('x'), () => Secret.update('x', 'y'), () => Secret.destroy('x')];
+    for (const call of secrets) {
+      const error = await failure(Promise.resolve(call()).then((answer) => answer.nextItems?.() ?? answer));
+      assert.ok(error instanceof SecretError, `${call}: ${error}`);
+      assert.match(error.message, /501.*secrets/, String(call));
+    }
     const running = await all(Sandbox.list());
     assert.deepEqual(running, [], 'and nothing was made');
   });

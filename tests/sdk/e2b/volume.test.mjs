@@ -2,6 +2,7 @@
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { AuthenticationError, Sandbox, SandboxError, Volume, VolumeError, VolumeFileType, VolumeNotFoundError, VolumePathNotFoundError } from 'e2b';
 import { safeReaddir } from '../../lib/server.mjs';
@@ -14,7 +15,13 @@ const NOBODY = 'a'.repeat(20);
 
 /** Sockets of running inits: of the sandboxes that users see, and of those that they do not. */
 const inits = () => safeReaddir(join(server.data, 'run')).filter((name) => name.endsWith('.sock'));
-const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
+const safeRead = (path) => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return ''; // it has gone meanwhile
+  }
+};
 const content = (volume, path, { method = 'GET', token = volume.token, ...init } = {}) =>
   fetch(`${server.url}/volumecontent/${volume.volumeId}/${path}`, { method, headers: token ? { authorization: `Bearer ${token}` } : {}, ...init });
 
@@ -103,7 +110,14 @@ describe('volumeMounts', () => {
       const busy = await failure(Volume.destroy(volume.volumeId));
       assert.ok(busy instanceof VolumeError, String(busy));
       assert.match(busy.message, /^409: 2 sandboxes have this volume/);
-      await Promise.all([writer.kill(), reader.kill()]);
+      const [fork] = await reader.fork();
+      assert.equal(await fork.files.read('in/hello.txt'), 'written by the writer', 'a fork has the same volume');
+      const seen = [];
+      const watch = await fork.files.watchDir('in', (event) => seen.push(event.name));
+      await volume.writeFile('/news', 'x');
+      await until('the change is seen inside', () => seen.includes('news'), 20000);
+      await watch.stop();
+      await Promise.all([writer.kill(), reader.kill(), fork.kill()]);
       const later = await Sandbox.create({ volumeMounts: { '/mnt/data': volume } });
       assert.equal(await later.files.read('/mnt/data/from-outside'), 'written by nobodymore\n', 'it outlives them');
       await later.kill();
@@ -323,6 +337,17 @@ describe('the sandbox behind content calls', () => {
     assert.ok((await upload) instanceof Error);
     assert.ok((await failure(volume.readFile('/endless'))) instanceof VolumePathNotFoundError, 'its token opens nothing');
     await until('its disk is gone', () => safeReaddir(server.disks('volumes')).length === 0, 20000);
+  });
+
+  it('is replaced when it was killed', async () => {
+    await withVolume(async (volume) => {
+      await volume.writeFile('/f', 'kept');
+      const [id] = inits()[0].split('.');
+      const inside = readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && safeRead(`/proc/${pid}/cgroup`).includes(id));
+      assert.ok(inside.length > 0);
+      for (const pid of inside) process.kill(Number(pid), 'SIGKILL');
+      await until('another one has taken over', () => volume.readFile('/f').then((text) => text === 'kept', () => false), 20000);
+    });
   });
 
   it('ends with the server, and with a crash of it', async () => {
