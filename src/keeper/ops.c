@@ -27,6 +27,7 @@
 #define READERS_MAX    64
 #define CHILDREN_MAX   16
 #define TEND_US        500000
+#define MEASURE_NICE   10
 #define DROP_GROUPS_US (10 * 1000000)
 #define LIMIT_MAX      (INT64_C(1) << 50)
 
@@ -117,6 +118,8 @@ static void op_usage(struct keeper *k, const struct keeper_request *q, struct ke
 static void op_measure(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
 {
 	autoclose int fd = disk_open(k, &q->disk);
+	/* A child's own: whoever makes a copy meanwhile goes first. */
+	setpriority(PRIO_PROCESS, 0, MEASURE_NICE);
 	a->error = fd < 0 ? -fd : -measure_tree(fd, &a->bytes, &a->files);
 }
 
@@ -249,6 +252,7 @@ static void answer(struct keeper *k, const struct keeper_request *q)
 	}
 	pid_t pid = fork();
 	if (pid == 0) {
+		schedule_promptly();
 		perform(k, q);
 		_exit(0);
 	}

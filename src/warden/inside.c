@@ -25,6 +25,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/schedule.h"
 
 #define INIT_LISTEN_FD 3
 
@@ -62,6 +63,7 @@ static const struct {
 void inside_main(struct warden *w, struct boot *b)
 {
 	struct inside in = {.w = w, .b = b, .root_fd = -1, .proc_fd = -1};
+	schedule_promptly();
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		int r = steps[i].run(&in);
 		if (r < 0) {

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/schedule.h"
 
 static int write_map(int proc_fd, const char *file, uid_t base)
 {
@@ -55,6 +56,7 @@ static int make_namespace(uid_t base)
 
 static void __attribute__((noreturn)) hold(uid_t base, int link_fd)
 {
+	schedule_promptly();
 	int r = make_namespace(base);
 	fd_write_all(link_fd, &r, sizeof r);
 	/* The end comes when the warden closes its side, or dies. */
