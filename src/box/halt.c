@@ -16,6 +16,8 @@
 #define FREEZE_RETRY_MS   5
 #define FREEZE_TIMEOUT_US (5 * 1000000)
 #define HALT_RETRY_MS     20
+#define BOOT_RETRY_MS     2
+#define BOOT_TIMEOUT_US   (5 * 1000000)
 
 /* One step under way. The sandbox is claimed, so it stays. */
 struct step {
@@ -202,11 +204,24 @@ static void boot_connected(void *arg, struct sandbox *s, int error)
 	boot_undo(t);
 }
 
+static void boot_again(uv_timer_t *timer);
+
+/* Of an earlier boot something is left that the kernel still needs. */
+static bool must_wait(const struct step *t, const struct warden_reply *reply)
+{
+	return reply->error == EAGAIN && reply->step == WARDEN_STEP_REQUEST &&
+	       clock_monotonic_us() - t->began_us < BOOT_TIMEOUT_US;
+}
+
 static void boot_answered(void *arg, const struct warden_reply *reply)
 {
 	struct step *t = arg;
 	if (reply->error == 0) {
 		sandbox_connect(t->sandbox, boot_connected, t);
+		return;
+	}
+	if (must_wait(t, reply)) {
+		uv_timer_start(&t->timer, boot_again, BOOT_RETRY_MS, 0);
 		return;
 	}
 	error_set(&t->failure, ERROR_BOOT_FAILED, "%s failed: %s",
@@ -219,6 +234,11 @@ static void boot_on_disk(struct step *t)
 	struct sandbox *s = t->sandbox;
 	uuid_generate(t->boot_id);
 	warden_link_boot(&s->box->warden, s, t->boot_id, boot_answered, t);
+}
+
+static void boot_again(uv_timer_t *timer)
+{
+	boot_on_disk(timer->data);
 }
 
 static void disk_made(void *arg, const struct keeper_reply *reply)

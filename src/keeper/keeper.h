@@ -68,6 +68,7 @@ struct keeper {
 	int sweeper_pair[2]; /* ours, the sweeper's */
 	int front_pair[2];   /* the front's, the keeper's */
 	pid_t sweeper_pid, pid;
+	bool has_died; /* one of them, at some time */
 };
 
 /* ---- open.c ---- */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+
+#define RESTART_MS 100
 
 static const char *const kind_dirs[DISK_KIND_END] = {
 	[DISK_BOX] = "boxes",
@@ -69,6 +72,14 @@ static void keep_only(const int *wanted, size_t count)
 	close_range(KEEPER_FIRST_FD + (unsigned)count, ~0u, 0);
 }
 
+/* After a death: one that dies at once must not take a processor. Who would ask it may go first. */
+static void hold_back(const struct keeper *k, int work_fd)
+{
+	struct pollfd p = {.fd = work_fd}; /* no event but its end */
+	if (k->has_died)
+		poll(&p, 1, RESTART_MS);
+}
+
 static pid_t start_sweeper(struct keeper *k)
 {
 	pid_t pid = fork();
@@ -78,6 +89,7 @@ static pid_t start_sweeper(struct keeper *k)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	keep_only(wanted, ARRAY_LEN(wanted));
+	hold_back(k, KEEPER_FIRST_FD + 1);
 	sweeper_main(KEEPER_FIRST_FD, KEEPER_FIRST_FD + 1);
 }
 
@@ -97,6 +109,7 @@ static pid_t start_keeper(struct keeper *k)
 		*held[i] = KEEPER_FIRST_FD + (int)i;
 	}
 	keep_only(wanted, count);
+	hold_back(k, k->front_pair[1]);
 	keeper_main(k);
 }
 
@@ -119,8 +132,7 @@ void keeper_child_ended(struct keeper *k, pid_t pid)
 		return;
 	log_error("one of the disks' processes died; starting it again", "process",
 		pid == k->pid ? "keeper" : "sweeper");
-	/* One that dies at once must not take a processor. */
-	usleep(100000);
+	k->has_died = true;
 	if (pid == k->pid)
 		k->pid = start_keeper(k);
 	else

@@ -26,7 +26,6 @@
 #define CLEANUPS_MAX    256
 #define KILL_TIMEOUT_MS 5000
 #define SOCKET_BACKLOG  512 /* the front, and as many file calls as it begins at once */
-#define CLEAR_TRIES     20
 
 /* ---- uid blocks ---- */
 
@@ -87,6 +86,31 @@ static int open_listener(struct warden *w, const char *id)
 	return take_fd(&fd);
 }
 
+/* ---- what the kernel still holds ---- */
+
+static char cleanups[CLEANUPS_MAX][ID_SIZE];
+static size_t cleanup_count;
+
+static void add_cleanup(const char *id)
+{
+	for (size_t i = 0; i < cleanup_count; i++)
+		if (strcmp(cleanups[i], id) == 0)
+			return;
+	if (cleanup_count < CLEANUPS_MAX)
+		memcpy(cleanups[cleanup_count++], id, ID_SIZE);
+}
+
+/* It is about to be used again. */
+static void forget_cleanup(const char *id)
+{
+	for (size_t i = 0; i < cleanup_count; i++) {
+		if (strcmp(cleanups[i], id) == 0) {
+			memmove(cleanups[i], cleanups[--cleanup_count], ID_SIZE);
+			return;
+		}
+	}
+}
+
 /* ---- boot ---- */
 
 static int boot_fail(struct boot *b, enum warden_step step, int error)
@@ -112,18 +136,16 @@ static bool remove_cgroups(struct warden *w, const char *id)
 	return true;
 }
 
-/* What a halt could not remove, because the kernel needed a moment more. */
+/* What a halt could not remove, because the kernel needed a moment more. -EAGAIN: it still does. */
 static int clear_old_boot(struct warden *w, const char *id)
 {
 	char name[ID_SIZE + 8];
 	socket_name(id, name);
 	unlinkat(w->run_fd, name, 0);
-	for (int i = 0; i < CLEAR_TRIES; i++) {
-		if (remove_cgroups(w, id))
-			return 0;
-		usleep(1000);
-	}
-	return -EBUSY;
+	if (!remove_cgroups(w, id))
+		return -EAGAIN;
+	forget_cleanup(id);
+	return 0;
 }
 
 /* Everything with a name on the host. */
@@ -225,9 +247,6 @@ int boot_sandbox(struct warden *w, struct boot *b)
 
 /* ---- destroy ---- */
 
-static char cleanups[CLEANUPS_MAX][ID_SIZE];
-static size_t cleanup_count;
-
 void boot_bury(struct warden *w, struct dying *d)
 {
 	close_if_open(d->pidfd);
@@ -251,8 +270,8 @@ int boot_end(struct warden *w, const char *id, bool keep_disk)
 		disk_discard(w, id);
 	FAULT_POINT();
 	/* The kernel may need a moment more; the uid block is free only after that. */
-	if (!remove_cgroups(w, id) && cleanup_count < CLEANUPS_MAX)
-		memcpy(cleanups[cleanup_count++], id, ID_SIZE);
+	if (!remove_cgroups(w, id))
+		add_cleanup(id);
 	return 0;
 }
 

@@ -7,21 +7,22 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 
-#define LOCK_DIR      "/run/bunker"
-#define LOCK_TRIES    100
-#define LOCK_RETRY_US 10000
+#define LOCK_DIR    "/run/bunker"
+#define LOCK_WAIT_S 1
 
 /* ---- which uids are ours ---- */
 
@@ -144,20 +145,33 @@ static int take_range(struct warden *w, struct error *e)
 	return take_new_range(w, e);
 }
 
+static void note_time(int number)
+{
+	(void)number;
+}
+
+/* -EINTR: the time is up. The clock goes on striking, should it do so before we wait. */
+static int lock_in_time(int fd)
+{
+	struct sigaction before, action = {.sa_handler = note_time};
+	struct itimerval never = {0}, limit = {{LOCK_WAIT_S, 0}, {LOCK_WAIT_S, 0}};
+	sigaction(SIGALRM, &action, &before);
+	setitimer(ITIMER_REAL, &limit, NULL);
+	int r = flock(fd, LOCK_EX) < 0 ? -errno : 0;
+	setitimer(ITIMER_REAL, &never, NULL);
+	sigaction(SIGALRM, &before, NULL);
+	return r;
+}
+
 /* One server a data directory. Of one that was killed this moment a child may still hold it, on its
  * way to exec. */
 static int lock_data(struct warden *w, struct error *e)
 {
-	for (int i = 0; flock(w->data_fd, LOCK_EX | LOCK_NB) < 0; i++) {
-		if (errno != EWOULDBLOCK)
-			return error_set_errno(e, errno, "cannot lock %s", w->data);
-		if (i == LOCK_TRIES)
-			return error_set(e, ERROR_UNAVAILABLE,
-				"another bunker server is running with the data directory %s",
-				w->data);
-		usleep(LOCK_RETRY_US);
-	}
-	return 0;
+	int r = lock_in_time(w->data_fd);
+	if (r == -EINTR)
+		return error_set(e, ERROR_UNAVAILABLE,
+			"another bunker server is running with the data directory %s", w->data);
+	return r < 0 ? error_set_errno(e, r, "cannot lock %s", w->data) : 0;
 }
 
 /* ---- all of it ---- */
@@ -223,7 +237,8 @@ int warden_open(struct warden *w, const struct warden_config *config, struct err
 
 void warden_close(struct warden *w)
 {
-	/* What the kernel has not let go of after this long is found by the next start. */
+	/* No event tells of it, and nothing else is left to do. What the kernel has not let go of
+	 * after this long is found by the next start. */
 	for (int i = 0; i < 50 && boot_retry_cleanups(w); i++)
 		usleep(10000);
 	cgroup_close(w);

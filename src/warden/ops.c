@@ -84,6 +84,8 @@ static void op_boot(struct warden *w, const struct warden_request *q, struct war
 	if (boot_sandbox(w, &b) < 0) {
 		a->step = (uint32_t)b.step;
 		a->error = b.error;
+		if (b.error == EAGAIN)
+			return; /* it is asked for again */
 		log_error("boot failed", "sandbox", q->id, "step", warden_step_name(b.step),
 			"error", strerror(b.error));
 	}
