@@ -145,6 +145,15 @@ struct execution *execution_next(const struct execution *x)
 	return listed(x->next);
 }
 
+void execution_each_attended(struct box *b, void (*each)(void *arg, struct execution *x), void *arg)
+{
+	struct sandbox *s;
+	DL_FOREACH (b->order, s)
+		for (struct execution *x = execution_first(s); x; x = execution_next(x))
+			if (x->attended && !execution_has_ended(x))
+				each(arg, x);
+}
+
 struct execution *execution_find_pid(const struct sandbox *s, int32_t pid)
 {
 	for (struct execution *x = execution_first(s); x; x = execution_next(x))

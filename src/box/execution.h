@@ -48,6 +48,7 @@ struct execution_spec {
 	bool terminal;   /* stdin, stdout and stderr are one; stdin is open */
 	uint16_t rows, columns;
 	enum execution_kind kind;
+	bool attended;      /* somebody is to wait for it; known again after a restart */
 	int64_t timeout_ms; /* 0: the sandbox's */
 	bool unlisted;      /* of ours, although it is no file work: not counted, not stored */
 };
@@ -110,6 +111,9 @@ const struct error *execution_refusal(const struct execution *x);
 /* Those of a sandbox that run, or whose end is not in the store yet. */
 struct execution *execution_first(const struct sandbox *s);
 struct execution *execution_next(const struct execution *x);
+/* Of all tenants those that run and are to be attended: it may be watched. */
+void execution_each_attended(
+	struct box *b, void (*each)(void *arg, struct execution *x), void *arg);
 struct execution *execution_find_pid(const struct sandbox *s, int32_t pid);
 struct execution *execution_find_name(const struct sandbox *s, const char *name);
 

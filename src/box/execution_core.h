@@ -43,6 +43,9 @@ int output_read(const struct output *o, uint64_t *position, size_t max, struct b
 
 /* ---- execution.c ---- */
 
+/* Init keeps one word for us: the kind, and this. */
+#define KIND_ATTENDED (1u << 8)
+
 struct execution {
 	struct box *box;
 	struct sandbox *sandbox; /* NULL once the sandbox is gone */
@@ -51,6 +54,7 @@ struct execution {
 	char *tenant, *user, *cwd, *name;
 	uint64_t tag;
 	enum execution_kind kind;
+	bool attended;
 	bool terminal;
 	struct buf command;
 	struct output outputs[EXECUTION_STREAMS];

@@ -194,7 +194,9 @@ void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *recor
 	x->started_ms = r->started_ms > 0 && r->started_ms < now ? r->started_ms : now;
 	x->timeout_ms = r->timeout_ms < INT32_MAX ? (int64_t)r->timeout_ms : 0;
 	x->status = EXECUTION_RUNNING;
-	x->kind = r->kind < EXECUTION_KIND_COUNT ? (enum execution_kind)r->kind : EXECUTION_COMMAND;
+	uint32_t kind = r->kind & ~KIND_ATTENDED;
+	x->kind = kind < EXECUTION_KIND_COUNT ? (enum execution_kind)kind : EXECUTION_COMMAND;
+	x->attended = r->kind & KIND_ATTENDED;
 	execution_set_terminal(x, r->start_flags & FRAME_START_TERMINAL);
 	x->user = sandbox_copy_string(record->user);
 	x->cwd = sandbox_copy_string(record->cwd);

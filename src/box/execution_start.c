@@ -51,7 +51,7 @@ static int encode_start(struct execution *x, const struct execution_spec *spec, 
 	struct start_request request = {
 		.fixed = {.open_files = (uint32_t)s->resources.open_files,
 			.timeout_ms = (uint64_t)x->timeout_ms,
-			.kind = (uint32_t)x->kind,
+			.kind = (uint32_t)x->kind | (x->attended ? KIND_ATTENDED : 0),
 			.rows = spec->rows,
 			.columns = spec->columns,
 			.flags = start_flags(x, spec)},
@@ -105,6 +105,7 @@ static void take_spec(struct execution *x, const struct execution_spec *spec)
 	x->own_cwd = spec->cwd != NULL;
 	x->unlisted |= spec->unlisted;
 	x->kind = spec->kind;
+	x->attended = spec->attended;
 	execution_set_terminal(x, spec->terminal);
 	x->timeout_ms = spec->timeout_ms ? spec->timeout_ms : x->kernel ? 0 : s->execution_ms;
 	x->input_open = spec->open_stdin || spec->terminal;

@@ -161,6 +161,7 @@ static void serve(void *arg)
 	api_mounts(&fr->api, fr->mounts);
 	size_t mount_count = API_MOUNTS + e2b_mounts(&fr->e2b, fr->mounts + API_MOUNTS);
 	mount_count += agentuity_mounts(&fr->agentuity, fr->mounts + mount_count);
+	agentuity_start(&fr->agentuity);
 	int r = http_server_open(
 		&fr->server, &fr->loop, fr->f->listen_fd, &limits, fr->mounts, mount_count);
 	if (r < 0) {

@@ -29,5 +29,7 @@ struct agentuity {
 
 /* How many there are. */
 size_t agentuity_mounts(struct agentuity *d, struct http_mount out[AGENTUITY_MOUNTS_MAX]);
+/* Whoever waited for a command when the last server ended may come back to it. */
+void agentuity_start(struct agentuity *d);
 /* From now on a client that goes away is our doing, and cancels nothing. */
 void agentuity_stop(struct agentuity *d);

@@ -177,6 +177,7 @@ static int decode_execute(struct execute_call *call, struct error *e)
 		agentuity_decode_streams(fields.stream, call->ignores, NULL, e) < 0)
 		return -1;
 	call->spec.timeout_ms = fields.timeout_ms;
+	call->spec.attended = true;
 	return 0;
 }
 

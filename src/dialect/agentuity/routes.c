@@ -96,6 +96,11 @@ size_t agentuity_mounts(struct agentuity *d, struct http_mount out[AGENTUITY_MOU
 	return n;
 }
 
+void agentuity_start(struct agentuity *d)
+{
+	waiting_start(d);
+}
+
 void agentuity_stop(struct agentuity *d)
 {
 	d->stopping = true;

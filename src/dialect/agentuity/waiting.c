@@ -4,7 +4,8 @@
 #include <string.h>
 #include <utlist.h>
 
-#define GRACE_MS 1000
+#define GRACE_MS  1000
+#define RETURN_MS 60000 /* after a restart; the SDK tries for half of it */
 
 /* ---- executions that nobody waits for ---- */
 
@@ -49,10 +50,8 @@ static void guard_changed(void *arg)
 		guard_end(g);
 }
 
-void waiting_guard(struct agentuity *d, struct execution *x)
+static void guard(struct agentuity *d, struct execution *x, uint64_t grace_ms)
 {
-	if (d->stopping)
-		return;
 	struct agentuity_guard *g = calloc(1, sizeof *g);
 	if (!g)
 		abort();
@@ -64,7 +63,23 @@ void waiting_guard(struct agentuity *d, struct execution *x)
 	g->timer.data = g;
 	execution_watch(x, &g->watcher);
 	DL_APPEND(d->guards, g);
-	guard_alone(g);
+	uv_timer_start(&g->timer, guard_due, grace_ms, 0);
+}
+
+void waiting_guard(struct agentuity *d, struct execution *x)
+{
+	if (!d->stopping)
+		guard(d, x, GRACE_MS);
+}
+
+static void guard_again(void *arg, struct execution *x)
+{
+	guard(arg, x, RETURN_MS);
+}
+
+void waiting_start(struct agentuity *d)
+{
+	execution_each_attended(d->box, guard_again, d);
 }
 
 void waiting_stop(struct agentuity *d)

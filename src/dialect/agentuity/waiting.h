@@ -9,6 +9,8 @@
  * cancels, it drops its connections. Whoever long-polls or reads its streams watches.
  */
 void waiting_guard(struct agentuity *d, struct execution *x);
+/* Guards those that an earlier server did: their waiters have a minute to come back. */
+void waiting_start(struct agentuity *d);
 /* Takes all guards off. */
 void waiting_stop(struct agentuity *d);
 

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { PassThrough, Readable } from 'node:stream';
 import { SandboxClient } from '@agentuity/server';
+import { fastClock } from '../../lib/clock.mjs';
 import { failure, fetchText, sleep, startServer, until } from './support.mjs';
 
 const OTHER = 'bnk_0123456789abcdef0123456789abcdef';
@@ -189,6 +190,37 @@ describe('abort', () => {
     assert.deepEqual([ended.status, ended.exitCode], ['completed', 0]);
     assert.equal(await fetchText(stdoutStreamUrl), 'early\nlate\n');
     await sandbox.destroy();
+  });
+
+  it('is meant when nobody comes back after a crash, and only then', { timeout: 90000 }, async () => {
+    const sandboxes = await Promise.all([1, 2, 3].map(() => client.create()));
+    const execute = async (sandbox, script) =>
+      (await server.request('POST', `/agentuity/sandbox/${sandbox.id}/execute`, { command: sh(script) })).json.data;
+    const job = await client.createJob(sandboxes[2].id, { command: ['sleep', '1000'] });
+    const [left, kept] = [await execute(sandboxes[0], 'sleep 4713 & sleep 4714'), await execute(sandboxes[1], 'sleep 1000')];
+    // Both are waited for when the server dies; to one of them somebody comes back.
+    const waiting = [left, kept].map((x) => server.request('GET', `/agentuity/sandbox/execution/${x.executionId}?wait=5m`).catch(() => undefined));
+    await until('both run', async () => (await runs(sandboxes[0].id, 'sleep 4713')) && (await sandboxes[1].get()).status === 'running');
+    await server.crash();
+    await Promise.all(waiting);
+    const clock = fastClock(20);
+    Object.assign(server.env, clock.env);
+    try {
+      await server.launch();
+      const again = server.request('GET', `/agentuity/sandbox/execution/${kept.executionId}?wait=5m`);
+      await until('the one is cancelled', async () => (await client.getExecution(left.executionId)).status === 'cancelled', 60000);
+      assert.equal(await runs(sandboxes[0].id, 'sleep 471'), false, 'with everything it started');
+      assert.equal((await client.getExecution(kept.executionId)).status, 'running');
+      assert.equal((await job.get()).status, 'running');
+      await sandboxes[1].destroy();
+      assert.equal((await again).json.data.status, 'cancelled');
+    } finally {
+      await server.stop();
+      for (const name of Object.keys(clock.env)) delete server.env[name];
+      clock.done();
+      await server.launch();
+    }
+    for (const sandbox of [sandboxes[0], sandboxes[2]]) await sandbox.destroy();
   });
 
   it('of run ends the sandbox', { timeout: 20000 }, async () => {
