@@ -4,8 +4,8 @@
  *
  *     {"type":"start","count":1}
  *     {"type":"stdout"|"stderr","data":"…"}
- *     {"type":"result","main":true,"formats":{"text/plain":"2",…}}      main: of the last
- * expression
+ *     {"type":"result","main":true,"formats":{"text/plain":"2",…}}
+ *         main: it is the value of the last expression
  *     {"type":"error","name":"…","value":"…","traceback":"…"}
  *     {"type":"end"}
  *

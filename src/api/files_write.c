@@ -2,8 +2,7 @@
  * Many files in one request, written one after the other until one fails.
  *
  *     POST …/fs/write     a JSON object with all of them
- *     POST …/fs/upload    multipart/form-data: each part that has a file name is a file, of any
- * size
+ *     POST …/fs/upload    multipart/form-data: each part with a file name is a file, of any size
  */
 #include <stddef.h>
 #include <stdio.h>

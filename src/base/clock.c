@@ -20,11 +20,13 @@ int64_t clock_wall_ms(void)
 
 void clock_format_rfc3339(int64_t wall_ms, char out[RFC3339_SIZE])
 {
-	time_t seconds = (time_t)(wall_ms / 1000);
+	/* Rounded down, so that what is left is not negative before 1970 either. */
+	int64_t ms = (wall_ms % 1000 + 1000) % 1000;
+	time_t seconds = (time_t)((wall_ms - ms) / 1000);
 	struct tm tm;
 	gmtime_r(&seconds, &tm);
 	size_t n = strftime(out, RFC3339_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(out + n, RFC3339_SIZE - n, ".%03dZ", (int)(wall_ms % 1000));
+	snprintf(out + n, RFC3339_SIZE - n, ".%03dZ", (int)ms);
 }
 
 /* ".5" is 500 milliseconds; what is finer is cut. */

@@ -253,6 +253,12 @@ static int read_extended(struct tar_reader *t, const struct ustar *h, struct buf
 	return r == 1 ? -EBADMSG : r;
 }
 
+/* An owner, which is a number of 32 bits everywhere else. */
+static int parse_owner(const char *text, size_t len, int64_t *ret)
+{
+	return parse_decimal(text, len, ret) < 0 || *ret > UINT32_MAX ? -EBADMSG : 0;
+}
+
 static int take_record(
 	struct tar_reader *t, const char *key, size_t key_len, const char *value, size_t len)
 {
@@ -265,9 +271,9 @@ static int take_record(
 	if (IS("size"))
 		return parse_decimal(value, len, &t->next_size);
 	if (IS("uid"))
-		return parse_decimal(value, len, &t->next_uid);
+		return parse_owner(value, len, &t->next_uid);
 	if (IS("gid"))
-		return parse_decimal(value, len, &t->next_gid);
+		return parse_owner(value, len, &t->next_gid);
 	if (IS("mtime"))
 		return parse_time(value, len, &t->next_mtime_s, &t->next_mtime_ns);
 	/* The sizes of sparse files would be wrong without looking at their maps. */

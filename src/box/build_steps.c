@@ -1,8 +1,8 @@
 /*
  * The steps of a build, one after the other.
  *
- *     cached layer or the template → builder → step → layer kept → next step → … → trial of the
- * start command → ready
+ *     cached layer, or the template → builder → step → its layer kept → next step → …
+ *     → trial of the start command → ready
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,6 +15,7 @@
 #include "image/bundle.h"
 
 #define WAITING_MAX (256u * 1024)
+#define IMPORTS_MAX 16 /* at once: each has a builder, which is on nobody's quota */
 
 struct bundle_import {
 	struct box *box;
@@ -316,6 +317,10 @@ int bundle_import_begin(struct box *b, const char *tenant, const struct snapshot
 {
 	if (snapshot_check(b, tenant, spec, e) < 0)
 		return -1;
+	if (b->imports >= IMPORTS_MAX)
+		return error_set(e, ERROR_RESOURCE_EXHAUSTED,
+			"%d snapshots are being imported already, the most that is allowed",
+			IMPORTS_MAX);
 	struct bundle_import *i = calloc(1, sizeof *i);
 	if (!i)
 		abort();

@@ -2,9 +2,9 @@
  * An archive becomes a template's root. All of the work on it happens in a builder: init unpacks it
  * below /import as the builder's root. What it turns out to be decides the rest:
  *
- *     a root               /import is the root
- *     OCI, docker save     index → manifest → configuration, read from /import and checked; then
- * each layer is read out, checked, and unpacked below /image
+ *     a root              /import is the root
+ *     OCI, docker save    index → manifest → configuration, read from /import and checked;
+ *                         then each layer is read out, checked, and unpacked below /image
  *
  * Then what every sandbox needs is put right in /image, and the builder's disk is kept: the
  * template's root is that directory in it. The builder's disk limit bounds what an archive can grow

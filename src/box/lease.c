@@ -1,10 +1,11 @@
 /*
  * When a sandbox's time is up, and what then.
  *
- *     idle     so long without a command, file work or an open stream: destroyed, paused or
- * suspended lease    a time of day, whatever runs: the same paused   so long paused or suspended:
- * destroyed
+ *     idle     so long without a command, file work or an open stream
+ *     lease    a time of day, whatever runs
+ *     paused   so long paused or suspended
  *
+ * The first two destroy it, pause it or suspend it, as it was asked for; the last destroys it.
  * A resume begins the lease anew. Neither a restart nor a pause counts as idleness.
  *
  * One timer serves all. It is set for the earliest time that anybody has had; when it fires for one

@@ -2,14 +2,14 @@
  * The start: three accounts are brought together. What the store says should exist, what the warden
  * finds in the kernel and on disk, and which inits answer.
  *
- *     the row says    the kernel has           then
- *     awake           its processes            it goes on where it was; it is thawed if it stands
- *     awake           nothing                  failed: its files are kept, it can be booted again
- *     paused          its processes            it stays paused; it is frozen again if it does not
- * stand paused          nothing (a reboot)       suspended: its files are kept suspended       its
- * processes            a pause was cut short: they are ended failed          its processes they are
- * ended nothing, ended  anything                 destroyed: it was never acknowledged, or was
- * deleted
+ *     the row says    the kernel has    then
+ *     awake           its processes     it goes on where it was; thawed, if it stands
+ *     awake           nothing           failed: its files are kept, it can be booted again
+ *     paused          its processes     it stays paused; frozen again, if it does not stand
+ *     paused          nothing           suspended, after a reboot: its files are kept
+ *     suspended       its processes     a pause was cut short: they are ended
+ *     failed          its processes     they are ended
+ *     nothing         anything          destroyed: it was never acknowledged, or was deleted
  */
 #include <string.h>
 

@@ -4,8 +4,7 @@
  *
  *     frame 184D2A5B   the manifest, JSON
  *     zstd frames      a tar: what the disk has over its template's root, with whiteouts
- *     frame 184D2A5E   "BNKEND1" and a NUL, the SHA-256 of every byte before this frame, their
- * number
+ *     frame 184D2A5E   "BNKEND1" and a NUL, the SHA-256 of every byte before it, their number
  *
  * All numbers are little-endian. A file without its end, or with another one, is refused whole.
  */

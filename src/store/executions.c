@@ -20,13 +20,16 @@ static const char sql_get_any[] =
 	"SELECT " FACTS ", command, out_data, err_data FROM executions WHERE id = ?";
 static const char sql_get[] =
 	"SELECT " FACTS ", command, out_data, err_data FROM executions WHERE id = ? AND tenant = ?";
-static const char sql_get_named[] = "SELECT " FACTS ", command, out_data, err_data FROM executions"
-				    " WHERE tenant = ?2 AND sandbox = ?3 AND (id = ?1 OR name = ?1)"
-				    " ORDER BY started_ms DESC, id DESC LIMIT 1";
+/* Each by an index: a tenant may have had a million in the last day, and so may a sandbox. */
+static const char sql_get_named[] =
+	"SELECT " FACTS ", command, out_data, err_data FROM executions WHERE +tenant = ?2 AND id ="
+	" coalesce((SELECT id FROM executions WHERE id = ?1 AND +sandbox = ?3),"
+	" (SELECT id FROM executions WHERE sandbox = ?3 AND name = ?1 AND name <> ''"
+	" ORDER BY started_ms DESC, id DESC LIMIT 1))";
 static const char sql_list[] =
 	"SELECT " FACTS ", command, x'', x'' FROM executions WHERE tenant = ?1" NEWEST_FIRST;
 static const char sql_list_sandbox[] = "SELECT " FACTS ", command, x'', x'' FROM executions"
-				       " WHERE tenant = ?1 AND sandbox = ?6" NEWEST_FIRST;
+				       " WHERE +tenant = ?1 AND sandbox = ?6" NEWEST_FIRST;
 static const char sql_expire[] =
 	"DELETE FROM executions WHERE started_ms + duration_us / 1000 < ? RETURNING id";
 
@@ -53,12 +56,6 @@ void store_begin_execution(struct store *s, const struct execution_row *row)
 	store_submit(s, op, NULL, NULL);
 }
 
-static const char *text_at(sqlite3_stmt *st, int column)
-{
-	const unsigned char *text = sqlite3_column_text(st, column);
-	return text ? (const char *)text : "";
-}
-
 int store_each_begun(
 	struct store *s, void (*each)(void *arg, const struct execution_row *row), void *arg)
 {
@@ -67,12 +64,12 @@ int store_each_begun(
 	if (sqlite3_prepare_v2(s->db, sql_begun, -1, &st, NULL) != SQLITE_OK)
 		return -1;
 	while ((r = sqlite3_step(st)) == SQLITE_ROW) {
-		struct execution_row row = {.id = text_at(st, 0),
-			.sandbox = text_at(st, 1),
-			.tenant = text_at(st, 2),
-			.name = text_at(st, 3),
-			.user = text_at(st, 4),
-			.cwd = text_at(st, 5),
+		struct execution_row row = {.id = store_text_at(st, 0),
+			.sandbox = store_text_at(st, 1),
+			.tenant = store_text_at(st, 2),
+			.name = store_text_at(st, 3),
+			.user = store_text_at(st, 4),
+			.cwd = store_text_at(st, 5),
 			.started_ms = sqlite3_column_int64(st, 6),
 			.kind = sqlite3_column_int64(st, 7),
 			.terminal = sqlite3_column_int(st, 8) != 0,

@@ -158,6 +158,8 @@ static const char *const migrations[] = {
 	" WHERE build <> '';",
 
 	"CREATE INDEX sandbox_past ON sandboxes (tenant, created_ms, id) WHERE ended_ms > 0;",
+
+	"CREATE INDEX execution_names ON executions (sandbox, name, started_ms, id) WHERE name <> '';",
 };
 
 static int read_version(sqlite3 *db, int *ret)

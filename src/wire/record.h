@@ -130,9 +130,9 @@ enum file_text {
 	FILE_OWNER, /* "user", "user:group", ":group"; names or numbers. MOVE, COPY: of directories
 		       that are made above */
 	FILE_PATTERN, /* FIND: glob; GREP, REPLACE: what to look for */
-	FILE_EXTRA,   /* LIST, FIND: the path after which to begin; REPLACE: the new text; UNPACK:
-			 what of   the archive is wanted, to be merged into the path as Docker's COPY
-			 does */
+	/* LIST, FIND: the path after which to begin; REPLACE: the new text; UNPACK: what of the
+	   archive is wanted, to be merged into the path as Docker's COPY does */
+	FILE_EXTRA,
 	FILE_TEXTS
 };
 

@@ -143,6 +143,21 @@ describe('a snapshot as a file', { skip: !isRoot && 'needs root', timeout: 12000
     await finish(small);
   });
 
+  it('is refused while sixteen others are being imported', async () => {
+    const before = (await other.request('GET', '/v1/snapshots')).json.snapshots.map((s) => s.id);
+    const open = Array.from({ length: 16 }, () => {
+      const req = http.request(`${other.url}/v1/snapshots/import`, { method: 'POST', headers: { authorization: `Bearer ${other.key}`, 'content-type': 'application/zstd' } });
+      req.on('error', () => {});
+      req.write('x');
+      return req;
+    });
+    await until('they are there', async () => (await put(other, file.subarray(0, 1))).status === 503);
+    assertRefused(await put(other, file), 503, 'resource_exhausted');
+    for (const req of open) req.destroy();
+    await until('they are gone', async () => (await put(other, file.subarray(0, 1))).status === 400);
+    await nothingLeft(other, before);
+  });
+
   it('leaves nothing when the client goes away', async () => {
     const before = (await other.request('GET', '/v1/snapshots')).json.snapshots.map((s) => s.id);
     await new Promise((resolve) => {

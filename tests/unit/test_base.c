@@ -116,6 +116,8 @@ static void refuses_what_is_no_id(void)
 static void writes_times_in_rfc3339(void)
 {
 	char text[RFC3339_SIZE];
+	clock_format_rfc3339(-500, text);
+	CHECK_STR(text, "1969-12-31T23:59:59.500Z");
 	clock_format_rfc3339(1763238820123, text);
 	CHECK_STR(text, "2025-11-15T20:33:40.123Z");
 }

@@ -212,6 +212,41 @@ static void keeps_the_first_secret_of_a_name(void)
 	close_world(&w);
 }
 
+static void note_id(void *arg, const struct execution_row *row)
+{
+	char *id = arg;
+	snprintf(id, 32, "%s", row ? row->id : "none");
+}
+
+static void put_job(struct world *w, const char *id, int64_t started_ms)
+{
+	struct execution_row row = some_execution;
+	row.id = id;
+	row.name = "job";
+	row.started_ms = started_ms;
+	store_put_execution(w->store, &row, NULL, NULL);
+}
+
+static void finds_an_execution_by_its_id_and_the_newest_by_its_name(void)
+{
+	static const char older[] = "gggggggggggggggggggg", newer[] = "hhhhhhhhhhhhhhhhhhhh";
+	const char *sandbox = some_execution.sandbox;
+	char by_name[32], by_id[32], elsewhere[32], of_another[32];
+	struct world w;
+	open_world(&w);
+	put_job(&w, newer, 2000);
+	put_job(&w, older, 1000);
+	store_get_execution(w.store, "job", "t", sandbox, note_id, by_name);
+	store_get_execution(w.store, older, "t", sandbox, note_id, by_id);
+	store_get_execution(w.store, "job", "t", "iiiiiiiiiiiiiiiiiiii", note_id, elsewhere);
+	store_get_execution(w.store, "job", "other", sandbox, note_id, of_another);
+	close_world(&w);
+	CHECK_STR(by_name, newer);
+	CHECK_STR(by_id, older);
+	CHECK_STR(elsewhere, "none");
+	CHECK_STR(of_another, "none");
+}
+
 static void note_result(void *arg, int error)
 {
 	*(int *)arg = error ? -1 : 1;
@@ -270,6 +305,7 @@ static const struct check_test tests[] = {
 	TEST(counts_an_execution_that_comes_twice_once),
 	TEST(shows_an_execution_to_its_tenant_only),
 	TEST(forgets_executions_that_are_too_old),
+	TEST(finds_an_execution_by_its_id_and_the_newest_by_its_name),
 	TEST(keeps_the_first_secret_of_a_name),
 	TEST(keeps_or_refuses_what_belongs_to_one_turn_of_the_loop),
 	TEST(refuses_a_database_of_a_newer_program),
