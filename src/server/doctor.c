@@ -117,7 +117,7 @@ static void check_boot(struct report *r, struct privileged *p)
 		b.step = WARDEN_STEP_DISK;
 		b.error = -made;
 	}
-	int ok = made == 0 && boot_sandbox(&p->warden, &b) == 0;
+	int ok = made == 0 && boot_begin(&p->warden, &b) == 0 && boot_finish(&p->warden, &b) == 0;
 	int64_t took = clock_monotonic_us() - began;
 	struct check *c = add(r, "sandbox", ok, "the step that failed says what is missing");
 	if (ok)

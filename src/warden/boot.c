@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -176,12 +177,12 @@ static int boot_prepare(struct warden *w, struct boot *b)
 }
 
 /* The child's report: silence until its end of the pipe closes by exec means that init runs. */
-static int boot_wait(struct boot *b, int report_fd)
+static int read_report(struct boot *b)
 {
 	int report[2];
 	ssize_t n;
 	do
-		n = read(report_fd, report, sizeof report);
+		n = read(b->report_fd, report, sizeof report);
 	while (n < 0 && errno == EINTR);
 	if (n == 0)
 		return 0;
@@ -201,7 +202,6 @@ static int boot_clone(struct warden *w, struct boot *b)
 	};
 	if (pipe2(report, O_CLOEXEC) < 0)
 		return boot_fail(b, WARDEN_STEP_CLONE, errno);
-	autoclose int ours = report[0];
 	long pid = syscall(SYS_clone3, &args, sizeof args);
 	if (pid == 0) {
 		b->report_fd = report[1];
@@ -209,14 +209,11 @@ static int boot_clone(struct warden *w, struct boot *b)
 	}
 	int error = errno;
 	close(report[1]);
+	b->report_fd = report[0];
 	if (pid < 0)
 		return boot_fail(b, WARDEN_STEP_CLONE, error);
 	b->pid = (pid_t)pid;
 	FAULT_POINT();
-	if (boot_wait(b, ours) < 0) {
-		waitpid(b->pid, NULL, 0);
-		return -1;
-	}
 	return 0;
 }
 
@@ -226,7 +223,16 @@ static void close_if_open(int fd)
 		close(fd);
 }
 
-int boot_sandbox(struct warden *w, struct boot *b)
+static int boot_undo(struct warden *w, struct boot *b)
+{
+	close_if_open(b->report_fd);
+	if (b->uid_base)
+		slot_release(w, b->uid_base);
+	boot_end(w, b->id, true);
+	return -1;
+}
+
+int boot_begin(struct warden *w, struct boot *b)
 {
 	b->userns_fd = b->listen_fd = b->cgroup_fd = b->report_fd = -1;
 	if (!disk_exists(w, b->id))
@@ -237,12 +243,23 @@ int boot_sandbox(struct warden *w, struct boot *b)
 	close_if_open(b->userns_fd);
 	close_if_open(b->listen_fd);
 	close_if_open(b->cgroup_fd);
-	if (r < 0) {
-		if (b->uid_base)
-			slot_release(w, b->uid_base);
-		boot_end(w, b->id, true);
+	return r < 0 ? boot_undo(w, b) : 0;
+}
+
+bool boot_has_ended(const struct boot *b)
+{
+	struct pollfd p = {.fd = b->report_fd, .events = POLLIN};
+	return poll(&p, 1, 0) > 0;
+}
+
+int boot_finish(struct warden *w, struct boot *b)
+{
+	if (read_report(b) < 0) {
+		waitpid(b->pid, NULL, 0);
+		return boot_undo(w, b);
 	}
-	return r;
+	close(b->report_fd);
+	return 0;
 }
 
 /* ---- destroy ---- */

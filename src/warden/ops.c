@@ -1,6 +1,7 @@
 /*
  * The table of what the front may ask, and the loop that answers. One request is read, checked and
- * answered before the next: no request depends on another's half-done state.
+ * answered before the next: no request depends on another's half-done state. Two are only begun,
+ * and answered when the kernel or a child is done with them: a kill that takes long, and a boot.
  */
 #include "warden/warden.h"
 
@@ -23,6 +24,7 @@
 #define KILL_PATIENCE_MS 3
 #define KILL_TIMEOUT_MS  5000
 #define WAITING_MAX      64
+#define BOOTING_MAX      16
 
 /* A kill that is not answered yet. */
 struct waiting {
@@ -33,6 +35,15 @@ struct waiting {
 
 static struct waiting waiting[WAITING_MAX];
 static size_t waiting_count;
+
+/* Boots whose children are at work: meanwhile others are answered, and begun. */
+struct booting {
+	struct warden_request request;
+	struct boot boot;
+};
+
+static struct booting booting[BOOTING_MAX];
+static size_t booting_count;
 
 static void op_hello(struct warden *w, const struct warden_request *q, struct warden_reply *a);
 static void op_boot(struct warden *w, const struct warden_request *q, struct warden_reply *a);
@@ -75,21 +86,33 @@ static void op_hello(struct warden *w, const struct warden_request *q, struct wa
 		a->flags |= WARDEN_LAYER_CGROUP_V1;
 }
 
+static void tell_boot(const struct boot *b, bool failed, struct warden_reply *a)
+{
+	a->pid = b->pid;
+	if (!failed)
+		return;
+	a->step = (uint32_t)b->step;
+	a->error = b->error;
+	if (b->error != EAGAIN) /* else it is asked for again */
+		log_error("boot failed", "sandbox", b->id, "step", warden_step_name(b->step),
+			"error", strerror(b->error));
+}
+
 static void op_boot(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
 	struct boot b = {.limits = q->limits, .boot_id = q->boot_id, .volumes = q->volumes};
 	b.host_network = q->flags & WARDEN_BOOT_HOST_NETWORK;
 	memcpy(b.id, q->id, sizeof b.id);
 	memcpy(b.root, q->root, sizeof b.root);
-	if (boot_sandbox(w, &b) < 0) {
-		a->step = (uint32_t)b.step;
-		a->error = b.error;
-		if (b.error == EAGAIN)
-			return; /* it is asked for again */
-		log_error("boot failed", "sandbox", q->id, "step", warden_step_name(b.step),
-			"error", strerror(b.error));
+	int r = boot_begin(w, &b);
+	if (r == 0 && booting_count < BOOTING_MAX) {
+		booting[booting_count++] = (struct booting){.request = *q, .boot = b};
+		a->op = 0;
+		return;
 	}
-	a->pid = b.pid;
+	if (r == 0)
+		r = boot_finish(w, &b);
+	tell_boot(&b, r < 0, a);
 }
 
 static void op_limits(struct warden *w, const struct warden_request *q, struct warden_reply *a)
@@ -251,6 +274,26 @@ static void answer_the_dead(struct warden *w, int fd)
 	waiting_count = kept;
 }
 
+static void answer_the_booted(struct warden *w, int fd)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < booting_count; i++) {
+		struct booting *at = &booting[i];
+		struct warden_reply a = {.op = at->request.op, .sequence = at->request.sequence};
+		if (!boot_has_ended(&at->boot)) {
+			booting[kept++] = *at;
+			continue;
+		}
+		memcpy(a.id, at->request.id, sizeof a.id);
+		tell_boot(&at->boot, boot_finish(w, &at->boot) < 0, &a);
+		FAULT_POINT();
+		if (a.op)
+			reply(fd, &a);
+		FAULT_POINT();
+	}
+	booting_count = kept;
+}
+
 /* Every child but the front, whose end the caller wants to know. */
 static void reap(struct warden *w, pid_t front)
 {
@@ -269,13 +312,16 @@ static void reap(struct warden *w, pid_t front)
 /* Waits for a request with the signals open that are blocked elsewhere, so that none is missed. */
 static bool wait_for_request(int fd, bool cleanups)
 {
-	struct pollfd p[1 + WAITING_MAX] = {{.fd = fd, .events = POLLIN}};
+	struct pollfd p[1 + WAITING_MAX + BOOTING_MAX] = {{.fd = fd, .events = POLLIN}};
+	size_t count = 1;
 	struct timespec retry = {.tv_nsec = CLEANUP_RETRY_MS * 1000000L};
 	sigset_t none;
 	sigemptyset(&none);
 	for (size_t i = 0; i < waiting_count; i++)
-		p[1 + i] = (struct pollfd){.fd = waiting[i].dying.pidfd, .events = POLLIN};
-	return ppoll(p, 1 + waiting_count, cleanups ? &retry : NULL, &none) > 0 && p[0].revents;
+		p[count++] = (struct pollfd){.fd = waiting[i].dying.pidfd, .events = POLLIN};
+	for (size_t i = 0; i < booting_count; i++)
+		p[count++] = (struct pollfd){.fd = booting[i].boot.report_fd, .events = POLLIN};
+	return ppoll(p, count, cleanups ? &retry : NULL, &none) > 0 && p[0].revents;
 }
 
 void warden_serve(struct warden *w, int fd, pid_t front, const volatile bool *stop)
@@ -284,6 +330,8 @@ void warden_serve(struct warden *w, int fd, pid_t front, const volatile bool *st
 	/* What an earlier front asked for is carried through, but this one must not hear of it. */
 	for (size_t i = 0; i < waiting_count; i++)
 		waiting[i].request.op = 0;
+	for (size_t i = 0; i < booting_count; i++)
+		booting[i].request.op = 0;
 	for (;;) {
 		struct warden_request q;
 		bool requested = wait_for_request(fd, cleanups);
@@ -299,6 +347,7 @@ void warden_serve(struct warden *w, int fd, pid_t front, const volatile bool *st
 				answer(w, fd, &q);
 		}
 		answer_the_dead(w, fd);
+		answer_the_booted(w, fd);
 		cleanups = boot_retry_cleanups(w);
 		reap(w, front);
 	}

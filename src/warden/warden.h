@@ -170,15 +170,21 @@ struct boot {
 	int userns_fd;
 	int listen_fd;
 	int cgroup_fd;
-	int report_fd; /* the child's end */
+	int report_fd; /* each side's own end */
 	enum warden_step step;
 	int error;
 	pid_t pid;
 };
 
-/* 0 with b->pid, or negative with b->step and b->error; on failure nothing is left behind but the
- * disk, which was there before. */
-int boot_sandbox(struct warden *w, struct boot *b);
+/*
+ * A boot: first what has a name on the host and the clone, which then goes its own way; when it has
+ * ended, what became of it. 0 with b->pid, or negative with b->step and b->error; on failure
+ * nothing is left behind but the disk, which was there before.
+ */
+int boot_begin(struct warden *w, struct boot *b);
+bool boot_has_ended(const struct boot *b);
+/* Waits for its end. */
+int boot_finish(struct warden *w, struct boot *b);
 /* Closes what it holds, when it is dead. */
 void boot_bury(struct warden *w, struct dying *d);
 /* Ends it and removes every trace, of its disk only when that is not kept. */
