@@ -204,6 +204,14 @@ static void boot_connected(void *arg, struct sandbox *s, int error)
 	boot_undo(t);
 }
 
+static void boot_failed(struct step *t, int error, const char *what)
+{
+	error_set_errno(&t->failure, error, "%s failed", what);
+	if (t->failure.code != ERROR_NO_SPACE && t->failure.code != ERROR_RESOURCE_EXHAUSTED)
+		t->failure.code = ERROR_BOOT_FAILED;
+	boot_undo(t);
+}
+
 static void boot_again(uv_timer_t *timer);
 
 /* Of an earlier boot something is left that the kernel still needs. */
@@ -224,9 +232,7 @@ static void boot_answered(void *arg, const struct warden_reply *reply)
 		uv_timer_start(&t->timer, boot_again, BOOT_RETRY_MS, 0);
 		return;
 	}
-	error_set(&t->failure, ERROR_BOOT_FAILED, "%s failed: %s",
-		warden_step_name((enum warden_step)reply->step), strerror(reply->error));
-	boot_undo(t);
+	boot_failed(t, reply->error, warden_step_name((enum warden_step)reply->step));
 }
 
 static void boot_on_disk(struct step *t)
@@ -249,10 +255,7 @@ static void disk_made(void *arg, const struct keeper_reply *reply)
 		boot_on_disk(t);
 		return;
 	}
-	error_set_errno(&t->failure, reply->error, "making the sandbox's disk failed");
-	if (t->failure.code != ERROR_NO_SPACE && t->failure.code != ERROR_RESOURCE_EXHAUSTED)
-		t->failure.code = ERROR_BOOT_FAILED;
-	boot_undo(t);
+	boot_failed(t, reply->error, "making the sandbox's disk");
 }
 
 /* A snapshot was taken of all that a template had given. */

@@ -23,7 +23,8 @@
 #define QGROUP_STATUS_SIMPLE    (1ULL << 3)
 #define SUBVOLUME_ROOT_INODE    256
 #define GROUPS_AT_ONCE          256
-#define group_level(group)      ((group) >> 48)
+
+#define group_level(group) ((group) >> 48)
 
 union inherit {
 	struct btrfs_qgroup_inherit header;
@@ -279,6 +280,20 @@ void btrfs_drop_idle_groups(int fd)
 				drop_group(fd, header.offset);
 		}
 	}
+}
+
+/* ---- space ---- */
+
+bool btrfs_is_deleting(int fd)
+{
+	struct btrfs_ioctl_search_args args;
+	return search_tree(fd, &args, BTRFS_ROOT_TREE_OBJECTID, BTRFS_ORPHAN_OBJECTID,
+		       BTRFS_ORPHAN_ITEM_KEY, 0) > 0;
+}
+
+int btrfs_reclaim(int fd)
+{
+	return issue(fd, BTRFS_IOC_SYNC, NULL);
 }
 
 int btrfs_grow(int fd)

@@ -111,13 +111,21 @@ static int set_limit_above(struct keeper *k, int fd, int from_fd, int64_t limit)
 
 /* ---- removing ---- */
 
+/* A full socket means that it has been told already. */
+void sweeper_tell(struct keeper *k)
+{
+	send(k->sweeper_pair[0], (char[]){SWEEPER_TRASH}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 /* Out of sight at once; the kernel or the sweeper frees the space. A read-only subvolume cannot be
  * moved, but goes by one call. */
 static int discard(struct keeper *k, int dir_fd, const char *name)
 {
 	autoclose int fd = open_named(dir_fd, name);
-	if (fd >= 0 && btrfs_is_subvolume(fd) && btrfs_delete(dir_fd, name) == 0)
+	if (fd >= 0 && btrfs_is_subvolume(fd) && btrfs_delete(dir_fd, name) == 0) {
+		sweeper_tell(k);
 		return 0;
+	}
 	static uint64_t counter;
 	char fresh[64];
 	snprintf(fresh, sizeof fresh, "%s.%d.%llu", name, getpid(), (unsigned long long)++counter);
@@ -127,8 +135,7 @@ static int discard(struct keeper *k, int dir_fd, const char *name)
 		bool gone = error == ENOENT || (is_btrfs(k) && btrfs_delete(dir_fd, name) == 0);
 		return gone ? 0 : -error;
 	}
-	/* A full socket means that the sweeper has been told already. */
-	send(k->sweeper_pair[0], (char[]){SWEEPER_TRASH}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	sweeper_tell(k);
 	return 0;
 }
 

@@ -116,6 +116,10 @@ int btrfs_group_of(int fd, uint64_t *ret);
 int64_t btrfs_read_dirty(int fd);
 /* Everything that was written is on the medium, and the tree that names it. */
 int btrfs_sync(int fd);
+/* Commits, and wakes the kernel's cleaner, which takes apart what was deleted. */
+int btrfs_reclaim(int fd);
+/* Whether it has not come to the end of that: somebody may have a file open in there. */
+bool btrfs_is_deleting(int fd);
 int btrfs_enable_simple_quota(int fd);
 int btrfs_quota_mode(int fd, enum quota_mode *ret);
 int btrfs_make_group(int fd, uint64_t group);
@@ -138,6 +142,8 @@ int disk_usage(struct keeper *k, const struct disk_name *disk, int64_t *used, in
 int disk_next(struct keeper *k, enum disk_kind kind, const char *after, char ret[ID_SIZE]);
 /* What an operation that was interrupted left. */
 void disk_clean_up(struct keeper *k);
+/* There is work for it, or need of room. */
+void sweeper_tell(struct keeper *k);
 /* What an operation that was cut short has made: it is refused, so nobody knows of it. */
 void disk_undo(struct keeper *k, const struct keeper_request *q);
 int disk_open(struct keeper *k, const struct disk_name *disk);

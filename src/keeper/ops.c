@@ -219,6 +219,8 @@ static void perform(struct keeper *k, const struct keeper_request *q)
 	if (a.error && a.error != ENOENT)
 		log_error("a disk operation failed", "op", log_num(q->op), "disk", q->disk.id,
 			"error", strerror(a.error));
+	if (a.error == ENOSPC)
+		sweeper_tell(k); /* it frees what can be freed */
 	reply(k, &a);
 }
 

@@ -24,14 +24,15 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-#define IMAGE      "disks.btrfs"
-#define NEW_IMAGE  "disks.btrfs.new"
-#define MIB        (INT64_C(1) << 20)
-#define GIB        (INT64_C(1) << 30)
-#define IMAGE_MIN  (256 * MIB)
-#define HOST_SPARE (512 * MIB) /* never taken from the host */
-#define GROW_STEP  (4 * GIB)
-#define GROW_BELOW (2 * GIB) /* free in the pool */
+#define IMAGE       "disks.btrfs"
+#define NEW_IMAGE   "disks.btrfs.new"
+#define MIB         (INT64_C(1) << 20)
+#define GIB         (INT64_C(1) << 30)
+#define IMAGE_MIN   (256 * MIB)
+#define MIXED_BELOW GIB         /* in so little room data and metadata take it from each other */
+#define HOST_SPARE  (512 * MIB) /* never taken from the host */
+#define GROW_STEP   (4 * GIB)
+#define GROW_BELOW  (2 * GIB) /* free in the pool */
 
 /* ---- the pool file ---- */
 
@@ -41,7 +42,7 @@ static int64_t host_free(const struct keeper *k)
 	return fstatvfs(k->data_fd, &s) < 0 ? 0 : (int64_t)s.f_bavail * (int64_t)s.f_frsize;
 }
 
-static int run_mkfs(const char *image)
+static int run_mkfs(const char *image, bool small)
 {
 	static const char *const programs[] = {
 		"/usr/sbin/mkfs.btrfs", "/sbin/mkfs.btrfs", "/usr/local/sbin/mkfs.btrfs"};
@@ -51,7 +52,7 @@ static int run_mkfs(const char *image)
 		return -errno;
 	if (pid == 0) {
 		const char *const argv[] = {"mkfs.btrfs", "-q", "-K", "-m", "single", "-d",
-			"single", "-L", "bunker", image, NULL};
+			"single", "-L", "bunker", image, small ? "--mixed" : NULL, NULL};
 		const char *const envp[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL};
 		sigset_t none;
 		int null_fd = open("/dev/null", O_RDWR);
@@ -86,7 +87,7 @@ static int make_image(struct keeper *k, int64_t size, struct error *e)
 	if (fd < 0 || ftruncate(fd, size & ~(MIB - 1)) < 0)
 		return error_set_errno(e, errno, "cannot make %s/" NEW_IMAGE, k->data);
 	snprintf(path, sizeof path, "%s/" NEW_IMAGE, k->data);
-	int r = run_mkfs(path);
+	int r = run_mkfs(path, k->pool_max < MIXED_BELOW);
 	if (r == 0 && (fsync(fd) < 0 || renameat(k->data_fd, NEW_IMAGE, k->data_fd, IMAGE) < 0))
 		r = -errno;
 	if (r == 0)

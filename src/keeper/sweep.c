@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -24,7 +25,9 @@
 
 #include "base/log.h"
 
-#define TIGHT_PART 8 /* of the pool: less than this is free */
+#define TIGHT_PART    8 /* of the pool: less than this is free */
+#define LOOK_FIRST_MS 50
+#define LOOK_MAX_MS   5000
 
 /* Moves dir/name to the top of the trash under a fresh name. */
 static int move_up(int trash_fd, int dir_fd, const char *name)
@@ -89,10 +92,13 @@ union fd_message {
 	struct cmsghdr align;
 };
 
-/* Waits for work. What is written to a paused sandbox's file is more than there can be: the kernel
- * takes back what it finds. */
-static bool receive_work(int work_fd)
+/* Waits for work, or until it is time to look at the pool. What is written to a paused sandbox's
+ * file is more than there can be: the kernel takes back what it finds. */
+static bool receive_work(int work_fd, int look_ms)
 {
+	struct pollfd work = {.fd = work_fd, .events = POLLIN};
+	if (poll(&work, 1, look_ms) == 0)
+		return true;
 	union fd_message control;
 	char byte;
 	struct iovec text = {.iov_base = &byte, .iov_len = 1};
@@ -114,13 +120,26 @@ static bool receive_work(int work_fd)
 	return true;
 }
 
-/* What was removed is free with btrfs' next commit, which may be half a minute away. */
-static void free_soon(int trash_fd)
+static bool is_tight(int trash_fd)
 {
 	struct statfs fs;
-	if (fstatfs(trash_fd, &fs) == 0 && fs.f_type == BTRFS_SUPER_MAGIC &&
-		fs.f_bavail < fs.f_blocks / TIGHT_PART)
-		btrfs_sync(trash_fd);
+	return fstatfs(trash_fd, &fs) == 0 && fs.f_type == BTRFS_SUPER_MAGIC &&
+	       fs.f_bavail < fs.f_blocks / TIGHT_PART;
+}
+
+/*
+ * A subvolume's space is free after two commits: one forgets its name, and what the kernel's
+ * cleaner then gives back is free with the next. By itself that takes up to a minute. Returns when
+ * to do it again, in ms; -1: there is no need.
+ */
+static int free_soon(int trash_fd, int last_ms)
+{
+	if (!is_tight(trash_fd))
+		return -1;
+	bool was_deleting = btrfs_is_deleting(trash_fd);
+	if (btrfs_reclaim(trash_fd) < 0 || !was_deleting)
+		return -1;
+	return last_ms < 0 ? LOOK_FIRST_MS : last_ms < LOOK_MAX_MS ? last_ms * 2 : last_ms;
 }
 
 void sweeper_main(int trash_fd, int work_fd)
@@ -133,11 +152,12 @@ void sweeper_main(int trash_fd, int work_fd)
 		log_error("the sweeper cannot start", "error", e.message);
 		_exit(1);
 	}
+	int look_ms = -1;
 	do {
 		while (sweep_once(trash_fd))
 			;
-		free_soon(trash_fd);
-	} while (receive_work(work_fd));
+		look_ms = free_soon(trash_fd, look_ms);
+	} while (receive_work(work_fd, look_ms));
 	_exit(0);
 }
 

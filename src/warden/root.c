@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <stdio.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -55,6 +56,12 @@ int inside_act_as(uid_t uid)
 	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
+static bool is_read_only(int fd)
+{
+	struct statvfs fs;
+	return fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
+}
+
 /*
  * Called in data/stage, with relative names: they are what /proc/mounts shows inside. Not
  * volatile, because the disk is mounted again when a sandbox resumes.
@@ -70,6 +77,8 @@ static int overlay(struct inside *in, const char *lower, const char *upper)
 	int r = inside_act_as(in->b->uid_base);
 	int fd = r < 0 ? r : mount_new("overlay", options, MOUNT_ATTR_NODEV);
 	r = inside_act_as(0);
+	if (r == 0 && fd >= 0 && is_read_only(fd))
+		r = -ENOSPC; /* for its own directories; it would go on without writing */
 	if (r < 0 && fd >= 0) {
 		close(fd);
 		return r;

@@ -34,8 +34,10 @@ describe('disks', { skip: !isRoot && 'needs root', timeout: 120000 }, () => {
     assert.match(filled.stdout, /Disk quota exceeded/);
     const size = Number(filled.stdout.trim().split('\n').pop());
     assert.ok(size > (56 << 20) && size <= 64 << 20, `it got ${size}`);
-    const write = await server.request('POST', `/v1/sandboxes/${box.id}/exec`, { command: 'true', files: [{ path: '/tmp/f', content: 'x'.repeat(4000) }] });
-    assertRefused(write, 507, 'no_space', 'files[0]');
+    for (const length of [4000, 300000, 8000000]) {
+      const write = await server.request('POST', `/v1/sandboxes/${box.id}/exec`, { command: 'true', files: [{ path: '/tmp/f', content: 'x'.repeat(length) }] });
+      assertRefused(write, 507, 'no_space', 'files[0]');
+    }
     assert.equal((await server.exec(other.id, 'dd if=/dev/zero of=big bs=1M count=200 2>&1 && rm big')).exitCode, 0);
     assert.equal((await server.exec(box.id, 'rm big && dd if=/dev/zero of=big bs=1M count=32 2>&1')).exitCode, 0, 'what is removed can be used again');
   });
