@@ -109,6 +109,7 @@ static void watchdog_fired(uv_timer_t *timer)
 	execution_check_overdue(timer->data);
 	execution_retry_ends(timer->data);
 	sandbox_retry_ends(timer->data);
+	sandbox_check_settling(timer->data);
 }
 
 static void start_timers(struct box *b)

@@ -90,7 +90,7 @@ bool init_link_is_connected(const struct init_link *l);
 void init_link_set_arg(struct init_link *l, void *arg);
 void init_link_close(struct init_link *l);
 
-/* ---- sandbox.c: the object and its connection ---- */
+/* ---- sandbox.c: the object ---- */
 
 /* What is charged to its tenant. */
 enum charge {
@@ -170,6 +170,8 @@ struct sandbox {
 	struct init_link *link;
 	void (*connected)(void *arg, struct sandbox *s, int error); /* while connecting */
 	void *connected_arg;
+	int64_t greeted_us; /* monotonic: since when init has named its processes; 0: not yet */
+	unsigned settling;  /* of which this many have exited, and are not stored yet */
 	unsigned running; /* executions and file calls that have not ended */
 	unsigned inner;   /* of which file calls */
 	unsigned readers; /* streams of its executions that are open */
@@ -194,11 +196,6 @@ struct disk_name disk_of(const struct sandbox *s);
 struct disk_name disk_to_begin_with(const struct sandbox *s);
 char *sandbox_copy_string(const char *text); /* "" for NULL */
 void sandbox_free(struct sandbox *s);
-typedef void sandbox_connected_fn(void *arg, struct sandbox *s, int error);
-/* To its init, that is or will be. */
-struct init_link *sandbox_link_new(struct sandbox *s);
-/* To its init; the callback comes when init has named every process it has. */
-void sandbox_connect(struct sandbox *s, sandbox_connected_fn *connected, void *arg);
 void sandbox_fail(struct sandbox *s, const char *reason);
 void sandbox_execution_began(struct sandbox *s);
 void sandbox_execution_ended(struct sandbox *s);
@@ -217,6 +214,21 @@ struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_row *row);
 void sandbox_view_row(const struct sandbox_row *row, struct sandbox_view *out);
 /* Its row, as it is, but for the status that it is meant to have. */
 void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn *done, void *arg);
+
+/* ---- connect.c: the connection to its init ---- */
+
+typedef void sandbox_connected_fn(void *arg, struct sandbox *s, int error);
+/* To its init, that is or will be. */
+struct init_link *sandbox_link_new(struct sandbox *s);
+/* To its init; the callback comes when init has named every process it has, and ends that it knows
+ * of are stored. */
+void sandbox_connect(struct sandbox *s, sandbox_connected_fn *connected, void *arg);
+/* While connecting: it came to nothing. */
+void sandbox_not_connected(struct sandbox *s, int error);
+/* One of those ends is stored, or was refused. */
+void sandbox_settled(struct sandbox *s);
+/* Those that wait for too long are connected without. */
+void sandbox_check_settling(struct box *b);
 
 /* ---- status.c: the table of allowed moves ---- */
 

@@ -72,6 +72,7 @@ struct execution {
 	bool kernel;  /* of a code context: unlisted, and nothing of its output is kept */
 	bool indexed; /* known by its id */
 	bool no_program;
+	bool settling; /* init knew its end when we found it; its sandbox waits for that */
 	bool recorded; /* the store knows that it has begun */
 	bool in_init;  /* init remembers it, and must be told to forget */
 	bool unlisted; /* of ours, see execution_spec */

@@ -15,6 +15,14 @@
 /* How much later than it should init may answer. */
 #define OVERDUE_MS 30000
 
+static void settle(struct execution *x, struct sandbox *s)
+{
+	bool settling = x->settling;
+	x->settling = false;
+	if (settling && s)
+		sandbox_settled(s);
+}
+
 static void ended_and_stored(void *arg, int error, bool is_new)
 {
 	struct execution *x = arg;
@@ -22,6 +30,7 @@ static void ended_and_stored(void *arg, int error, bool is_new)
 	if (error) {
 		log_error("an execution's end could not be stored", "execution", x->id);
 		x->unstorable = true;
+		settle(x, s);
 		return;
 	}
 	x->committed = true;
@@ -35,6 +44,7 @@ static void ended_and_stored(void *arg, int error, bool is_new)
 		x->sandbox = NULL;
 		if (s->ephemeral && s->live == NULL)
 			sandbox_terminate(s, CAUSE_COMPLETED);
+		settle(x, s);
 	}
 	execution_free_if_unused(x);
 }

@@ -1,6 +1,6 @@
 /*
- * A sandbox as an object: its memory, its connection to its init, what runs in it. What happens to
- * it in time is in creation.c, pause.c, halt.c, lease.c and ending.c.
+ * A sandbox as an object: its memory, its failure, what runs in it. What happens to it in time is in
+ * creation.c, connect.c, pause.c, halt.c, lease.c and ending.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -59,72 +59,7 @@ char *sandbox_copy_string(const char *text)
 	return copy;
 }
 
-/* ---- the connection to its init ---- */
-
-static void connected(struct sandbox *s, int error)
-{
-	sandbox_connected_fn *callback = s->connected;
-	s->connected = NULL;
-	if (error) {
-		init_link_close(s->link);
-		s->link = NULL;
-	}
-	callback(s->connected_arg, s, error);
-}
-
-static void handle_frame(void *arg, const struct frame_header *h, const char *payload)
-{
-	struct sandbox *s = arg;
-	struct record record;
-	if (h->type == FRAME_PAUSED) {
-		sandbox_init_is_still(s);
-		return;
-	}
-	if (h->type != FRAME_RECORD) {
-		execution_handle_frame(s, h, payload);
-		return;
-	}
-	if (s->connected && s->tenant && frame_decode_record(payload, h->size, &record) == 0)
-		execution_adopt(s, h->tag, &record);
-}
-
-static void link_ready(void *arg)
-{
-	struct sandbox *s = arg;
-	if (s->connected)
-		connected(s, 0);
-}
-
-static void link_lost(void *arg)
-{
-	struct sandbox *s = arg;
-	if (s->connected)
-		connected(s, -ECONNRESET);
-	else if (s->pooled)
-		pool_discard(s);
-	else
-		sandbox_fail(s, "its init ended");
-}
-
-static const struct init_events link_events = {handle_frame, link_ready, link_lost};
-
-struct init_link *sandbox_link_new(struct sandbox *s)
-{
-	return init_link_new(s->box->loop, &link_events, s);
-}
-
-void sandbox_connect(struct sandbox *s, sandbox_connected_fn *callback, void *arg)
-{
-	char path[256];
-	snprintf(path, sizeof path, "%s/%s.sock", s->box->config.run_dir, s->id);
-	s->connected = callback;
-	s->connected_arg = arg;
-	if (!s->link)
-		s->link = sandbox_link_new(s);
-	int r = init_link_connect(s->link, path);
-	if (r < 0)
-		connected(s, r);
-}
+/* ---- failing ---- */
 
 static void failure_stored(void *arg, int error)
 {
@@ -135,6 +70,10 @@ static void failure_stored(void *arg, int error)
 
 void sandbox_fail(struct sandbox *s, const char *reason)
 {
+	if (s->connected) {
+		sandbox_not_connected(s, -EPROTO); /* whoever connects makes of it what is right */
+		return;
+	}
 	init_link_close(s->link);
 	s->link = NULL;
 	/* A builder's work ends; whoever has it hears of that. */

@@ -64,7 +64,8 @@ static void announce(struct process *p, struct buf *out)
 		.pid = p->pid,
 		.start_flags = p->start_flags,
 		.kind = p->kind,
-		.flags = p->input.fd >= 0 && !p->input_ended ? FRAME_RECORD_INPUT_OPEN : 0,
+		.flags = (p->input.fd >= 0 && !p->input_ended ? FRAME_RECORD_INPUT_OPEN : 0u) |
+			 (p->exited ? FRAME_RECORD_EXITED : 0u),
 		.started_ms = p->started_wall_ms,
 		.timeout_ms = p->timeout_ms,
 		.input_received = p->input_received,

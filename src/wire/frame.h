@@ -208,7 +208,8 @@ struct frame_status {
 };
 
 enum frame_record_flags {
-	FRAME_RECORD_INPUT_OPEN = 1 /* no STDIN_END has come, and the process still reads */
+	FRAME_RECORD_INPUT_OPEN = 1, /* no STDIN_END has come, and the process still reads */
+	FRAME_RECORD_EXITED = 2      /* EXIT comes as soon as its output has */
 };
 
 /*

@@ -74,11 +74,11 @@ export const steps = {
     prepare: (w) => marked(w),
     act: (w, box) => w.expect(200, 'POST', `/v1/sandboxes/${box.id}/exec`, { command: 'echo done > ~/done; seq 20000' }),
     async check(w, box, ack) {
-      await isKept(w, box);
+      const stored = ack && (await w.expect(200, 'GET', `/v1/executions/${ack.value.executionId}`));
+      const now = await isKept(w, box);
       if (!ack) return;
+      assert.deepEqual([stored.status, now.status, now.executions], ['completed', 'idle', 2], 'it is not seen running again, nor counted twice');
       assert.equal(await w.exec(box.id, 'cat ~/done'), 'done\n');
-      const stored = await w.expect(200, 'GET', `/v1/executions/${ack.value.executionId}?wait=5s`);
-      assert.equal(stored.status, 'completed');
       assert.equal(digest(stored.stdout), digest(ack.value.stdout), 'not a byte is missing or doubled');
     },
   },
