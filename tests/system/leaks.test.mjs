@@ -16,6 +16,12 @@ describe('leaks', () => {
   after(() => finish(server));
 
   const fds = (pid) => readdirSync(`/proc/${pid}/fd`).length;
+  /* Of the server's port, those that it has not closed: established, or closed by the other side. */
+  const connections = () => {
+    const port = server.port.toString(16).toUpperCase().padStart(4, '0');
+    const isOpen = (line) => new RegExp(`^ *\\d+: \\w+:${port} \\w+:\\w+ (01|08) `).test(line);
+    return readFileSync('/proc/net/tcp', 'utf8').split('\n').filter(isOpen).length;
+  };
   const namespaces = () => {
     const seen = new Set();
     for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
@@ -40,7 +46,7 @@ describe('leaks', () => {
   const measure = async () => {
     await settle();
     server.agent.destroy();
-    await sleep(100);
+    await until('the connections are closed', () => connections() === 0);
     return {
       frontFds: fds(server.frontPid),
       wardenFds: fds(server.wardenPid),
@@ -108,12 +114,16 @@ describe('leaks', () => {
 
   it('long outputs are on disk only as long as they are kept, and no descriptor stays open', async () => {
     const box = await server.create();
-    server.agent.destroy();
-    await sleep(50);
-    const before = fds(server.frontPid);
+    // Each sandbox of the pool is a descriptor, and each connection.
+    const quiet = async () => {
+      await until('the pool is full', async () => (await metric(server, 'sandboxes_pooled')) === 4);
+      server.agent.destroy();
+      await until('the connections are closed', () => connections() === 0);
+      return fds(server.frontPid);
+    };
+    const before = await quiet();
     for (let i = 0; i < 30; i++) await server.exec(box.id, 'head -c 300000 /dev/zero');
-    server.agent.destroy();
-    await until('the descriptors are closed', () => fds(server.frontPid) <= before, 3000);
+    await until('the descriptors are closed', async () => (await quiet()) <= before, 5000);
     await server.request('DELETE', `/v1/sandboxes/${box.id}`);
     assert.deepEqual(await list(server), []);
   });

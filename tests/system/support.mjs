@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { Server, cgroupRoots, dataDirectory, safeReaddir, sleep, until } from '../lib/server.mjs';
+import { Server, cgroupRoots, dataDirectory, safeReaddir, until } from '../lib/server.mjs';
 
 export const LONG = process.env.BUNKER_LONG === '1';
 
@@ -220,8 +220,10 @@ export async function killServer(server, { both = true } = {}) {
   process.kill(server.wardenPid, 'SIGKILL');
   if (both && front) killIfAlive(front);
   await until('the server is dead', () => !isAlive(server.wardenPid) && !isAlive(front), 5000);
-  await sleep(20);
-  const strays = serverProcesses(server).filter(([, name]) => !['bunker-sweeper', 'bunker-keeper'].includes(name));
+  /* A child of the warden that boots a sandbox needs a moment to see that, or to become its init. */
+  const found = () => serverProcesses(server).filter(([, name]) => !['bunker-sweeper', 'bunker-keeper'].includes(name));
+  await until('none is left', () => found().length === 0, 3000).catch(() => {});
+  const strays = found();
   for (const [pid] of strays) killIfAlive(pid);
   await server.ended;
   server.agent.destroy();
