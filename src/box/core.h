@@ -172,9 +172,9 @@ struct sandbox {
 	void *connected_arg;
 	int64_t greeted_us; /* monotonic: since when init has named its processes; 0: not yet */
 	unsigned settling;  /* of which this many have exited, and are not stored yet */
-	unsigned running; /* executions and file calls that have not ended */
-	unsigned inner;   /* of which file calls */
-	unsigned readers; /* streams of its executions that are open */
+	unsigned running;   /* executions and file calls that have not ended */
+	unsigned inner;     /* of which file calls */
+	unsigned readers;   /* streams of its executions that are open */
 	struct execution *live;
 	struct file_link *file_links; /* to its file workers, busy or not */
 	struct watcher *watchers;

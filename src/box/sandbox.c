@@ -1,6 +1,6 @@
 /*
- * A sandbox as an object: its memory, its failure, what runs in it. What happens to it in time is in
- * creation.c, connect.c, pause.c, halt.c, lease.c and ending.c.
+ * A sandbox as an object: its memory, its failure, what runs in it. What happens to it in time is
+ * in creation.c, connect.c, pause.c, halt.c, lease.c and ending.c.
  */
 #include <errno.h>
 #include <stdio.h>
