@@ -180,6 +180,21 @@ static void add_next_token(struct http_request *req, const struct sandbox_view *
 	http_add_header(req, "X-Next-Token", token);
 }
 
+/* Of the tenant's, whatever the page shows. */
+static void add_total_running(struct http_request *req)
+{
+	struct sandbox_view view;
+	char text[24];
+	size_t count = 0;
+	struct sandbox *s = sandbox_first(e2b_of(req)->box, e2b_tenant(req), 0, "");
+	for (; s; s = sandbox_next(s)) {
+		sandbox_view(s, &view);
+		count += e2b_state_of(&view) == E2B_RUNNING;
+	}
+	snprintf(text, sizeof text, "%zu", count);
+	http_add_header(req, "X-Total-Running", text);
+}
+
 static struct sandbox *first_of(const struct http_request *req, const struct query *q)
 {
 	struct box *b = e2b_of(req)->box;
@@ -213,6 +228,7 @@ static void list(struct http_request *req, int64_t limit)
 	json_end_array(&w);
 	if (s)
 		add_next_token(req, &last);
+	add_total_running(req);
 	e2b_respond_json(req, 200, &body);
 }
 

@@ -17,6 +17,13 @@ async function call(method, message, more = {}) {
   return { status: response.status, json: await response.json() };
 }
 
+function envelope(message) {
+  const json = Buffer.from(JSON.stringify(message));
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(json.length, 1);
+  return Buffer.concat([head, json]);
+}
+
 const get = async (path, more = headers) => {
   const response = await fetch(server.url + path, { headers: more });
   return { status: response.status, json: response.status === 204 ? undefined : await response.json(), headers: response.headers };
@@ -89,11 +96,24 @@ describe('envd', () => {
     assert.ok(json.ts > 1e9 && json.cpu_count >= 1 && json.mem_total > 1 << 20 && json.mem_used > 0 && json.disk_total > 0, JSON.stringify(json));
   });
 
+  it('takes a stream of input, as much as comes', async () => {
+    const cat = await sandbox.commands.run('wc -c; echo end', { background: true, stdin: true });
+    const chunk = Buffer.alloc(48 << 10, 'x').toString('base64');
+    const messages = [{ start: { process: { pid: cat.pid } } }, ...Array(20).fill({ data: { input: { stdin: chunk } } }), { keepalive: {} }];
+    const response = await fetch(`${server.url}/process.Process/StreamInput`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/connect+json' },
+      body: Buffer.concat(messages.map(envelope)),
+    });
+    const answer = Buffer.from(await response.arrayBuffer());
+    assert.deepEqual([response.status, answer], [200, Buffer.concat([envelope({}), Buffer.from('\x02\0\0\0\x02{}')])]);
+    await sandbox.commands.closeStdin(cat.pid);
+    assert.equal((await cat.wait()).stdout, `${20 * (48 << 10)}\nend\n`);
+  });
+
   it('names a process by its tag, and signals only it', async () => {
-    const json = Buffer.from(JSON.stringify({ process: { cmd: '/bin/sleep', args: ['100'] }, tag: 'my-tag' }));
-    const head = Buffer.alloc(5);
-    head.writeUInt32BE(json.length, 1);
-    const response = await fetch(`${server.url}/process.Process/Start`, { method: 'POST', headers: { ...headers, 'content-type': 'application/connect+json' }, body: Buffer.concat([head, json]) });
+    const body = envelope({ process: { cmd: '/bin/sleep', args: ['100'] }, tag: 'my-tag' });
+    const response = await fetch(`${server.url}/process.Process/Start`, { method: 'POST', headers: { ...headers, 'content-type': 'application/connect+json' }, body });
     const reader = response.body.getReader();
     await reader.read();
     const listed = (await call('process.Process/List', {})).json.processes;

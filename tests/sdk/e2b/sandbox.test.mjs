@@ -144,6 +144,8 @@ describe('Sandbox.list', () => {
     assert.deepEqual(await of({ query: { state: ['paused'] } }), [ids[1]]);
     assert.equal((await of({ query: { state: ['running'] } })).length, 4);
     assert.equal((await of({ query: { state: ['running', 'paused'] } })).length, 5);
+    const page = await fetch(`${server.url}/v2/sandboxes?limit=1`, { headers: { 'x-api-key': process.env.E2B_API_KEY } });
+    assert.deepEqual([page.headers.get('x-total-running'), (await page.json()).length, page.headers.get('x-next-token') !== null], ['4', 1, true]);
     const paginator = Sandbox.list({ limit: 5 });
     assert.equal((await paginator.nextItems()).length, 5);
     assert.equal(paginator.hasNext, false);
