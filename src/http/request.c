@@ -87,7 +87,7 @@ int http_request_route(struct http_request *req, struct error *e)
 		&req->target, head->method_known, head->method);
 	req->mount = match.mount;
 	req->allowed = match.allowed;
-	if (match.mount && match.mount->any_origin && http_header(req, "origin"))
+	if (match.allowed && match.mount->any_origin && http_header(req, "origin"))
 		add_origin_fields(req, &match);
 	if (refused && !match.route)
 		return refused;
