@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "keeper/forbid.h"
-#include "keeper/landlock.h"
+#include "base/landlock.h"
 
 #define NOBODY 65534
 

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "keeper/forbid.h"
-#include "keeper/landlock.h"
+#include "base/landlock.h"
 
 static int allow_below(int ruleset, const char *path, uint64_t access)
 {

@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "http/json.h"
-#include "keeper/landlock.h"
+#include "base/landlock.h"
 #include "server/config.h"
 #include "server/confine.h"
 #include "server/privileged.h"

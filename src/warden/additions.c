@@ -12,12 +12,11 @@
 /* Whoever shares the host's network finds names as the host does; the disk does not change. */
 int step_resolver(struct inside *in)
 {
-	static const char host[] = "/etc/resolv.conf";
-	if (!in->b->host_network || access(host, R_OK) < 0)
+	if (!in->b->host_network)
 		return 0;
-	autoclose int fd = mount_clone(AT_FDCWD, host, 0);
+	autoclose int fd = mount_clone(in->root_fd, "dev/resolv.conf", 0);
 	if (fd < 0)
-		return fd;
+		return fd == -ENOENT ? 0 : fd;
 	int r = mount_set_attributes(fd,
 		MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, -1);
 	return r < 0 ? r : mount_move_below(fd, in->root_fd, "etc/resolv.conf");

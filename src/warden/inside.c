@@ -26,6 +26,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/schedule.h"
+#include "base/landlock.h"
 
 #define INIT_LISTEN_FD 3
 
@@ -138,6 +139,10 @@ static int step_identity(struct inside *in)
 
 static int step_seccomp(struct inside *in)
 {
+	/* A network that is shared has the host's abstract sockets in it, too. */
+	int r = in->b->host_network ? landlock_scope_sockets() : 0;
+	if (r < 0)
+		return r;
 	/* Without no_new_privs, because sudo must work inside; our capability allows it. */
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, in->w->filter, 0, 0) < 0 ? -errno : 0;
 }

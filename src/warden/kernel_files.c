@@ -6,11 +6,13 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "warden/inside.h"
 
-#define SHM_MAX (64 << 20)
+#define SHM_MAX      (64 << 20)
+#define RESOLVER_MAX 16384
 
 static int mount_pts(struct inside *in)
 {
@@ -68,14 +70,29 @@ static int fill_dev(int fd, uid_t owner)
 	return 0;
 }
 
+static int write_file(int dev_fd, const char *name, const void *data, size_t len)
+{
+	autoclose int fd = openat(dev_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	return fd < 0 ? -errno : fd_write_all(fd, data, len);
+}
+
 /* Each boot has an id of its own, where programs look for it: this covers the host's. */
 static int write_boot_id(int dev_fd, const uint8_t id[UUID_BYTES])
 {
 	char text[UUID_SIZE];
-	autoclose int fd = openat(dev_fd, "boot_id", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
 	uuid_format(id, text);
 	text[UUID_SIZE - 1] = '\n';
-	return fd < 0 ? -errno : fd_write_all(fd, text, UUID_SIZE);
+	return write_file(dev_fd, "boot_id", text, UUID_SIZE);
+}
+
+/* A copy: who is inside must not be able to lock or watch the host's own. */
+static int write_resolver(int dev_fd)
+{
+	autobuf text = {0};
+	int r = fd_read_file_at(AT_FDCWD, "/etc/resolv.conf", &text, RESOLVER_MAX);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	return write_file(dev_fd, "resolv.conf", text.data, text.len);
 }
 
 /* Its own, not a clone of a shared one: inotify and locks on a shared /dev/null would reach
@@ -94,6 +111,8 @@ int step_dev(struct inside *in)
 	int r = fill_dev(fd, in->b->uid_base);
 	if (r == 0)
 		r = write_boot_id(fd, in->b->boot_id);
+	if (r == 0 && in->b->host_network)
+		r = write_resolver(fd);
 	if (r == 0)
 		r = mount_set_attributes(fd, MOUNT_ATTR_RDONLY, -1);
 	if (r == 0)

@@ -1,4 +1,4 @@
-// Archives and images made to do harm: each must be refused or harmless, and the server as it was. E 60-69 of the attack list.
+// J109: archives and images made to do harm: each must be refused or harmless, and the server as it was.
 import { test, before, after } from 'node:test';
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -40,18 +40,18 @@ async function accepted(body, command, options = {}) {
   return (await server.run({ template: `evil${counter}`, command, user: 'root', ...options })).stdout;
 }
 
-test('control: an honest archive is a template', async () => {
+test('J109 control: an honest archive is a template', async () => {
   assert.equal(await accepted(tar([...tinyRoot(), file('usr/x', 'fine')]), 'cat /usr/x'), 'fine');
 });
 
-test('members_that_lead_out_are_refused', async () => {
+test('J109_members_that_lead_out_are_refused', async () => {
   for (const name of ['../evil', '/evil', 'usr/../../evil', `${'../'.repeat(20)}${outside.slice(1)}/evil`, `${outside}/evil`])
     await refused(tar([...tinyRoot(), file(name, 'x')]), 'invalid_archive');
   await refused(tar([...tinyRoot(), { name: '.', type: 'symlink', linkname: '/' }, file('etc/evil', 'x')]), 'invalid_archive');
   assert.ok(!existsSync('/evil') && !existsSync(`${outside}/evil`));
 });
 
-test('links_lead_nowhere_but_into_the_image', async () => {
+test('J109_links_lead_nowhere_but_into_the_image', async () => {
   const cases = [
     [symlink('usr/link', outside), file('usr/link/evil', 'x')],
     [symlink('usr/link', `../../../../../../../..${outside}`), file('usr/link/evil', 'x')],
@@ -67,7 +67,7 @@ test('links_lead_nowhere_but_into_the_image', async () => {
   assert.equal(await accepted(tar([...tinyRoot(), dir('real'), symlink('usr/link', '/real'), file('usr/link/f', 'here')]), 'cat /real/f'), 'here');
 });
 
-test('a_link_that_takes_a_files_place_is_not_written_through', async () => {
+test('J109_a_link_that_takes_a_files_place_is_not_written_through', async () => {
   const out = await accepted(
     tar([...tinyRoot(), file('usr/target', 'safe'), symlink('usr/swap', 'target'), file('usr/swap', 'new')]),
     'cat /usr/target; cat /usr/swap; test -L /usr/swap || echo file',
@@ -75,14 +75,14 @@ test('a_link_that_takes_a_files_place_is_not_written_through', async () => {
   assert.equal(out, 'safenewfile\n');
 });
 
-test('hard_links_reach_nothing_outside', async () => {
+test('J109_hard_links_reach_nothing_outside', async () => {
   for (const linkname of ['/etc/shadow', '../../etc/shadow', '../import/x', 'usr/none'])
     await refused(tar([...tinyRoot(), { name: 'usr/hard', type: 'link', linkname }]));
   const out = await accepted(tar([...tinyRoot(), file('usr/a', 'a'), { name: 'usr/b', type: 'link', linkname: '/usr/a' }]), 'stat -c %h /usr/b');
   assert.equal(out, '2\n');
 });
 
-test('devices_are_left_out', async () => {
+test('J109_devices_are_left_out', async () => {
   const out = await accepted(
     tar([...tinyRoot(), { name: 'usr/mem', type: 'char', major: 1, minor: 1 }, { name: 'usr/disk', type: 'block', major: 254, minor: 0 }, { name: 'usr/whiteout', type: 'char', major: 0, minor: 0 }, { name: 'usr/pipe', type: 'fifo' }]),
     'ls /usr',
@@ -90,7 +90,7 @@ test('devices_are_left_out', async () => {
   assert.equal(out, 'pipe\n');
 });
 
-test('whiteouts_remove_within_the_image_and_nowhere_else', async () => {
+test('J109_whiteouts_remove_within_the_image_and_nowhere_else', async () => {
   const base = tar([...tinyRoot(), dir('d'), file('d/x', '1'), symlink('out', outside), dir(outside.slice(1)), file(`${outside.slice(1)}/inner`, '1')]);
   for (const name of ['d/.wh..', 'd/.wh.', 'd/.wh...'])
     await refused(tar(ociLayout([base, tar([file(name, '')])]).entries), 'invalid_archive');
@@ -105,7 +105,7 @@ test('whiteouts_remove_within_the_image_and_nowhere_else', async () => {
   assert.notEqual((await server.request('POST', '/v1/run', { template: `evil${counter}`, command: ['/bin/sh'] })).json?.exitCode, 0);
 });
 
-test('what_the_root_needs_is_made_whatever_stands_there', async () => {
+test('J109_what_the_root_needs_is_made_whatever_stands_there', async () => {
   const without = (name) => tinyRoot().filter((e) => e.name !== name);
   await refused(tar([...without('etc/passwd'), { name: 'etc/passwd', type: 'fifo' }]), 'not_a_regular_file');
   assert.equal(await accepted(tar([...without('etc/passwd'), symlink('etc/passwd', '/dev/zero')]), 'id -u user; test -L /etc/passwd || echo file'), '1000\nfile\n');
@@ -117,7 +117,7 @@ test('what_the_root_needs_is_made_whatever_stands_there', async () => {
   assert.equal(out, '2\nright\n');
 });
 
-test('compression_bombs_end_at_the_disk_limit', { timeout: 60000 }, async () => {
+test('J109_compression_bombs_end_at_the_disk_limit', { timeout: 60000 }, async () => {
   const rss = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.frontPid}/status`, 'utf8'))[1]);
   const before = rss();
   const size = 2 ** 30;
@@ -140,10 +140,13 @@ test('compression_bombs_end_at_the_disk_limit', { timeout: 60000 }, async () => 
   });
   assert.equal(answer.status, 507, answer.text);
   assert.match(answer.text, /no_space/);
-  assert.ok(rss() - before < 64 * 1024, 'the front has not grown with it');
+  const grown = rss() - before;
+  // What a sanitizer keeps of freed memory is up to 256 MiB; the archive is a gigabyte.
+  const sanitized = /asan/.test(readFileSync(`/proc/${server.frontPid}/maps`, 'utf8'));
+  assert.ok(grown < (sanitized ? 320 : 64) * 1024, `the front has grown by ${grown} KiB`);
 });
 
-test('sizes_that_lie_are_noticed', async () => {
+test('J109_sizes_that_lie_are_noticed', async () => {
   await refused(tar([...tinyRoot(), file('usr/short', 'x', { size: 10 ** 9 })], { end: false }), 'invalid_archive');
   await refused(Buffer.concat([tar(tinyRoot(), { end: false }), tarHeader({ name: 'usr/huge', size: 0o77777777777 })]), 'invalid_archive');
   const broken = tar(tinyRoot());
@@ -161,7 +164,7 @@ const flip = (bytes) => {
   return copy;
 };
 
-test('every_digest_of_an_image_is_checked', async () => {
+test('J109_every_digest_of_an_image_is_checked', async () => {
   assert.equal(await accepted(tar(ociLayout(layers()).entries), 'cat /usr/second'), '2');
   const change = (pick) => tar(ociLayout(layers(), { gzip: false, change: (parts) => pick(parts) }).entries);
   const swap = (parts, hex, bytes) => parts.blobs.set(hex, bytes);
@@ -191,7 +194,7 @@ test('every_digest_of_an_image_is_checked', async () => {
   await refused(tar(saved.map((e, i) => (i === at ? { ...e, content: flip(e.content) } : e))), 'digest_mismatch');
 });
 
-test('an_image_names_no_file_but_its_own', async () => {
+test('J109_an_image_names_no_file_but_its_own', async () => {
   const manifest = (value) => tar([file('manifest.json', JSON.stringify(value))]);
   for (const path of ['../../etc/passwd', '/etc/passwd', 'a/../../b', ''])
     await refused(manifest([{ Config: path, Layers: [] }]), 'invalid_image');
@@ -202,7 +205,7 @@ test('an_image_names_no_file_but_its_own', async () => {
   await refused(tar([file('oci-layout', '{}'), file('index.json', '[['.repeat(5000))]), 'invalid_image');
 });
 
-test('files_for_copy_are_as_harmless', async () => {
+test('J109_files_for_copy_are_as_harmless', async () => {
   await send(tar(tinyRoot()));
   const from = `evil${counter}`;
   for (const entries of [[file('../evil', 'x')], [file(`${outside}/evil`, 'x')], [symlink('l', outside), file('l/evil', 'x')]]) {

@@ -267,6 +267,22 @@ import socket; s = socket.socket(socket.AF_UNIX); s.bind('socket')"`);
     assert.equal(answer.text, 'x');
   });
 
+  it('J108 a watch of many directories holds up nobody, and sees what happens in the last of them', { timeout: 120000 }, async () => {
+    await files.sh('mkdir wide && cd wide && python3 -c "import os; [os.makedirs(\'%d/%d\' % (i, k)) for i in range(100) for k in range(150)]"');
+    const opening = fetch(`${server.url}${files.base}/fs/watch?${files.query({ path: 'wide', recursive: true })}`, { headers: { authorization: `Bearer ${server.key}` } });
+    assert.equal((await server.request('GET', '/health')).status, 200);
+    assert.equal(await files.sh('echo meanwhile'), 'meanwhile\n');
+    const response = await opening;
+    assert.equal(response.status, 200);
+    await files.sh('touch wide/99/149/seen');
+    let text = '';
+    for await (const part of response.body) {
+      text += Buffer.from(part).toString();
+      if (text.includes('99/149/seen')) break;
+    }
+    await files.ok(files.delete('wide', { recursive: true }));
+  });
+
   it('another tenant finds no files', async () => {
     const key = server.key;
     try {

@@ -110,7 +110,7 @@ describe('reading', () => {
     for (const answer of await waiting) assertFileError(answer, 400, 'not_a_regular_file');
   });
 
-  it('cuts the answer off when the file shrinks, and never takes what grows', { timeout: 30000 }, async () => {
+  it('J106 cuts the answer off when the file shrinks, and never takes what grows', { timeout: 30000 }, async () => {
     await files.sh('head -c 200000000 /dev/zero > shrinking; head -c 200000 /dev/zero > growing');
     const got = await new Promise((resolve, reject) => {
       const req = http.get(

@@ -127,7 +127,7 @@ for i in range(40000):
     assertFileError(await files.ask('watch', '.', { recursive: 'x' }), 400, 'invalid_field', 'recursive');
   });
 
-  it('does not watch without end', { timeout: 120000, skip: LONG ? false : 'needs BUNKER_LONG=1' }, async () => {
+  it('J108 does not watch without end', { timeout: 120000, skip: LONG ? false : 'needs BUNKER_LONG=1' }, async () => {
     await files.sh(`python3 -c "
 import os
 for i in range(66):

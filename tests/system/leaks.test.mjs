@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { Server, safeReaddir, sleep, until } from '../lib/server.mjs';
 import { LONG, cgroupsOf, finish, list, metric, residentKib, sandboxesInKernel, serverProcesses, startCommand } from './support.mjs';
 
-const CYCLES = LONG ? 2000 : 200;
+const CYCLES = LONG ? 10000 : 200;
 
 describe('leaks', () => {
   let server;
@@ -76,7 +76,7 @@ describe('leaks', () => {
     assert.equal(gone.status, 204);
   };
 
-  it(`${CYCLES} sandboxes come and go, some of them failing, and leave nothing`, async () => {
+  it(`E69 ${CYCLES} sandboxes come and go, some of them failing, and leave nothing`, async () => {
     for (let i = 0; i < 30; i++) await cycle(i);
     const before = await measure();
     const memory = residentKib(server.frontPid);

@@ -1,7 +1,7 @@
 // bunker template: imports of directories and archives, Dockerfiles, tags; as a user types them.
 import { test, before, after } from 'node:test';
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { tmpdir } from 'node:os';
@@ -145,4 +145,24 @@ test('links_of_the_directory_are_copied_and_not_followed', () => {
   symlinkSync('/etc/shadow', join(dir, 'link'));
   ok(['template', 'build', '-q', '-t', 'links', dir]);
   assert.equal(run('links', 'readlink /x/link'), '/etc/shadow\n');
+});
+
+test('a_debian_is_sent_when_it_is_whole_and_not_at_all_when_it_is_not', async () => {
+  const bin = join(work, 'bin');
+  mkdirSync(bin);
+  // What it begins with comes at once, the rest long after: here, only when the test has looked.
+  writeFileSync(join(bin, 'mmdebstrap'), `#!/bin/sh\necho "$@" > ${work}/args\nhead -c 512 ${work}/root.tar\n[ -e ${work}/broken ] && exit 25\ntail -c +513 ${work}/root.tar\n`, { mode: 0o755 });
+  const env = { PATH: `${bin}:${process.env.PATH}` };
+  ok(['template', 'debian', 'python:made', '--recipe', 'python', '--suite', 'trixie', '--variant', 'apt', '--include', 'jq'], { env });
+  const args = readFileSync(join(work, 'args'), 'utf8');
+  assert.match(args, /--variant=apt .*--include=\S*python3\S*,jq trixie -/);
+  assert.match(args, /path-exclude=\/usr\/share\/man/, 'a recipe goes without manuals');
+  assert.equal(run('python:made', 'echo made'), 'made\n');
+  ok(['template', 'debian', 'plain'], { env });
+  assert.doesNotMatch(readFileSync(join(work, 'args'), 'utf8'), /dpkgopt|include/, 'a Debian without a recipe is what mmdebstrap makes of it');
+  writeFileSync(join(work, 'broken'), '');
+  const broken = server.cli(['template', 'debian', 'broken'], { env });
+  assert.equal(broken.status, 1);
+  assert.match(broken.stderr, /mmdebstrap ended with status 25/);
+  assert.ok(!(await server.request('GET', '/v1/templates')).json.templates.some((t) => t.name === 'broken'), 'half an archive was sent');
 });

@@ -108,6 +108,38 @@ test('with_the_hosts_network_a_step_reaches_what_the_host_does', { timeout: 3000
   await remove(server, sandbox.id);
 });
 
+test('with_the_hosts_network_its_abstract_sockets_stay_closed', { timeout: 30000 }, async (t) => {
+  const doctor = JSON.parse(server.cli(['doctor', '--json']).stdout);
+  const landlock = Number(/version (\d+)/.exec(JSON.stringify(doctor))?.[1] ?? 0);
+  if (landlock < 6) return t.skip('the kernel has no Landlock 6');
+  const name = `bunker-abstract-${process.pid}`;
+  const connect = (to) => `import socket; s = socket.socket(socket.AF_UNIX); s.connect('\\0${to}')`;
+  const listener = spawn('python3', ['-uc', `import socket, time; l = socket.socket(socket.AF_UNIX); l.bind('\\0${name}'); l.listen(); print('ready'); time.sleep(600)`], { stdio: ['ignore', 'pipe', 'ignore'] });
+  await new Promise((resolve) => listener.stdout.on('data', resolve));
+  try {
+    const outside = await new Promise((resolve) => spawn('python3', ['-c', connect(name)], { stdio: 'ignore' }).on('close', resolve));
+    assert.equal(outside, 0, 'the control: whoever is outside gets in');
+    const own = `import socket; l = socket.socket(socket.AF_UNIX); l.bind('\\0own-${process.pid}'); l.listen(); ${connect(`own-${process.pid}`)}`;
+    const answer = await server.request('POST', '/v1/templates/builds', {
+      name: 'closed',
+      steps: [{ run: `python3 -c "${connect(name)}" 2> /seen; echo $? >> /seen; python3 -c "${own}"; echo $? >> /seen; cat /etc/resolv.conf > /names; grep resolv /proc/self/mountinfo >> /seen` }],
+    });
+    const build = await until('it has ended', async () => {
+      const { json } = await server.request('GET', `/v1/templates/builds/${answer.json.id}`);
+      return ['ready', 'failed'].includes(json.status) && json;
+    });
+    assert.equal(build.status, 'ready', build.reason);
+    const box = await server.create({ template: 'closed' });
+    const seen = (await server.exec(box.id, 'cat /seen')).stdout;
+    assert.match(seen, /PermissionError.*\n1\n0\n/s, 'its own are open');
+    assert.match(seen, / - tmpfs /, "the host's file itself is not there");
+    assert.equal((await server.exec(box.id, 'cat /names')).stdout, readFileSync('/etc/resolv.conf', 'utf8'));
+    await remove(server, box.id);
+  } finally {
+    listener.kill();
+  }
+});
+
 /** A flat apt repository with one package, and an npm registry with one, both on loopback. */
 async function startPackages() {
   const root = join(work, 'hello');

@@ -1,9 +1,14 @@
-#include "keeper/landlock.h"
+#include "base/landlock.h"
 
 #include <errno.h>
 #include <linux/landlock.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define SCOPES_VERSION        6
+#define SCOPE_ABSTRACT_SOCKET (1ULL << 0)
 
 #define ALL_V1   ((1ULL << 13) - 1)
 #define REFER    (1ULL << 13)
@@ -44,4 +49,16 @@ int landlock_allow(int ruleset, int dir_fd, uint64_t access)
 int landlock_enforce(int ruleset)
 {
 	return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -errno : 0;
+}
+
+int landlock_scope_sockets(void)
+{
+	/* Debian's headers do not know the last two. */
+	const struct {
+		uint64_t handled_access_fs, handled_access_net, scoped;
+	} attr = {.scoped = SCOPE_ABSTRACT_SOCKET};
+	if (landlock_version() < SCOPES_VERSION)
+		return 0;
+	autoclose int fd = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
+	return fd < 0 ? -errno : landlock_enforce(fd);
 }

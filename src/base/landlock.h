@@ -14,3 +14,6 @@ int landlock_begin(void);
 /* What is below a directory. */
 int landlock_allow(int ruleset, int dir_fd, uint64_t access);
 int landlock_enforce(int ruleset);
+/* From now on abstract sockets of processes outside cannot be connected to; a kernel before
+ * Landlock 6 leaves it as it is. */
+int landlock_scope_sockets(void);
