@@ -57,21 +57,6 @@ static void put_timeout(struct json_writer *w, const struct sandbox_view *view)
 	json_end_object(w);
 }
 
-void encode_env(struct json_writer *w, const struct sandbox_view *view)
-{
-	json_begin_object(w);
-	for (size_t at = 0; at < view->env_len; at += strlen(view->env + at) + 1) {
-		const char *entry = view->env + at;
-		size_t len = strcspn(entry, "=");
-		autobuf name = {0};
-		buf_append(&name, entry, len);
-		buf_append_char(&name, '\0');
-		if (!name.failed)
-			json_put_string(w, name.data, entry + len + (entry[len] == '='));
-	}
-	json_end_object(w);
-}
-
 static void put_volumes(struct json_writer *w, const struct warden_volume *volumes)
 {
 	if (!volumes || !volumes[0].id[0])
@@ -121,8 +106,7 @@ void encode_sandbox(struct json_writer *w, const struct sandbox_view *view)
 	json_put_string(w, "onIdle", sandbox_expiry_name(view->on_idle));
 	json_put_string(w, "onLease", sandbox_expiry_name(view->on_lease));
 	json_put_bool(w, "autoResume", view->auto_resume);
-	json_key(w, "env");
-	encode_env(w, view);
+	json_put_env(w, "env", view->env, view->env_len);
 	json_key(w, "metadata");
 	json_raw(w, view->metadata);
 	json_put_string(w, "project", view->project);

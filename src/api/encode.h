@@ -8,8 +8,6 @@
 /* Milliseconds with three digits of the microseconds behind. */
 void encode_milliseconds(struct json_writer *w, const char *key, int64_t us);
 void encode_sandbox(struct json_writer *w, const struct sandbox_view *view);
-/* Its variables, as an object. */
-void encode_env(struct json_writer *w, const struct sandbox_view *view);
 /* The fields of a result, without braces; output follows by encode_output. */
 void encode_execution(struct json_writer *w, const struct execution_view *view);
 /* A process's fields, without braces. */

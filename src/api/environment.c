@@ -15,7 +15,7 @@ static void respond_env(struct http_request *req, const struct sandbox *s)
 	struct json_writer w = {.out = &body};
 	struct sandbox_view view;
 	sandbox_view(s, &view);
-	encode_env(&w, &view);
+	json_env(&w, view.env, view.env_len);
 	api_respond_json(req, 200, &body);
 }
 

@@ -21,6 +21,12 @@ static void encode_snapshot(struct json_writer *w, const struct snapshot_view *v
 	json_put_string(w, "sandboxId", view->sandbox);
 	json_put_string(w, "template", view->template_name);
 	json_put_time(w, "createdAt", view->created_ms);
+	if (view->env_len)
+		json_put_env(w, "env", view->env, view->env_len);
+	if (view->metadata[0]) {
+		json_key(w, "metadata");
+		json_raw(w, view->metadata);
+	}
 	if (view->files >= 0) { /* otherwise they are being counted */
 		json_put_int(w, "sizeBytes", view->bytes);
 		json_put_int(w, "fileCount", view->files);

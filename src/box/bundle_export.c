@@ -74,7 +74,8 @@ int bundle_export_begin(const struct snapshot *s, const struct bundle_export_eve
 	bundle_sum_begin(&x->sum);
 	bundle_append_manifest(
 		&x->manifest, &(struct bundle_manifest){s->id, s->name, s->tag, s->description,
-				      s->template_name, s->created_ms, s->bytes, s->files});
+				      s->template_name, s->created_ms, s->bytes, s->files,
+				      s->env.data, s->env.len, NULL, s->metadata});
 	x->comparison = comparison_begin_snapshot(s, DIFF_ARCHIVE, &comparison_events, x, e);
 	if (!x->comparison) {
 		export_free(x);

@@ -127,6 +127,8 @@ static void keep(struct bundle_import *i)
 		.name = chosen(i->name, i->manifest.name),
 		.tag = chosen(i->tag, i->manifest.tag),
 		.description = chosen(i->description, i->manifest.description),
+		.env = i->manifest.env_list,
+		.metadata = i->manifest.metadata,
 	};
 	i->pending++;
 	if (snapshot_create(i->builder, &spec, made, i, &e) < 0) {

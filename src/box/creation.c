@@ -239,8 +239,10 @@ static void settle_begin(struct sandbox *s, const struct sandbox_spec *spec)
 		memcpy(s->layer, source->layer, ID_SIZE);
 		memcpy(s->volumes, source->volumes, sizeof s->volumes);
 	}
-	if (from)
+	if (from) {
 		memcpy(s->snapshot, from->id, ID_SIZE);
+		outfit_add_env(s, &from->env);
+	}
 	if (source || from) {
 		free(s->template_name);
 		s->template_name =

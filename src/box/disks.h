@@ -23,6 +23,8 @@ struct snapshot {
 	struct box *box;
 	char id[ID_SIZE];
 	char *tenant, *name, *tag, *description, *template_name;
+	char *metadata;
+	struct buf env; /* as in struct sandbox */
 	char parent[ID_SIZE], sandbox[ID_SIZE];
 	char build[ID_SIZE], root[ID_SIZE]; /* of the template, as in struct sandbox */
 	int64_t created_ms, bytes, files;

@@ -29,8 +29,7 @@ static void set_default(char **text, const char *value)
 	*text = sandbox_copy_string(value);
 }
 
-/* The sandbox's own variables count more. */
-static void add_env(struct sandbox *s, const struct buf *env)
+void outfit_add_env(struct sandbox *s, const struct buf *env)
 {
 	struct settings all = {0};
 	buf_append(&all.env, env->data ? env->data : "", env->len);
@@ -49,7 +48,7 @@ void outfit_sandbox(struct sandbox *s, const struct sandbox_spec *spec, const st
 		memcpy(s->build, build->id, ID_SIZE);
 		memcpy(s->root, build->root, ID_SIZE);
 		memcpy(s->layer, build->layer, ID_SIZE);
-		add_env(s, &build->settings.env);
+		outfit_add_env(s, &build->settings.env);
 		set_default(&s->workdir, build->settings.workdir);
 	}
 	if (!spec->user) {

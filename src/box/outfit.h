@@ -7,6 +7,9 @@
 void outfit_sandbox(struct sandbox *s, const struct sandbox_spec *spec, const struct template *t,
 	const struct build *build);
 
+/* Variables to begin with: the sandbox's own count more. */
+void outfit_add_env(struct sandbox *s, const struct buf *env);
+
 struct install;
 
 /* Whether anything is to be installed, and may be. 1: yes; 0: nothing. */

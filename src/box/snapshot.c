@@ -42,9 +42,11 @@ void snapshot_free(struct snapshot *s)
 		HASH_DELETE(by_id, s->box->snapshots, s);
 		DL_DELETE(s->box->snapshot_order, s);
 	}
-	char *const strings[] = {s->tenant, s->name, s->tag, s->description, s->template_name};
+	char *const strings[] = {
+		s->tenant, s->name, s->tag, s->description, s->template_name, s->metadata};
 	for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
 		free(strings[i]);
+	buf_finish(&s->env);
 	free(s);
 }
 
@@ -56,6 +58,8 @@ void snapshot_from_row(struct box *b, const struct snapshot_row *row)
 	s->tag = sandbox_copy_string(row->tag);
 	s->description = sandbox_copy_string(row->description);
 	s->template_name = sandbox_copy_string(row->template_name);
+	s->metadata = sandbox_copy_string(row->metadata);
+	buf_append(&s->env, row->env, row->env_len);
 	snprintf(s->parent, sizeof s->parent, "%s", row->parent);
 	snprintf(s->sandbox, sizeof s->sandbox, "%s", row->sandbox);
 	snprintf(s->build, sizeof s->build, "%s", row->build);
@@ -81,6 +85,9 @@ void snapshot_store(const struct snapshot *s, store_done_fn *done, void *arg)
 			.template_name = s->template_name,
 			.build = s->build,
 			.root = s->root,
+			.metadata = s->metadata,
+			.env = s->env.data,
+			.env_len = s->env.len,
 			.created_ms = s->created_ms,
 			.bytes = s->bytes,
 			.files = s->files,
@@ -100,6 +107,9 @@ void snapshot_view(const struct snapshot *s, struct snapshot_view *out)
 		.parent = s->parent,
 		.sandbox = s->sandbox,
 		.template_name = s->template_name,
+		.env = s->env.data,
+		.env_len = s->env.len,
+		.metadata = s->metadata,
 		.created_ms = s->created_ms,
 		.bytes = s->bytes,
 		.files = s->files,

@@ -17,7 +17,9 @@ struct snapshot_spec {
 	const char *name; /* NULL or "": none; it is found by its id */
 	const char *tag;  /* NULL: "latest" if there is a name */
 	const char *description;
-	bool measure; /* answer only when its size is known */
+	const char *const *env; /* NAME=VALUE, for what is made of it; NULL: that of its parent */
+	const char *metadata;   /* JSON; NULL: none */
+	bool measure;           /* answer only when its size is known */
 };
 
 struct snapshot_view {
@@ -25,6 +27,9 @@ struct snapshot_view {
 	const char *parent;  /* a snapshot's id; "": none */
 	const char *sandbox; /* of which it was made; "": none */
 	const char *template_name;
+	const char *env; /* NAME=VALUE strings, each with its NUL */
+	size_t env_len;
+	const char *metadata; /* JSON; "": none */
 	int64_t created_ms;
 	int64_t bytes, files; /* -1: not counted yet */
 	bool deleted;

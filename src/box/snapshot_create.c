@@ -128,6 +128,17 @@ int snapshot_check(
 	return check_spec(spec, e) < 0 ? -1 : check_quota(b, tenant, e);
 }
 
+/* What stands on a snapshot passes its variables on. */
+static void take_env(struct snapshot *s, const struct sandbox *of, const char *const *env)
+{
+	const struct snapshot *parent =
+		of->snapshot[0] ? snapshot_find(of->box, of->tenant, of->snapshot) : NULL;
+	for (; env && *env; env++)
+		buf_append(&s->env, *env, strlen(*env) + 1);
+	if (!env && parent)
+		buf_append(&s->env, parent->env.data, parent->env.len);
+}
+
 int snapshot_create(struct sandbox *sandbox, const struct snapshot_spec *spec,
 	snapshot_created_fn *created, void *arg, struct error *e)
 {
@@ -145,6 +156,8 @@ int snapshot_create(struct sandbox *sandbox, const struct snapshot_spec *spec,
 	s->name = sandbox_copy_string(spec->name);
 	s->tag = sandbox_copy_string(spec->tag ? spec->tag : named ? TEMPLATE_LATEST : "");
 	s->description = sandbox_copy_string(spec->description);
+	s->metadata = sandbox_copy_string(spec->metadata);
+	take_env(s, sandbox, spec->env);
 	s->template_name = sandbox_copy_string(sandbox->template_name);
 	memcpy(s->parent, sandbox->snapshot, ID_SIZE);
 	if (sandbox->listed) /* otherwise it is an import's builder */

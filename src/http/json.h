@@ -115,4 +115,7 @@ void json_append_ascii(struct buf *out, const char *json, size_t len);
 void json_put_string(struct json_writer *w, const char *key, const char *value);
 void json_put_int(struct json_writer *w, const char *key, int64_t value);
 void json_put_bool(struct json_writer *w, const char *key, bool value);
+/* NAME=VALUE strings one behind the other, each with its NUL, as an object. */
+void json_env(struct json_writer *w, const char *env, size_t len);
+void json_put_env(struct json_writer *w, const char *key, const char *env, size_t len);
 void json_put_time(struct json_writer *w, const char *key, int64_t wall_ms);

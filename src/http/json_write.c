@@ -132,6 +132,27 @@ void json_put_bool(struct json_writer *w, const char *key, bool value)
 	json_bool(w, value);
 }
 
+void json_env(struct json_writer *w, const char *env, size_t len)
+{
+	json_begin_object(w);
+	for (size_t at = 0; at < len; at += strlen(env + at) + 1) {
+		const char *entry = env + at;
+		size_t name_len = strcspn(entry, "=");
+		autobuf name = {0};
+		buf_append(&name, entry, name_len);
+		buf_append_char(&name, '\0');
+		if (!name.failed)
+			json_put_string(w, name.data, entry + name_len + (entry[name_len] == '='));
+	}
+	json_end_object(w);
+}
+
+void json_put_env(struct json_writer *w, const char *key, const char *env, size_t len)
+{
+	json_key(w, key);
+	json_env(w, env, len);
+}
+
 void json_put_time(struct json_writer *w, const char *key, int64_t wall_ms)
 {
 	char text[RFC3339_SIZE];

@@ -45,6 +45,12 @@ void bundle_append_manifest(struct buf *out, const struct bundle_manifest *m)
 		json_put_int(&w, "sizeBytes", m->bytes);
 		json_put_int(&w, "fileCount", m->files);
 	}
+	if (m->env_len)
+		json_put_env(&w, "env", m->env, m->env_len);
+	if (m->metadata && m->metadata[0]) {
+		json_key(&w, "metadata");
+		json_raw(&w, m->metadata);
+	}
 	json_end_object(&w);
 	append_number(out, MANIFEST_MAGIC, 4);
 	append_number(out, text.len, 4);
@@ -67,6 +73,7 @@ int bundle_manifest_size(const char *head, size_t *ret, struct error *e)
 struct fields {
 	const char *format, *id, *name, *tag, *description, *template_name, *created;
 	int64_t version;
+	const cJSON *env, *metadata;
 };
 
 #define AT(member) offsetof(struct fields, member)
@@ -79,6 +86,8 @@ static const struct json_field manifest_fields[] = {
 	{"tag", JSON_STRING, AT(tag), 0, 0, 128},
 	{"description", JSON_STRING, AT(description), 0, 0, 1024},
 	{"template", JSON_STRING, AT(template_name), JSON_REQUIRED | JSON_NOT_EMPTY, 0, 257},
+	{"env", JSON_STRING_MAP, AT(env), 0, 0, 1000},
+	{"metadata", JSON_OBJECT, AT(metadata), 0, 0, 0},
 };
 
 static const char *keep(struct scratch *memory, const char *text)
@@ -114,8 +123,12 @@ int bundle_parse_manifest(const char *text, size_t len, struct scratch *memory,
 		.bytes = -1,
 		.files = -1,
 	};
+	int r = json_environment(f.env, "env", memory, &ret->env_list, e);
+	if (r == 0)
+		r = json_text(
+			f.metadata, "metadata", BUNDLE_MANIFEST_MAX, memory, &ret->metadata, e);
 	cJSON_Delete(tree);
-	return 0;
+	return r;
 }
 
 /* ---- the end ---- */

@@ -27,6 +27,10 @@ struct bundle_manifest {
 	const char *id, *name, *tag, *description, *template_name;
 	int64_t created_ms;
 	int64_t bytes, files; /* -1: not counted */
+	const char *env;      /* to be written: NAME=VALUE strings, each with its NUL */
+	size_t env_len;
+	const char *const *env_list; /* as it was read; NULL: none */
+	const char *metadata;        /* JSON; NULL or "": none */
 };
 
 void bundle_append_manifest(struct buf *out, const struct bundle_manifest *m);

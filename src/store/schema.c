@@ -160,6 +160,10 @@ static const char *const migrations[] = {
 	"CREATE INDEX sandbox_past ON sandboxes (tenant, created_ms, id) WHERE ended_ms > 0;",
 
 	"CREATE INDEX execution_names ON executions (sandbox, name, started_ms, id) WHERE name <> '';",
+
+	/* What sandboxes get from a snapshot besides its disk, and what its maker says of it. */
+	"ALTER TABLE snapshots ADD COLUMN metadata TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE snapshots ADD COLUMN env BLOB NOT NULL DEFAULT x'';",
 };
 
 static int read_version(sqlite3 *db, int *ret)

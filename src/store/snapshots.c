@@ -5,7 +5,7 @@
 
 #define SNAPSHOT_COLUMNS                                                                           \
 	"id, tenant, name, tag, description, parent, sandbox, template, build, root, "             \
-	"created_ms, bytes, files, deleted"
+	"created_ms, bytes, files, deleted, metadata, env"
 
 static const char sql_put_checkpoint[] =
 	"INSERT OR REPLACE INTO checkpoints (id, sandbox, name, parent, created_ms)"
@@ -15,7 +15,7 @@ static const char sql_delete_checkpoints[] = "DELETE FROM checkpoints WHERE sand
 static const char sql_all_checkpoints[] =
 	"SELECT id, sandbox, name, parent, created_ms FROM checkpoints ORDER BY created_ms, id";
 static const char sql_put_snapshot[] = "INSERT OR REPLACE INTO snapshots (" SNAPSHOT_COLUMNS
-				       ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+				       ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 static const char sql_delete_snapshot[] = "DELETE FROM snapshots WHERE id = ?";
 static const char sql_all_snapshots[] =
 	"SELECT " SNAPSHOT_COLUMNS " FROM snapshots ORDER BY created_ms, id";
@@ -75,6 +75,8 @@ void store_put_snapshot(
 		operation_add_text(op, texts[i]);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		operation_add_int(op, numbers[i]);
+	operation_add_text(op, row->metadata);
+	operation_add_blob(op, row->env, row->env_len);
 	store_submit(s, op, done, arg);
 }
 
@@ -106,6 +108,9 @@ int store_each_snapshot(
 				  .bytes = sqlite3_column_int64(st, 11),
 				  .files = sqlite3_column_int64(st, 12),
 				  .deleted = sqlite3_column_int(st, 13),
+				  .metadata = store_text_at(st, 14),
+				  .env = sqlite3_column_blob(st, 15),
+				  .env_len = (size_t)sqlite3_column_bytes(st, 15),
 			  });
 	sqlite3_finalize(st);
 	return r == SQLITE_DONE ? 0 : -1;

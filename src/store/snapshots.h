@@ -30,6 +30,9 @@ struct snapshot_row {
 	const char *sandbox; /* of which it was made; "": none */
 	const char *template_name;
 	const char *build, *root; /* of the template, as in sandbox_row */
+	const char *env;          /* NAME=VALUE strings, each with its NUL */
+	size_t env_len;
+	const char *metadata; /* JSON; "": none */
 	int64_t created_ms;
 	int64_t bytes, files; /* -1: not counted yet */
 	bool deleted;         /* only its place in the lineage is left */

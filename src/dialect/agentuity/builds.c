@@ -1,7 +1,7 @@
 /*
  * Snapshots made of an archive: POST /sandbox/snapshots/build begins one, its archive is PUT to the
- * address in the answer (which needs no key) or to /sandbox/snapshots/{id}/upload, and
- * POST /sandbox/snapshots/{id}/finalize makes the snapshot.
+ * address in the answer (which needs no key) or to /sandbox/snapshots/{id}/upload. The rest is in
+ * finalize.c.
  *
  * A build is a sandbox: the archive is unpacked into its home as it comes, and its disk becomes the
  * snapshot. Its metadata says what the snapshot is to be called, so nothing is kept here. One that
@@ -12,11 +12,10 @@
 #include <string.h>
 
 #include "dialect/agentuity/archives.h"
+#include "dialect/agentuity/builds.h"
 #include "dialect/agentuity/create.h"
-#include "dialect/agentuity/snapshots.h"
 
 #define TOKEN_KIND "agentuity-upload"
-#define LIFE_MS    (60 * 60 * 1000)
 #define MARK       "agentuitySnapshotBuild"
 #define UPLOAD_MAX (UINT64_C(1) << 40)
 
@@ -143,7 +142,7 @@ static void handle_begin(struct http_request *req)
 		.template_name =
 			b.runtime && strncmp(b.runtime, "srt_", 4) == 0 ? b.runtime + 4 : b.runtime,
 		.metadata = metadata.data,
-		.lease_ms = LIFE_MS,
+		.lease_ms = BUILD_LIFE_MS,
 		.on_lease = EXPIRY_DESTROY,
 	};
 	struct agentuity_call *call = agentuity_call_new(req, NULL);
@@ -169,15 +168,14 @@ static void respond_uploaded(struct http_request *req, const struct file_result 
 	agentuity_respond_data(req, 200, &w);
 }
 
-static void respond_no_build(struct http_request *req)
+void build_respond_missing(struct http_request *req)
 {
 	struct error e;
 	error_set(&e, ERROR_NOT_FOUND, "there is no such snapshot build");
 	http_respond_error(req, &e);
 }
 
-/* What the sandbox was begun with as a build; NULL: it is none. The tree is the caller's. */
-static cJSON *build_of(const struct sandbox *s)
+cJSON *build_of(const struct sandbox *s)
 {
 	struct sandbox_view view;
 	struct error e;
@@ -196,11 +194,11 @@ static void unpack(struct http_request *req, struct sandbox *s)
 	if (build)
 		archive_unpack(req, s, AGENTUITY_HOME, respond_uploaded);
 	else
-		respond_no_build(req);
+		build_respond_missing(req);
 	cJSON_Delete(build);
 }
 
-static struct sandbox *path_build(struct http_request *req)
+struct sandbox *build_in_path(struct http_request *req)
 {
 	char id[ID_SIZE];
 	return agentuity_parse_id(http_param(req, "snapshot"), "snp_", id)
@@ -210,7 +208,7 @@ static struct sandbox *path_build(struct http_request *req)
 
 static void handle_upload(struct http_request *req)
 {
-	unpack(req, path_build(req));
+	unpack(req, build_in_path(req));
 }
 
 static void handle_upload_by_token(struct http_request *req)
@@ -221,96 +219,9 @@ static void handle_upload_by_token(struct http_request *req)
 	unpack(req, known ? sandbox_find_any(d->box, id) : NULL);
 }
 
-/* ---- the end ---- */
-
-struct finalize_call {
-	struct http_request *req; /* NULL once the client has gone */
-	struct box *box;
-	char *tenant;
-	char sandbox_id[ID_SIZE];
-};
-
-static void finalize_aborted(void *arg)
-{
-	((struct finalize_call *)arg)->req = NULL;
-}
-
-static void finalized(void *arg, struct snapshot *made, int64_t frozen_us, const struct error *e)
-{
-	struct finalize_call *call = arg;
-	struct sandbox *s = sandbox_find(call->box, call->tenant, call->sandbox_id);
-	(void)frozen_us;
-	if (call->req && made)
-		agentuity_respond_snapshot(call->req, 200, made);
-	else if (call->req)
-		http_respond_error(call->req, e);
-	if (s && made)
-		sandbox_destroy(s, NULL, NULL);
-	free(call->tenant);
-	free(call);
-}
-
-/* A snapshot is a disk: what is no file cannot be in it. */
-static int refuse_settings(const cJSON *body, struct error *e)
-{
-	static const char *const fields[] = {"dependencies", "packages", "env", "metadata"};
-	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-		const cJSON *value = cJSON_GetObjectItemCaseSensitive(body, fields[i]);
-		if (value && !cJSON_IsNull(value) && cJSON_GetArraySize(value) > 0)
-			return error_set_field(e, ERROR_NOT_IMPLEMENTED, fields[i],
-				"snapshots of this server have files only; give \"%s\" when a "
-				"sandbox is made of it",
-				fields[i]);
-	}
-	return 0;
-}
-
-static void finalize(struct http_request *req, struct sandbox *s, const cJSON *build)
-{
-	struct error e = {0};
-	struct build_body b = {0};
-	struct sandbox_view view;
-	cJSON *body = agentuity_body(req);
-	if (!body)
-		return;
-	sandbox_view(s, &view);
-	struct finalize_call *call = calloc(1, sizeof *call);
-	if (!call || !(call->tenant = strdup(view.tenant)))
-		abort();
-	call->req = req;
-	call->box = agentuity_of(req)->box;
-	memcpy(call->sandbox_id, view.id, ID_SIZE);
-	int r = refuse_settings(body, &e);
-	if (r == 0)
-		r = json_decode_known(
-			build, build_fields + 1, ARRAY_LEN(build_fields) - 1, "", &b, &e);
-	const struct snapshot_spec spec = {
-		.name = b.name, .tag = b.tag, .description = b.description, .measure = true};
-	if (r < 0 || snapshot_create(s, &spec, finalized, call, &e) < 0) {
-		free(call->tenant);
-		free(call);
-		http_respond_error(req, &e);
-	} else {
-		http_on_abort(req, finalize_aborted, call);
-	}
-	cJSON_Delete(body);
-}
-
-static void handle_finalize(struct http_request *req)
-{
-	struct sandbox *s = path_build(req);
-	cJSON *build = s ? build_of(s) : NULL;
-	if (build)
-		finalize(req, s, build);
-	else
-		respond_no_build(req);
-	cJSON_Delete(build);
-}
-
 static const struct http_route routes[] = {
 	{HTTP_POST, "/snapshots/build", handle_begin, AGENTUITY_BODY_LIMIT},
 	{HTTP_PUT, "/snapshots/{snapshot}/upload", handle_upload, UPLOAD_MAX, .streams_body = true},
-	{HTTP_POST, "/snapshots/{snapshot}/finalize", handle_finalize, AGENTUITY_BODY_LIMIT},
 };
 
 static const struct http_route open_routes[] = {

@@ -225,7 +225,7 @@ int agentuity_decode_streams(
 	return 0;
 }
 
-static int decode_names(const cJSON *list, const char *field, struct scratch *memory,
+int agentuity_decode_names(const cJSON *list, const char *field, struct scratch *memory,
 	const char *const **ret, struct error *e)
 {
 	const cJSON *item;
@@ -300,8 +300,9 @@ int agentuity_decode_create(const cJSON *body, struct scratch *memory, struct sa
 				      ARRAY_LEN(timeout_fields), "timeout.", &timeouts, e) < 0) ||
 		json_environment(b.env, "env", memory, &spec->env, e) < 0 ||
 		json_text(b.metadata, "metadata", METADATA_MAX, memory, &spec->metadata, e) < 0 ||
-		decode_names(b.dependencies, "dependencies", memory, &spec->dependencies, e) < 0 ||
-		decode_names(b.packages, "packages", memory, &spec->packages, e) < 0 ||
+		agentuity_decode_names(
+			b.dependencies, "dependencies", memory, &spec->dependencies, e) < 0 ||
+		agentuity_decode_names(b.packages, "packages", memory, &spec->packages, e) < 0 ||
 		agentuity_decode_files(
 			b.files, "files", memory, &create->files, &create->file_count, e) < 0 ||
 		decode_command(b.command, memory, spec, create, e) < 0 ||

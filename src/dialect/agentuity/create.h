@@ -24,5 +24,8 @@ int agentuity_decode_streams(
 /* [{path, content}], the content as base64; more follow those that are there. */
 int agentuity_decode_files(const cJSON *list, const char *field, struct scratch *memory,
 	const struct file_spec **files, size_t *count, struct error *e);
+/* Names of packages; an empty list is none. */
+int agentuity_decode_names(const cJSON *list, const char *field, struct scratch *memory,
+	const char *const **ret, struct error *e);
 int agentuity_decode_argv(const cJSON *list, const char *field, struct scratch *memory,
 	const char *const **ret, struct error *e);

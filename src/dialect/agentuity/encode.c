@@ -15,20 +15,6 @@ void agentuity_put_list(struct json_writer *w, const char *key, const char *list
 	json_end_array(w);
 }
 
-void agentuity_put_env(struct json_writer *w, const char *key, const char *env, size_t len)
-{
-	json_key(w, key);
-	json_begin_object(w);
-	for (size_t at = 0; at < len; at += strlen(env + at) + 1) {
-		size_t name_len = strcspn(env + at, "=");
-		autofree char *name = strndup(env + at, name_len);
-		if (!name)
-			abort();
-		json_put_string(w, name, env + at + name_len + 1);
-	}
-	json_end_object(w);
-}
-
 /* As Go writes it: "10m0s". */
 static void put_duration(struct json_writer *w, const char *key, int64_t ms)
 {

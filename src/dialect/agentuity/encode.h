@@ -13,5 +13,3 @@ void agentuity_put_execution(struct json_writer *w, const struct http_request *r
 	const struct execution_view *view, const bool ignores[2]);
 /* NULL-terminated strings one behind the other, as an array. */
 void agentuity_put_list(struct json_writer *w, const char *key, const char *list, size_t len);
-/* NAME=VALUE strings, as an object. */
-void agentuity_put_env(struct json_writer *w, const char *key, const char *env, size_t len);

@@ -76,7 +76,7 @@ static void changed(void *arg, const struct error *e)
 	sandbox_view(s, &view);
 	agentuity_begin_data(&w);
 	json_begin_object(&w);
-	agentuity_put_env(&w, "env", view.env, view.env_len);
+	json_put_env(&w, "env", view.env, view.env_len);
 	json_end_object(&w);
 	agentuity_respond_data(req, 200, &w);
 }

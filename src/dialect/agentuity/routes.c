@@ -25,6 +25,7 @@ static const struct agentuity_table *const tables[] = {
 	&agentuity_checkpoint_table,
 	&agentuity_snapshot_table,
 	&agentuity_build_table,
+	&agentuity_finalize_table,
 	&agentuity_event_table,
 	&agentuity_runtime_table,
 	&agentuity_cli_table,

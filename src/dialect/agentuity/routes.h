@@ -37,8 +37,8 @@ extern const struct agentuity_table agentuity_sandbox_table, agentuity_list_tabl
 	agentuity_lifecycle_table, agentuity_execution_table, agentuity_job_table,
 	agentuity_file_table, agentuity_content_table, agentuity_archive_table,
 	agentuity_checkpoint_table, agentuity_snapshot_table, agentuity_build_table,
-	agentuity_upload_table, agentuity_event_table, agentuity_runtime_table, agentuity_cli_table,
-	agentuity_stream_table, agentuity_input_table;
+	agentuity_finalize_table, agentuity_upload_table, agentuity_event_table,
+	agentuity_runtime_table, agentuity_cli_table, agentuity_stream_table, agentuity_input_table;
 
 static inline struct agentuity *agentuity_of(const struct http_request *req)
 {

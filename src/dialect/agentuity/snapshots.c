@@ -73,6 +73,10 @@ static void put_snapshot(struct json_writer *w, const struct snapshot_view *view
 	snprintf(runtime, sizeof runtime, "srt_%s", view->template_name);
 	json_put_string(w, "runtimeId", runtime);
 	json_put_string(w, "description", view->description[0] ? view->description : NULL);
+	if (view->metadata[0]) {
+		json_key(w, "userMetadata");
+		json_raw(w, view->metadata);
+	}
 	json_put_int(w, "sizeBytes", view->bytes);
 	json_put_int(w, "fileCount", view->files);
 	json_end_object(w);

@@ -9,10 +9,11 @@ import {
   APIClient, createMinimalLogger, SandboxClient, sandboxDownloadArchive, sandboxUploadArchive, snapshotBuildFinalize, snapshotBuildInit,
   snapshotUpload,
 } from '@agentuity/core';
-import { failure, fetchText, startServer, text } from './support.mjs';
+import { file as archived, tar, tinyRoot } from '../../lib/images.mjs';
+import { failure, fetchText, startServer, text, until } from './support.mjs';
 
 const OTHER = 'bnk_0123456789abcdef0123456789abcdef';
-const server = await startServer({ args: ['--api-key', `other=${OTHER}`] });
+const server = await startServer({ args: ['--api-key', `other=${OTHER}`, '--build-network', 'host'] });
 const client = new SandboxClient();
 const api = new APIClient(`${server.url}/agentuity`, createMinimalLogger(), server.key, {});
 const file = (path, content) => ({ path, content: Buffer.from(content) });
@@ -153,12 +154,27 @@ describe('archives', () => {
     const put = await fetch(begun.uploadUrl, { method: 'PUT', headers: { 'content-type': 'application/gzip' }, body: archive });
     assert.equal(put.status, 200, await put.text());
     const options = { snapshotId: begun.snapshotId, sizeBytes: 14, fileCount: 1, files: [] };
-    assert.equal((await failure(snapshotBuildFinalize(api, { ...options, env: { A: 'b' } }))).status, 501);
-    const snapshot = await snapshotBuildFinalize(api, options);
+    for (const [settings, field] of [[{ env: { 'A=': 'b' } }, 'env'], [{ env: { A: 'x'.repeat(20000) } }, 'env'], [{ metadata: { a: 'x'.repeat(20000) } }, 'metadata'], [{ dependencies: ['a b'] }, 'dependencies']]) {
+      const error = await failure(snapshotBuildFinalize(api, { ...options, ...settings }));
+      assert.deepEqual([error.status, error.message.includes(field)], [400, true], `${field}: ${error.message}`);
+    }
+    const snapshot = await snapshotBuildFinalize(api, { ...options, env: { FROM: 'the snapshot', KEPT: 'yes' }, metadata: { commit: 'abc' } });
     assert.deepEqual([snapshot.name, snapshot.tag, snapshot.description], ['built', 'latest', 'by hand']);
+    assert.deepEqual(snapshot.userMetadata, { commit: 'abc' });
+    assert.deepEqual((await client.getSnapshot('built')).userMetadata, { commit: 'abc' });
     assert.equal((await failure(snapshotBuildFinalize(api, options))).status, 404, 'once');
-    const sandbox = await client.create({ snapshot: 'built' });
+    const sandbox = await client.create({ snapshot: 'built', env: { FROM: 'the sandbox' } });
     assert.equal(await read(sandbox, 'app.txt'), 'from the build');
+    const variables = await sandbox.execute({ command: ['sh', '-c', 'echo $FROM, $KEPT'] });
+    assert.equal(await fetchText(variables.stdoutStreamUrl), 'the sandbox, yes\n', 'what the sandbox was given counts more');
+    const child = await client.createSnapshot(sandbox.id, { name: 'child' });
+    const heir = await client.create({ snapshot: child.snapshotId });
+    const inherited = await heir.execute({ command: ['sh', '-c', 'echo $FROM, $KEPT'] });
+    assert.equal(await fetchText(inherited.stdoutStreamUrl), 'the snapshot, yes\n', 'and what stands on it passes them on');
+    await heir.destroy();
+    const bundle = await fetch(`${server.url}/v1/snapshots/${snapshot.snapshotId.slice(4)}/export`, { headers: { authorization: `Bearer ${server.key}` } });
+    const carried = await server.request('POST', '/v1/snapshots/import?name=carried', Buffer.from(await bundle.arrayBuffer()), { headers: { 'content-type': 'application/zstd' } });
+    assert.deepEqual([carried.json.env, carried.json.metadata], [{ FROM: 'the snapshot', KEPT: 'yes' }, { commit: 'abc' }], 'as a file, it has them, too');
     await sandbox.writeFiles([file('app.txt', 'mine to change')]);
     await sandbox.destroy();
     const other = await snapshotBuildInit(api, { runtime: 'base', name: 'built2' });
@@ -172,6 +188,28 @@ describe('archives', () => {
     assert.equal(wrong.status, 404, 'not every sandbox is a build');
     await plain.destroy();
     assert.equal((await server.request('POST', `/agentuity/sandbox/snapshots/${other.snapshotId}/finalize`, {}, { key: OTHER })).status, 404);
+  });
+
+  it('become snapshots with packages', { timeout: 120000 }, async () => {
+    // A template whose apt-get and npm only write down what they are asked for: what real ones do is tested with templates.
+    const script = (name) => archived(`bin/${name}`, `#!/bin/sh\necho ${name} "$@" >> /installed\ncase "$*" in *no-such-package*) exit 1;; esac\n`, { mode: 0o755 });
+    const imported = await server.request('POST', '/v1/templates/imports?name=noting', tar([...tinyRoot(), script('apt-get'), script('npm')]), { headers: { 'content-type': 'application/x-tar' } });
+    assert.equal(imported.status, 201, imported.text);
+    const archive = readFileSync(join(scratch, 'context.tgz'));
+    const begun = await snapshotBuildInit(api, { runtime: 'noting', name: 'furnished' });
+    await snapshotUpload(api, { snapshotId: begun.snapshotId, body: new Uint8Array(archive), contentLength: archive.length });
+    const options = { snapshotId: begun.snapshotId, sizeBytes: 14, fileCount: 1, files: [] };
+    const failed = await failure(snapshotBuildFinalize(api, { ...options, dependencies: ['no-such-package'] }));
+    assert.match(failed.message, /could not be installed/);
+    const snapshot = await snapshotBuildFinalize(api, { ...options, dependencies: ['jq'], packages: ['typescript'], env: { A: 'b' } });
+    assert.equal(snapshot.name, 'furnished');
+    await until('what was needed on the way is gone', async () => !(await client.list()).sandboxes.some((s) => s.runtime.name === 'noting'));
+    const sandbox = await client.create({ snapshot: 'furnished' });
+    assert.equal(await read(sandbox, 'app.txt'), 'from the build');
+    const installed = await read(sandbox, '/installed');
+    assert.match(installed, /apt-get -q -y install .*jq\n/);
+    assert.match(installed, /npm install -g -- typescript\n/);
+    await sandbox.destroy();
     rmSync(scratch, { recursive: true });
   });
 });
