@@ -43,8 +43,9 @@ int output_read(const struct output *o, uint64_t *position, size_t max, struct b
 
 /* ---- execution.c ---- */
 
-/* Init keeps one word for us: the kind, and this. */
+/* Init keeps one word for us: the kind, and these. */
 #define KIND_ATTENDED (1u << 8)
+#define KIND_UNLISTED (1u << 9)
 
 struct execution {
 	struct box *box;

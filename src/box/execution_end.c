@@ -42,7 +42,7 @@ static void ended_and_stored(void *arg, int error, bool is_new)
 		}
 		DL_DELETE(s->live, x);
 		x->sandbox = NULL;
-		if (s->ephemeral && s->live == NULL)
+		if (s->ephemeral && !execution_first(s))
 			sandbox_terminate(s, CAUSE_COMPLETED);
 		settle(x, s);
 	}

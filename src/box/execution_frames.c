@@ -194,9 +194,10 @@ void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *recor
 	x->started_ms = r->started_ms > 0 && r->started_ms < now ? r->started_ms : now;
 	x->timeout_ms = r->timeout_ms < INT32_MAX ? (int64_t)r->timeout_ms : 0;
 	x->status = EXECUTION_RUNNING;
-	uint32_t kind = r->kind & ~KIND_ATTENDED;
+	uint32_t kind = r->kind & ~(KIND_ATTENDED | KIND_UNLISTED);
 	x->kind = kind < EXECUTION_KIND_COUNT ? (enum execution_kind)kind : EXECUTION_COMMAND;
 	x->attended = r->kind & KIND_ATTENDED;
+	x->unlisted |= (r->kind & KIND_UNLISTED) != 0;
 	execution_set_terminal(x, r->start_flags & FRAME_START_TERMINAL);
 	x->user = sandbox_copy_string(record->user);
 	x->cwd = sandbox_copy_string(record->cwd);
@@ -209,6 +210,8 @@ void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *recor
 		code_kernel_adopt(x);
 		return;
 	}
+	if (x->unlisted)
+		return;
 	execution_index(x);
 	s->executions++; /* the store counts it when it ends */
 	x->settling = r->flags & FRAME_RECORD_EXITED;

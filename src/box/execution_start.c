@@ -51,7 +51,8 @@ static int encode_start(struct execution *x, const struct execution_spec *spec, 
 	struct start_request request = {
 		.fixed = {.open_files = (uint32_t)s->resources.open_files,
 			.timeout_ms = (uint64_t)x->timeout_ms,
-			.kind = (uint32_t)x->kind | (x->attended ? KIND_ATTENDED : 0),
+			.kind = (uint32_t)x->kind | (x->attended ? KIND_ATTENDED : 0) |
+				(x->unlisted ? KIND_UNLISTED : 0),
 			.rows = spec->rows,
 			.columns = spec->columns,
 			.flags = start_flags(x, spec)},

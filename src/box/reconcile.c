@@ -57,7 +57,7 @@ static void reconciled(struct sandbox *s)
 	struct box *b = s->box;
 	b->reconciling--;
 	usage_begin(s);
-	if (s->ephemeral && !s->live)
+	if (s->ephemeral && !execution_first(s))
 		sandbox_terminate(s, CAUSE_COMPLETED);
 	sandbox_release(s);
 	check_ready(b);

@@ -379,6 +379,17 @@ test('the_start_command_is_tried_at_the_build_and_runs_in_every_sandbox', async 
   assert.match(seen.stdout, /^\d+\nalive\n$/);
   await remove(server, sandbox.id);
   assert.match(await run('started', 'test -e /tmp/ready && echo yes'), /yes/, 'also for a single command');
+  const sandboxes = async () => (await server.request('GET', '/v1/sandboxes')).json.sandboxes;
+  const allGone = async () => (await sandboxes()).length === 0;
+  await until('its sandbox went with the command, although the start command still ran', allGone);
+  const cut = server.run({ template: 'started', command: 'touch /tmp/began; until test -e /tmp/go; do sleep 0.1; done' }).catch(() => {});
+  const { id } = await until('there is another one', async () => (await sandboxes()).find((s) => s.status === 'running'));
+  await until('its command runs', async () => (await server.exec(id, 'test -e /tmp/began')).exitCode === 0);
+  await server.crash();
+  await server.launch();
+  await cut;
+  await server.exec(id, 'touch /tmp/go');
+  await until('it goes with its command also after a restart', allGone);
   const bad = await build({ name: 'unready', from: 'tiny', steps: [], start: 'sleep 1000', ready: 'echo not yet >&2; false', readyTimeout: '1s' });
   assert.equal(bad.status, 'failed');
   assert.equal(bad.failedStep, 'finalize');
