@@ -6,6 +6,27 @@ import { assertRefused, finish, killServer } from './support.mjs';
 
 const isRoot = process.getuid() === 0;
 const setup = 'echo one > f; mkdir -p d/empty; ln -s f l; chmod 751 f; ln f hard; dd if=/dev/urandom of=blob bs=64k count=8 2>/dev/null; sudo rm /etc/hostname; sudo mv /var/lib/dpkg /var/lib/moved; sha256sum blob > sums';
+/* Counts in five files, one after the other, each in another way; whoever sees a later one sees all before it. */
+const writer = `
+import mmap, os
+first, log, synced = (os.open('count-' + n, os.O_RDWR | os.O_CREAT | os.O_APPEND * (n == 'log')) for n in ('first', 'log', 'synced'))
+mapped = os.open('count-mapped', os.O_RDWR | os.O_CREAT)
+os.ftruncate(mapped, 4096)
+mapped = mmap.mmap(mapped, 4096)
+i = 0
+while True:
+    i += 1
+    n = b'%09d' % i
+    os.pwrite(first, n, 0)
+    os.write(log, n + b'\\n')
+    os.pwrite(synced, n, 100000)
+    if i % 20 == 0: os.fsync(synced)
+    mapped[0:9] = n
+    new = os.open('count-new', os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.write(new, n)
+    os.close(new)
+    os.rename('count-new', 'count-last')
+`;
 const look = 'cat f; stat -c "%a %h %n" f hard; readlink l; ls d; test -e /etc/hostname; echo $?; ls -d /var/lib/moved /var/lib/dpkg 2>&1; sha256sum -c sums';
 
 for (const [pool, args] of [['in a btrfs pool', []], ['in plain directories', ['--disk-pool', 'directory']]])
@@ -49,9 +70,9 @@ for (const [pool, args] of [['in a btrfs pool', []], ['in plain directories', ['
     });
 
     it('do not stop a running process, and are of one moment', async () => {
-      const writer = 'i=0; while :; do i=$((i+1)); echo $i > a; echo $i > b; done';
-      const start = await server.request('POST', `${path}/exec`, { command: `(${writer}) >/dev/null 2>&1 & echo $!` });
-      const pid = start.json.stdout.trim();
+      const start = await server.request('POST', `${path}/processes`, { command: ['python3', '-c', writer] });
+      const { pid } = start.json;
+      await until('it has begun', async () => (await server.exec(box.id, 'cat count-last')).stdout);
       for (let i = 0; i < 5; i++) {
         const made = await make(`moment-${i}`);
         assert.equal(made.status, 201, made.text);
@@ -60,8 +81,12 @@ for (const [pool, args] of [['in a btrfs pool', []], ['in plain directories', ['
       }
       for (let i = 0; i < 5; i++) {
         await restore(`moment-${i}`);
-        const [a, b] = (await server.exec(box.id, 'cat a; echo; cat b; echo')).stdout.split('\n').filter((line) => line).map(Number);
-        assert.ok(a - b <= 1 || b === undefined || Number.isNaN(b), `${a} and ${b}`);
+        const seen = (await server.exec(box.id, 'cat count-first; echo; tail -n 1 count-log; tail -c 9 count-synced; echo; head -c 9 count-mapped; echo; cat count-last')).stdout.trim().split('\n');
+        assert.ok(seen.length === 5 && seen.every((n) => /^\d{9}$/.test(n)), `whole numbers: ${seen}`);
+        const order = seen.map(Number);
+        assert.ok(order.every((n, k) => k === 0 || n === order[k - 1] || n === order[k - 1] - 1), `in the order in which they were written: ${seen}`);
+        assert.ok(order[0] - order[4] <= 1, `of one round or two: ${seen}`);
+        assert.equal((await server.exec(box.id, `test "$(wc -l < count-log)" -eq ${order[1]}`)).exitCode, 0, 'no line is missing');
       }
     });
 
