@@ -22,6 +22,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/schedule.h"
+#include "base/trim.h"
 #include "wire/diff.h"
 
 #define READERS_MAX    64
@@ -393,6 +394,7 @@ void keeper_main(struct keeper *k)
 	}
 	thaw_interrupted(k);
 	disk_clean_up(k);
+	trim_memory();
 	reply(k, &(struct keeper_reply){.op = KEEPER_STARTED, .pipe_fd = -1});
 	serve(k);
 	while (child_count > 0 && wait(NULL) > 0)

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/trim.h"
 
 #define TIGHT_PART    8 /* of the pool: less than this is free */
 #define LOOK_FIRST_MS 50
@@ -153,6 +154,7 @@ void sweeper_main(int trash_fd, int work_fd)
 		_exit(1);
 	}
 	int look_ms = -1;
+	trim_memory();
 	do {
 		while (sweep_once(trash_fd))
 			;

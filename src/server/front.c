@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/schedule.h"
+#include "base/trim.h"
 #include "dialect/agentuity/agentuity.h"
 #include "dialect/e2b/e2b.h"
 #include "server/confine.h"
@@ -169,6 +170,7 @@ static void serve(void *arg)
 		_exit(1);
 	}
 	fr->api.server = fr->server;
+	trim_memory();
 	if (!*fr->f->announced) {
 		fprintf(stderr, "bunker: listening on http://%s\n", fr->f->address);
 		*fr->f->announced = 1;

@@ -24,6 +24,7 @@
 #include "base/fault.h"
 #include "base/fd.h"
 #include "base/schedule.h"
+#include "base/trim.h"
 #include "server/config.h"
 #include "server/front.h"
 #include "server/listen.h"
@@ -193,6 +194,7 @@ static int run(struct privileged *p, struct front_config *f)
 			log_error("cannot start the front", "error", strerror(-pid));
 			return 1;
 		}
+		trim_memory();
 		warden_serve(&p->warden, fd, pid, &stop_requested);
 		close(fd);
 		status = wait_for_front(pid);

@@ -11,6 +11,7 @@
 #include "base/id.h"
 #include "base/processor.h"
 #include "base/schedule.h"
+#include "base/trim.h"
 #include "base/units.h"
 #include "check.h"
 
@@ -199,6 +200,24 @@ static void stays_on_a_processor_until_it_is_let_go(void)
 	CHECK(holds_in_child(child));
 }
 
+static int pages_of_files(void)
+{
+	int pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+	if (f && fscanf(f, "%*d %*d %d", &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return pages;
+}
+
+static void gives_back_what_a_start_needed(void)
+{
+	int before = pages_of_files();
+	trim_memory();
+	CHECK(before > 0 && pages_of_files() < before);
+}
+
 static const struct check_test tests[] = {
 	TEST(reads_durations_as_go_does),
 	TEST(refuses_what_is_no_duration),
@@ -214,6 +233,7 @@ static const struct check_test tests[] = {
 	TEST(tells_an_errno_by_its_meaning),
 	TEST(is_prompt_without_its_children_and_as_nice_as_before),
 	TEST(stays_on_a_processor_until_it_is_let_go),
+	TEST(gives_back_what_a_start_needed),
 };
 
 int main(void)
