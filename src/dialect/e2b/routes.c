@@ -155,18 +155,23 @@ void e2b_respond_nothing(struct http_request *req, int status)
 	http_respond(req, status, NULL, &nothing);
 }
 
+int e2b_parse_body(const struct http_request *req, cJSON **ret, struct error *e)
+{
+	size_t len;
+	const char *text = http_body(req, &len);
+	int r = len ? json_parse(text, len, ret, e) : json_parse("{}", 2, ret, e);
+	if (r < 0 || cJSON_IsObject(*ret))
+		return r;
+	cJSON_Delete(take_ptr(*ret));
+	return error_set(e, ERROR_INVALID_JSON, "the body must be a JSON object");
+}
+
 cJSON *e2b_body(struct http_request *req)
 {
 	struct error e;
-	size_t len;
 	cJSON *tree = NULL;
-	const char *text = http_body(req, &len);
-	int r = len ? json_parse(text, len, &tree, &e) : json_parse("{}", 2, &tree, &e);
-	if (r == 0 && cJSON_IsObject(tree))
+	if (e2b_parse_body(req, &tree, &e) == 0)
 		return tree;
-	if (r == 0)
-		error_set(&e, ERROR_INVALID_JSON, "the body must be a JSON object");
-	cJSON_Delete(tree);
 	http_respond_error(req, &e);
 	return NULL;
 }

@@ -54,7 +54,9 @@ void e2b_encode_error(
 /* Takes the content. */
 void e2b_respond_json(struct http_request *req, int status, struct buf *body);
 void e2b_respond_nothing(struct http_request *req, int status);
-/* The body's object, {} when there is none; NULL after the request was answered. */
+/* The body's object, {} when there is none. */
+int e2b_parse_body(const struct http_request *req, cJSON **ret, struct error *e);
+/* The same; NULL after the request was answered. */
 cJSON *e2b_body(struct http_request *req);
 /* The sandbox that the path names, running or paused; NULL after the request was answered. */
 struct sandbox *e2b_sandbox(struct http_request *req);

@@ -126,49 +126,30 @@ static int call_begin(struct http_request *req, struct volume *v, int status, in
 
 /* ---- at a path ---- */
 
-/* An error before anything was begun. */
-static void refuse(struct http_request *req, const char *path, const struct error *why)
+static int begin_stat(struct http_request *req, struct volume *v, const char *path, struct error *e)
 {
-	struct error e;
-	e2b_volume_explain(path ? path : "", why, &e);
-	http_respond_error(req, &e);
+	struct file_request request = request_for(path, FILE_STAT, 0);
+	return call_begin(req, v, 200, -1, &request, e);
 }
 
 static void handle_stat(struct http_request *req)
 {
-	struct error e = {0};
-	const char *path = NULL;
-	struct volume *v = e2b_content_volume(req);
-	if (!v)
-		return;
-	if (e2b_volume_path(req, &path, &e) == 0) {
-		struct file_request request = request_for(path, FILE_STAT, 0);
-		if (call_begin(req, v, 200, -1, &request, &e) == 0)
-			return;
-	}
-	refuse(req, path, &e);
+	e2b_volume_serve(req, begin_stat);
 }
 
-static int check_is_below_root(const char *path, struct error *e)
+static int begin_remove(
+	struct http_request *req, struct volume *v, const char *path, struct error *e)
 {
-	return strcmp(path, "/") != 0 ? 0
-				      : error_set_field(e, ERROR_INVALID_FIELD, "path",
-						"the root of a volume cannot be removed");
+	struct file_request request = request_for(path, FILE_REMOVE, FILE_RECURSIVE);
+	if (strcmp(path, "/") == 0)
+		return error_set_field(
+			e, ERROR_INVALID_FIELD, "path", "the root of a volume cannot be removed");
+	return call_begin(req, v, 204, -1, &request, e);
 }
 
 static void handle_remove(struct http_request *req)
 {
-	struct error e = {0};
-	const char *path = NULL;
-	struct volume *v = e2b_content_volume(req);
-	if (!v)
-		return;
-	if (e2b_volume_path(req, &path, &e) == 0 && check_is_below_root(path, &e) == 0) {
-		struct file_request request = request_for(path, FILE_REMOVE, FILE_RECURSIVE);
-		if (call_begin(req, v, 204, -1, &request, &e) == 0)
-			return;
-	}
-	refuse(req, path, &e);
+	e2b_volume_serve(req, begin_remove);
 }
 
 struct update_body {
@@ -181,98 +162,94 @@ static const struct json_field update_fields[] = {
 	{"mode", JSON_INTEGER, offsetof(struct update_body, mode), 0, 0, VOLUME_MODE_MAX},
 };
 
-/* The owner first, because a new one takes set-id bits away. */
-static int begin_update(struct http_request *req, struct volume *v, const char *path,
-	const struct update_body *body, struct error *e)
+static int decode_update(const struct http_request *req, struct update_body *ret, struct error *e)
+{
+	cJSON *body = NULL;
+	*ret = (struct update_body){-1, -1, -1};
+	if (e2b_parse_body(req, &body, e) < 0)
+		return -1;
+	int r = json_decode_known(body, update_fields, ARRAY_LEN(update_fields), "", ret, e);
+	cJSON_Delete(body);
+	return r;
+}
+
+static int begin_update(
+	struct http_request *req, struct volume *v, const char *path, struct error *e)
 {
 	char uid[16] = "", owner[32];
+	struct update_body body;
 	struct file_request request = request_for(path, FILE_STAT, FILE_FOLLOW);
-	if (body->uid < 0 && body->gid < 0) {
-		request.fixed.op = body->mode < 0 ? FILE_STAT : FILE_CHMOD;
-		request.fixed.mode = body->mode < 0 ? 0 : (uint32_t)body->mode;
+	if (decode_update(req, &body, e) < 0)
+		return -1;
+	if (body.uid < 0 && body.gid < 0) {
+		request.fixed.op = body.mode < 0 ? FILE_STAT : FILE_CHMOD;
+		request.fixed.mode = body.mode < 0 ? 0 : (uint32_t)body.mode;
 		return call_begin(req, v, 200, -1, &request, e);
 	}
-	if (body->uid >= 0)
-		snprintf(uid, sizeof uid, "%d", (int)body->uid);
-	snprintf(owner, sizeof owner, body->gid < 0 ? "%s" : "%s:%d", uid, (int)body->gid);
+	if (body.uid >= 0)
+		snprintf(uid, sizeof uid, "%d", (int)body.uid);
+	snprintf(owner, sizeof owner, body.gid < 0 ? "%s" : "%s:%d", uid, (int)body.gid);
 	request.fixed.op = FILE_CHOWN;
 	request.text[FILE_OWNER] = owner;
-	return call_begin(req, v, 200, body->mode, &request, e);
+	return call_begin(req, v, 200, body.mode, &request, e);
 }
 
 static void handle_update(struct http_request *req)
 {
-	struct error e = {0};
-	const char *path = NULL;
-	struct update_body fields = {-1, -1, -1};
-	struct volume *v = e2b_content_volume(req);
-	cJSON *body = v ? e2b_body(req) : NULL;
-	if (!body)
-		return;
-	if (json_decode_known(body, update_fields, ARRAY_LEN(update_fields), "", &fields, &e) < 0 ||
-		e2b_volume_path(req, &path, &e) < 0 || begin_update(req, v, path, &fields, &e) < 0)
-		refuse(req, path, &e);
-	cJSON_Delete(body);
+	e2b_volume_serve(req, begin_update);
 }
 
 /* ---- directories ---- */
 
+static int begin_make_dir(
+	struct http_request *req, struct volume *v, const char *path, struct error *e)
+{
+	struct volume_make make;
+	if (e2b_volume_make(req, DIRECTORY_MODE, &make, e) < 0)
+		return -1;
+	struct file_request request = request_for(
+		path, FILE_MKDIR, FILE_HAS_MODE | (make.force ? FILE_PARENTS | FILE_EXIST_OK : 0));
+	request.fixed.mode = make.mode;
+	request.text[FILE_OWNER] = make.owner;
+	return call_begin(req, v, 201, -1, &request, e);
+}
+
 static void handle_make_dir(struct http_request *req)
 {
-	struct error e = {0};
-	const char *path = NULL;
-	struct volume_make make;
-	struct volume *v = e2b_content_volume(req);
-	if (!v)
-		return;
-	if (e2b_volume_path(req, &path, &e) == 0 &&
-		e2b_volume_make(req, DIRECTORY_MODE, &make, &e) == 0) {
-		struct file_request request = request_for(path, FILE_MKDIR,
-			FILE_HAS_MODE | (make.force ? FILE_PARENTS | FILE_EXIST_OK : 0));
-		request.fixed.mode = make.mode;
-		request.text[FILE_OWNER] = make.owner;
-		if (call_begin(req, v, 201, -1, &request, &e) == 0)
-			return;
-	}
-	refuse(req, path, &e);
+	e2b_volume_serve(req, begin_make_dir);
 }
 
 static const struct listing_form list_form = {
 	json_begin_array, entry_begin_in_volume, json_end_array, e2b_volume_explain};
 
+static int begin_list(struct http_request *req, struct volume *v, const char *path, struct error *e)
+{
+	int64_t depth = 1;
+	struct file_request request = request_for(path, FILE_LIST, 0);
+	if (e2b_query_number(req, "depth", UINT32_MAX, &depth, e) < 0)
+		return -1;
+	request.fixed.depth = depth > 0 ? (uint32_t)depth : 1;
+	const struct files_place at = {.volume = v};
+	return listing_begin(req, &at, path, &request, &list_form, e);
+}
+
 static void handle_list(struct http_request *req)
 {
-	struct error e = {0};
-	const char *path = NULL;
-	int64_t depth = 1;
-	const struct files_place at = {.volume = e2b_content_volume(req)};
-	if (!at.volume)
-		return;
-	if (e2b_volume_path(req, &path, &e) == 0 &&
-		e2b_query_number(req, "depth", UINT32_MAX, &depth, &e) == 0) {
-		struct file_request request = request_for(path, FILE_LIST, 0);
-		request.fixed.depth = depth > 0 ? (uint32_t)depth : 1;
-		if (listing_begin(req, &at, path, &request, &list_form, &e) == 0)
-			return;
-	}
-	refuse(req, path, &e);
+	e2b_volume_serve(req, begin_list);
 }
 
 /* ---- a file's bytes ---- */
 
+static int begin_read(struct http_request *req, struct volume *v, const char *path, struct error *e)
+{
+	const struct files_place at = {.volume = v};
+	const struct download_target target = {.given = path, .path = path, .cwd = "/"};
+	return download_begin(req, &at, &target, e);
+}
+
 static void handle_read(struct http_request *req)
 {
-	struct error e = {0};
-	const char *path = NULL;
-	const struct files_place at = {.volume = e2b_content_volume(req)};
-	if (!at.volume)
-		return;
-	if (e2b_volume_path(req, &path, &e) == 0) {
-		const struct download_target target = {.given = path, .path = path, .cwd = "/"};
-		if (download_begin(req, &at, &target, &e) == 0)
-			return;
-	}
-	refuse(req, path, &e);
+	e2b_volume_serve(req, begin_read);
 }
 
 static const struct http_route routes[] = {

@@ -28,17 +28,6 @@ int e2b_admit_volume(struct http_request *req, struct error *e)
 		"the volume's own token is needed, as 'Authorization: Bearer TOKEN'");
 }
 
-struct volume *e2b_content_volume(struct http_request *req)
-{
-	struct error e;
-	struct volume *v = volume_find_any(e2b_of(req)->box, http_param(req, "volume"));
-	if (v)
-		return v;
-	error_set(&e, ERROR_NOT_FOUND, "volume \"%.64s\" not found", http_param(req, "volume"));
-	http_respond_error(req, &e);
-	return NULL;
-}
-
 /* ---- the query ---- */
 
 /* Appends a name with its slash, or takes the last one off for "..". */
@@ -56,7 +45,7 @@ static size_t add_name(char *out, size_t len, const char *name, size_t name_len)
 	return len + name_len;
 }
 
-int e2b_volume_path(struct http_request *req, const char **ret, struct error *e)
+static int clean_path(struct http_request *req, const char **ret, struct error *e)
 {
 	const char *path = http_query(req, "path");
 	size_t len = 0;
@@ -129,4 +118,18 @@ void e2b_volume_explain(const char *path, const struct error *why, struct error 
 		error_set(e, ERROR_NOT_FOUND, "path '%.250s' not found", path);
 	else if (why->code == ERROR_ALREADY_EXISTS)
 		error_set(e, ERROR_ALREADY_EXISTS, "path '%.250s' already exists", path);
+}
+
+void e2b_volume_serve(struct http_request *req, volume_begin_fn *begin)
+{
+	struct error e = {0}, explained;
+	const char *path = "", *id = http_param(req, "volume");
+	struct volume *v = volume_find_any(e2b_of(req)->box, id);
+	if (!v) {
+		error_set(&e, ERROR_NOT_FOUND, "volume \"%.64s\" not found", id);
+		http_respond_error(req, &e);
+	} else if (clean_path(req, &path, &e) < 0 || begin(req, v, path, &e) < 0) {
+		e2b_volume_explain(path, &e, &explained);
+		http_respond_error(req, &explained);
+	}
 }

@@ -92,21 +92,17 @@ static const struct file_events write_events = {
 
 /* ---- the request ---- */
 
-static int begin(struct writing *w, struct volume *v, struct error *e)
+static int begin_call(struct writing *w, struct volume *v, const char *path, struct error *e)
 {
-	const char *path;
 	struct volume_make make;
 	struct file_request request = {.fixed = {.op = FILE_WRITE, .limit = UINT64_MAX}};
 	if (!http_has_type(w->req, "application/octet-stream"))
 		return error_set(e, ERROR_UNSUPPORTED_MEDIA_TYPE,
 			"a file comes as application/octet-stream");
-	if (e2b_volume_path(w->req, &path, e) < 0 ||
-		e2b_volume_make(w->req, FILE_MODE, &make, e) < 0)
-		return -1;
-	w->path = e2b_copy(path);
 	request.text[FILE_CWD] = "/";
 	request.text[FILE_PATH] = path;
-	if (volume_file_begin(v, &request, &write_events, w, &w->file, e) < 0)
+	if (e2b_volume_make(w->req, FILE_MODE, &make, e) < 0 ||
+		volume_file_begin(v, &request, &write_events, w, &w->file, e) < 0)
 		return -1;
 	file_put_target(w->file,
 		&(struct file_target){.path = path,
@@ -116,26 +112,29 @@ static int begin(struct writing *w, struct volume *v, struct error *e)
 	return 0;
 }
 
-static void handle_write(struct http_request *req)
+static int begin_write(
+	struct http_request *req, struct volume *v, const char *path, struct error *e)
 {
-	struct error e = {0};
-	struct volume *v = e2b_content_volume(req);
-	if (!v)
-		return;
 	struct writing *w = calloc(1, sizeof *w);
 	const struct http_body_sink sink = {body_data, body_end, writing_aborted, w};
 	if (!w)
 		abort();
 	w->req = req;
+	w->path = e2b_copy(path);
 	w->json.out = &w->body;
 	w->entry.json = &w->json;
-	if (begin(w, v, &e) < 0) {
+	if (begin_call(w, v, path, e) < 0) {
 		writing_free(w);
-		http_respond_error(req, &e);
-		return;
+		return -1;
 	}
 	http_on_abort(req, writing_aborted, w);
 	http_body_stream(req, &sink);
+	return 0;
+}
+
+static void handle_write(struct http_request *req)
+{
+	e2b_volume_serve(req, begin_write);
 }
 
 static const struct http_route routes[] = {

@@ -19,13 +19,14 @@ void e2b_volume_token(const struct e2b *d, const char *id, char out[AUTH_TOKEN_S
 
 /* Of the content's routes: by the token in `Authorization: Bearer`. */
 int e2b_admit_volume(struct http_request *req, struct error *e);
-/* The volume of the request; NULL after it was answered. */
-struct volume *e2b_content_volume(struct http_request *req);
 /*
- * The query's path from the volume's root, without "." and "..", as if no name on it were a link:
- * what is above the root is the root. The text is the request's.
+ * Begins what a route is for, or answers with why it cannot be. The path is the query's, from the
+ * volume's root, without "." and "..", as if no name on it were a link: what is above the root is
+ * the root. The text is the request's.
  */
-int e2b_volume_path(struct http_request *req, const char **ret, struct error *e);
+typedef int volume_begin_fn(
+	struct http_request *req, struct volume *v, const char *path, struct error *e);
+void e2b_volume_serve(struct http_request *req, volume_begin_fn *begin);
 
 /* A number of the query's; absent leaves *ret alone. */
 int e2b_query_number(const struct http_request *req, const char *name, int64_t max, int64_t *ret,
