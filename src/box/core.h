@@ -30,6 +30,7 @@ struct warden_link {
 	uint32_t sequence;
 	struct warden_call *calls;  /* all that wait for an answer, oldest first */
 	struct warden_call *unsent; /* the first that the socket has not taken */
+	bool writing;               /* we are told when it takes more */
 	void (*lost)(void *arg);
 	void *arg;
 };
@@ -54,6 +55,7 @@ struct keeper_link {
 	uint32_t sequence, epoch;
 	struct keeper_call *calls;  /* all that wait for an answer */
 	struct keeper_call *unsent; /* the first that the socket has not taken */
+	bool writing;               /* we are told when it takes more */
 	void *arg;
 };
 

@@ -31,7 +31,11 @@ static void send_unsent(struct keeper_link *k)
 			break;
 		k->unsent = k->unsent->next;
 	}
-	uv_poll_start(&k->poll, k->unsent ? UV_READABLE | UV_WRITABLE : UV_READABLE, poll_ready);
+	bool writing = k->unsent != NULL;
+	if (writing == k->writing)
+		return; /* each start is two system calls */
+	k->writing = writing;
+	uv_poll_start(&k->poll, writing ? UV_READABLE | UV_WRITABLE : UV_READABLE, poll_ready);
 }
 
 static void take_reply(struct keeper_link *k, const struct keeper_reply *reply)

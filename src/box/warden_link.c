@@ -25,7 +25,11 @@ static void send_unsent(struct warden_link *w)
 			break;
 		w->unsent = w->unsent->next;
 	}
-	uv_poll_start(&w->poll, w->unsent ? UV_READABLE | UV_WRITABLE : UV_READABLE, poll_ready);
+	bool writing = w->unsent != NULL;
+	if (writing == w->writing)
+		return; /* each start is two system calls */
+	w->writing = writing;
+	uv_poll_start(&w->poll, writing ? UV_READABLE | UV_WRITABLE : UV_READABLE, poll_ready);
 }
 
 static void take_reply(struct warden_link *w, const struct warden_reply *reply)

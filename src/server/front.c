@@ -90,7 +90,7 @@ static int load_keys(struct front *fr, struct error *e)
 	fr->auth = auth_new();
 	if (c->no_auth)
 		auth_disable(fr->auth);
-	if (fr->f->new_key && auth_hash_key(fr->f->new_key, hash) &&
+	if (auth_hash_key(fr->f->local_key, hash) &&
 		store_add_key(fr->store, "default", hash, e) < 0)
 		return -1;
 	if (store_each_key(fr->store, add_stored_key, fr->auth) < 0)

@@ -6,8 +6,8 @@
 struct front_config {
 	const struct config *config;
 	const char *data;
-	const char *new_key; /* made now, to be stored; NULL: none */
-	const char *address; /* for the ready line */
+	const char *local_key; /* of the CLI on this machine */
+	const char *address;   /* for the ready line */
 	int listen_fd;
 	int warden_fd;
 	int keeper_fd;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "http/auth.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"
@@ -33,6 +34,7 @@
 
 #define RESTARTS_MAX      5 /* in a row, each within RESTART_WINDOW */
 #define RESTART_WINDOW_US (10 * 1000000)
+#define LOCAL_KEY_SIZE    256 /* more than any key has */
 
 static volatile bool stop_requested;
 
@@ -123,24 +125,38 @@ static int write_local_key(const struct warden *w, const char *key, struct error
 	return 0;
 }
 
+/* What the file has, if that is a key. */
+static bool read_local_key(const struct warden *w, char key[LOCAL_KEY_SIZE])
+{
+	uint8_t hash[AUTH_HASH_SIZE];
+	autobuf text = {0};
+	if (fd_read_file_at(w->data_fd, "api-key", &text, LOCAL_KEY_SIZE) < 0)
+		return false;
+	buf_append_char(&text, '\0');
+	if (text.failed)
+		return false;
+	snprintf(key, LOCAL_KEY_SIZE, "%.*s", (int)strcspn(text.data, "\n"), text.data);
+	return auth_hash_key(key, hash);
+}
+
 /*
  * The file is for the CLI on this machine; the server itself keeps only a hash. It is made on the
- * first start, and again when somebody has removed it.
+ * first start, and again when somebody has removed it. Each front stores the hash anew: the one
+ * that was there when the file was written may have died before it did.
  */
-static int prepare_key(const struct warden *w, const struct config *c, char new_key[AUTH_KEY_SIZE],
-	struct error *e)
+static int prepare_key(
+	const struct warden *w, const struct config *c, char key[LOCAL_KEY_SIZE], struct error *e)
 {
-	new_key[0] = '\0';
-	if (faccessat(w->data_fd, "api-key", F_OK, 0) == 0)
+	if (read_local_key(w, key))
 		return 0;
-	auth_generate_key(new_key);
-	if (write_local_key(w, new_key, e) < 0)
+	auth_generate_key(key);
+	if (write_local_key(w, key, e) < 0)
 		return -1;
 	if (!c->no_auth && c->key_count == 0)
 		fprintf(stderr,
 			"bunker: made the first API key; it is shown this once:\n\n    %s\n\n"
 			"bunker: the CLI on this machine finds it in %s/api-key\n",
-			new_key, w->data);
+			key, w->data);
 	return 0;
 }
 
@@ -205,7 +221,6 @@ static int run(struct privileged *p, struct front_config *f)
 		log_error("the front died; starting it again", "status", log_num(status));
 		if (restarts > RESTARTS_MAX)
 			return 1;
-		f->new_key = NULL;
 	}
 }
 
@@ -262,7 +277,7 @@ static int serve(const struct config *c, struct error *e)
 {
 	static struct privileged p;
 	struct warden *w = &p.warden;
-	static char key[AUTH_KEY_SIZE];
+	static char key[LOCAL_KEY_SIZE];
 	char address[LISTEN_NAME_SIZE];
 	bool is_loopback = false;
 	int *announced = mmap(
@@ -277,7 +292,7 @@ static int serve(const struct config *c, struct error *e)
 	struct front_config f = {
 		.config = c,
 		.data = w->data,
-		.new_key = key[0] ? key : NULL,
+		.local_key = key,
 		.address = address,
 		.listen_fd = listen_fd,
 		.uid = w->front_uid,

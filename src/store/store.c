@@ -13,7 +13,8 @@
 #include "store/schema.h"
 
 static const char sql_all_keys[] = "SELECT tenant, hash FROM keys";
-static const char sql_add_key[] = "INSERT INTO keys (tenant, hash, created_ms) VALUES (?,?,?)";
+static const char sql_add_key[] =
+	"INSERT OR IGNORE INTO keys (tenant, hash, created_ms) VALUES (?,?,?)";
 static const char sql_keep_secret[] =
 	"INSERT INTO secrets (name, secret) VALUES (?,?)"
 	" ON CONFLICT (name) DO UPDATE SET name = name RETURNING secret";

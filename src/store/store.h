@@ -199,6 +199,7 @@ int store_each_context(
 int store_each_key(struct store *s,
 	void (*each)(void *arg, const char *tenant, const uint8_t hash[STORE_HASH_SIZE]),
 	void *arg);
+/* Fine if it is there. */
 int store_add_key(
 	struct store *s, const char *tenant, const uint8_t hash[STORE_HASH_SIZE], struct error *e);
 

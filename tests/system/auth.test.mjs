@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { BUNKER, Server } from '../lib/server.mjs';
+import { BUNKER, Server, dataDirectory } from '../lib/server.mjs';
 import { assertRefused, finish, startBeside } from './support.mjs';
 
 const KEY_A = 'bnk_0123456789abcdef0123456789abcdef01234567';
@@ -18,6 +18,20 @@ describe('authentication', () => {
   });
   after(() => finish(server));
   const ask = (headers, path = '/v1/sandboxes') => server.request('GET', path, undefined, { headers, key: '' });
+
+  it('takes the key of the file also when the server died before it had stored it', async () => {
+    const data = dataDirectory();
+    writeFileSync(join(data, 'api-key'), `${KEY_A}\n`, { mode: 0o600 });
+    const other = await Server.start({ data, args: ['--pool', '0'] });
+    assert.equal(other.key, KEY_A);
+    assert.equal((await other.request('GET', '/v1/sandboxes')).status, 200);
+    await other.stop();
+    writeFileSync(join(data, 'api-key'), ''); // it died while it wrote
+    await other.launch();
+    assert.match(other.key, /^bnk_[0-9a-f]{40}$/);
+    assert.equal((await other.request('GET', '/v1/sandboxes')).status, 200);
+    await finish(other);
+  });
 
   it('is asked for everywhere but at /health', async () => {
     const id = 'a'.repeat(20);

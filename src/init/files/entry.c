@@ -7,9 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Some file systems know more time than 64 bits of nanoseconds do. */
 int64_t time_ns(const struct timespec *t)
 {
-	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+	const int64_t most = INT64_MAX / 1000000000 - 1;
+	int64_t seconds = t->tv_sec > most ? most : t->tv_sec < -most ? -most : t->tv_sec;
+	return seconds * 1000000000 + t->tv_nsec;
 }
 
 /* Each name of the path with one slash in front; "." is left out. */
