@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define EXTENDED_MAX (64u * 1024) /* of one extended header */
+#define PLAIN        "BUNKER.plain"
 
 struct ustar {
 	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type;
@@ -97,12 +98,23 @@ static void fill_names(struct ustar *h, const struct tar_member *m, struct buf *
 	memcpy(h->name, m->path.data, path_len < sizeof h->name ? path_len : sizeof h->name);
 	if (path_len > sizeof h->name)
 		append_pax(records, "path", m->path.data, path_len);
+	if (m->plain)
+		append_pax(records, PLAIN, "1", 1);
 	if (target_len == 0)
 		return;
 	memcpy(h->target, m->target.data,
 		target_len < sizeof h->target ? target_len : sizeof h->target);
 	if (target_len > sizeof h->target)
 		append_pax(records, "linkpath", m->target.data, target_len);
+}
+
+/* Nanoseconds count forward; in a decimal number a sign counts for both of its parts. */
+static void format_time(char *text, size_t size, int64_t seconds, uint32_t ns)
+{
+	bool borrows = seconds < 0 && ns > 0;
+	snprintf(text, size, "%s%llu.%09u", seconds < 0 ? "-" : "",
+		(unsigned long long)(seconds < 0 ? -(seconds + borrows) : seconds),
+		borrows ? 1000000000 - ns : ns);
 }
 
 static void fill_numbers(struct ustar *h, const struct tar_member *m, struct buf *records)
@@ -121,7 +133,7 @@ static void fill_numbers(struct ustar *h, const struct tar_member *m, struct buf
 	if (!fits)
 		put_octal(h->mtime, sizeof h->mtime, 0);
 	if (!fits || m->mtime_ns) {
-		snprintf(text, sizeof text, "%lld.%09u", (long long)m->mtime_s, m->mtime_ns);
+		format_time(text, sizeof text, m->mtime_s, m->mtime_ns);
 		append_pax(records, "mtime", text, strlen(text));
 	}
 }
@@ -276,6 +288,10 @@ static int take_record(
 		return parse_owner(value, len, &t->next_gid);
 	if (IS("mtime"))
 		return parse_time(value, len, &t->next_mtime_s, &t->next_mtime_ns);
+	if (IS(PLAIN)) {
+		t->next_plain = true;
+		return 0;
+	}
 	/* The sizes of sparse files would be wrong without looking at their maps. */
 	return key_len >= 10 && memcmp(key, "GNU.sparse", 10) == 0 ? -EBADMSG : 0;
 #undef IS
@@ -308,6 +324,7 @@ static void forget_extended(struct tar_reader *t)
 	t->long_path.len = t->long_target.len = 0;
 	t->next_size = t->next_uid = t->next_gid = -1;
 	t->next_mtime_s = INT64_MIN;
+	t->next_plain = false;
 }
 
 /* 1: it was one, and what it says is for the next member. */
@@ -361,6 +378,7 @@ static int take_numbers(struct tar_reader *t, const struct ustar *h)
 	/* A time before 1970 is no reason to refuse the file. */
 	m->mtime_s = parse_number(h->mtime, sizeof h->mtime, &mtime) < 0 ? 0 : (int64_t)mtime;
 	m->mtime_ns = 0;
+	m->plain = t->next_plain;
 	if (t->next_mtime_s != INT64_MIN) {
 		m->mtime_s = t->next_mtime_s;
 		m->mtime_ns = t->next_mtime_ns;

@@ -20,6 +20,7 @@ struct tar_member {
 	int64_t mtime_s;
 	uint32_t mtime_ns;
 	uint32_t major, minor;
+	bool plain; /* a name ".wh.…" is its name, and no whiteout; a record of ours */
 	struct buf path, target; /* NUL behind */
 };
 
@@ -36,6 +37,7 @@ struct tar_reader {
 	int64_t next_size, next_mtime_s;
 	int64_t next_uid, next_gid;
 	uint32_t next_mtime_ns;
+	bool next_plain;
 };
 
 /* 1: a member, whose content follows padded to a block; 0: the end; -EBADMSG: it is no archive. */

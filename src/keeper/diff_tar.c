@@ -1,7 +1,8 @@
 /*
  * Differences as a tar (POSIX pax): what was added or changed with its mode, owner and time, links
- * and hard links; what was deleted as an empty file ".wh.NAME", as in the layers of images. Sockets
- * and devices are left out: they mean nothing elsewhere.
+ * and hard links; what was deleted as an empty file ".wh.NAME", as in the layers of images, and
+ * what is called so but is none with a record of our own. Sockets and devices are left out: they
+ * mean nothing elsewhere.
  */
 #include "keeper/diff.h"
 
@@ -14,22 +15,13 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/tar.h"
 #include "keeper/links.h"
-
-#define BLOCK          512
-#define NAME_LEN       100
-#define SIZE_MAX_OCTAL 077777777777LL
-
-struct header {
-	char name[NAME_LEN], mode[8], uid[8], gid[8], size[12], mtime[12], sum[8], type;
-	char link[NAME_LEN], magic[6], version[2], user[32], group[32], major[8], minor[8];
-	char prefix[155], pad[12];
-};
-_Static_assert(sizeof(struct header) == BLOCK, "a header is one block");
 
 struct tar_writer {
 	struct diff_out *out;
 	struct links links;
+	bool plain; /* what is written now is called like a whiteout, and is none */
 };
 
 struct tar_writer *tar_writer_new(struct diff_out *out)
@@ -48,100 +40,33 @@ void tar_writer_free(struct tar_writer *t)
 
 /* ---- headers ---- */
 
-static void put_octal(char *field, size_t size, uint64_t value)
-{
-	char text[32];
-	snprintf(text, sizeof text, "%0*llo", (int)size - 1, (unsigned long long)value);
-	memcpy(field, text, size - 1);
-	field[size - 1] = '\0';
-}
-
-static int put_header(struct tar_writer *t, struct header *h)
-{
-	unsigned sum = 0;
-	memcpy(h->magic, "ustar", 6);
-	memcpy(h->version, "00", 2);
-	memset(h->sum, ' ', sizeof h->sum);
-	for (size_t i = 0; i < BLOCK; i++)
-		sum += ((const unsigned char *)h)[i];
-	snprintf(h->sum, sizeof h->sum, "%06o", sum);
-	return diff_out_bytes(t->out, h, sizeof *h);
-}
-
 static int put_padding(struct tar_writer *t, uint64_t size)
 {
-	static const char zero[BLOCK];
-	return size % BLOCK ? diff_out_bytes(t->out, zero, BLOCK - size % BLOCK) : 0;
-}
-
-/* "LEN key=value\n", where LEN counts itself. */
-static void add_pax(struct buf *out, const char *key, const char *value, size_t len)
-{
-	size_t rest = strlen(key) + len + 3, total = rest + 1, digits;
-	char text[32];
-	do {
-		digits = (size_t)snprintf(text, sizeof text, "%zu", total);
-		total = rest + digits;
-	} while ((size_t)snprintf(text, sizeof text, "%zu", total) != digits);
-	buf_append_str(out, text);
-	buf_append_char(out, ' ');
-	buf_append_str(out, key);
-	buf_append_char(out, '=');
-	buf_append(out, value, len);
-	buf_append_char(out, '\n');
-}
-
-static int put_pax(struct tar_writer *t, const struct buf *records)
-{
-	struct header h = {.name = "pax", .type = 'x'};
-	if (records->failed)
-		return -ENOMEM;
-	if (records->len == 0)
-		return 0;
-	put_octal(h.mode, sizeof h.mode, 0644);
-	put_octal(h.uid, sizeof h.uid, 0);
-	put_octal(h.gid, sizeof h.gid, 0);
-	put_octal(h.mtime, sizeof h.mtime, 0);
-	put_octal(h.size, sizeof h.size, records->len);
-	int r = put_header(t, &h);
-	if (r == 0)
-		r = diff_out_bytes(t->out, records->data, records->len);
-	return r < 0 ? r : put_padding(t, records->len);
-}
-
-static void put_name(char field[NAME_LEN], const char *key, const char *text, struct buf *pax)
-{
-	size_t len = strlen(text);
-	if (len > NAME_LEN)
-		add_pax(pax, key, text, len);
-	memcpy(field, text, len > NAME_LEN ? NAME_LEN : len);
+	static const char zero[TAR_BLOCK];
+	return size % TAR_BLOCK ? diff_out_bytes(t->out, zero, TAR_BLOCK - size % TAR_BLOCK) : 0;
 }
 
 /* One member's head; its bytes are to follow. */
 static int put_member(struct tar_writer *t, const char *path, char type, const char *link,
 	const struct stat *st, uint64_t size)
 {
-	struct header h = {.type = type};
-	autobuf pax = {0};
-	char number[32];
-	put_name(h.name, "path", path, &pax);
+	autobuf head = {0};
+	struct tar_member m = {.type = type,
+		.size = size,
+		.mode = st->st_mode & 07777,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.mtime_s = st->st_mtim.tv_sec,
+		.mtime_ns = (uint32_t)st->st_mtim.tv_nsec,
+		.plain = t->plain};
+	buf_append(&m.path, path, strlen(path) + 1);
 	if (link)
-		put_name(h.link, "linkpath", link, &pax);
-	if (size > SIZE_MAX_OCTAL) {
-		snprintf(number, sizeof number, "%llu", (unsigned long long)size);
-		add_pax(&pax, "size", number, strlen(number));
-	}
-	snprintf(number, sizeof number, "%lld.%09ld", (long long)st->st_mtim.tv_sec,
-		st->st_mtim.tv_nsec);
-	add_pax(&pax, "mtime", number, strlen(number));
-	put_octal(h.mode, sizeof h.mode, st->st_mode & 07777);
-	put_octal(h.uid, sizeof h.uid, st->st_uid & 07777777);
-	put_octal(h.gid, sizeof h.gid, st->st_gid & 07777777);
-	put_octal(h.size, sizeof h.size, size > SIZE_MAX_OCTAL ? 0 : size);
-	put_octal(h.mtime, sizeof h.mtime,
-		st->st_mtim.tv_sec < 0 ? 0 : (uint64_t)st->st_mtim.tv_sec & SIZE_MAX_OCTAL);
-	int r = put_pax(t, &pax);
-	return r < 0 ? r : put_header(t, &h);
+		buf_append(&m.target, link, strlen(link) + 1);
+	bool complete = !m.path.failed && !m.target.failed;
+	if (complete)
+		tar_append_header(&head, &m);
+	tar_member_finish(&m);
+	return !complete || head.failed ? -ENOMEM : diff_out_bytes(t->out, head.data, head.len);
 }
 
 /* ---- content ---- */
@@ -207,6 +132,7 @@ static int put_whiteout(struct tar_writer *t, const struct change *c, const char
 {
 	char name[PATH_MAX + 8];
 	const struct stat st = {.st_mode = 0644};
+	t->plain = false;
 	snprintf(name, sizeof name, "%.*s.wh.%s", (int)(strlen(path) - strlen(c->name)), path,
 		c->name);
 	return put_member(t, name, '0', NULL, &st, 0);
@@ -224,6 +150,7 @@ int tar_write_change(void *arg, const struct change *c)
 		if (r < 0)
 			return r;
 	}
+	t->plain = strncmp(c->name, ".wh.", 4) == 0;
 	switch (c->new->st.st_mode &S_IFMT) {
 	case S_IFREG:
 		return put_file(t, c, path);
@@ -240,6 +167,6 @@ int tar_write_change(void *arg, const struct change *c)
 
 int tar_write_end(struct tar_writer *t)
 {
-	static const char zero[2 * BLOCK];
+	static const char zero[2 * TAR_BLOCK];
 	return diff_out_bytes(t->out, zero, sizeof zero);
 }

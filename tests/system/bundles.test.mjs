@@ -71,6 +71,23 @@ describe('a snapshot as a file', { skip: !isRoot && 'needs root', timeout: 12000
     for (const name of ['home/user/d/empty/', 'home/user/d/f', 'etc/.wh.hostname', 'etc/elsewhere/debian_config', 'usr/share/doc/.wh.bash', 'usr/local/bin/tool']) assert.ok(list.stdout.split('\n').includes(name), name);
   });
 
+  it('keeps files that are called like whiteouts, and what they would take away', async () => {
+    const odd = await server.create();
+    await server.exec(odd.id, 'mkdir w && cd w && echo kept > f && echo one > .wh.f && ln -s f .wh.l && mkdir .wh.d && echo two > .wh.d/x && mkdir q && echo three > q/.wh..wh..opq && echo four > q/y && touch -d "1969-12-31 23:59:58.5 UTC" before');
+    const look = "cd w && find . -printf '%p %y %s %l\\n' | sort && cat f .wh.f .wh.d/x q/.wh..wh..opq q/y && stat -c %y before";
+    const expected = (await server.exec(odd.id, look)).stdout;
+    const made = await server.request('POST', `/v1/sandboxes/${odd.id}/snapshots`, { name: 'odd' });
+    const bytes = (await get(server, `/v1/snapshots/${made.json.id}/export`)).body;
+    const back = await put(other, bytes);
+    assert.equal(back.status, 201, back.text);
+    const copy = await other.create({ snapshot: back.json.id });
+    assert.equal((await other.exec(copy.id, look)).stdout, expected);
+    await other.request('DELETE', `/v1/sandboxes/${copy.id}`);
+    await other.request('DELETE', `/v1/snapshots/${back.json.id}`);
+    await server.request('DELETE', `/v1/sandboxes/${odd.id}`);
+    await server.request('DELETE', `/v1/snapshots/${made.json.id}`);
+  });
+
   it('becomes the same disk on another server', async () => {
     const made = await put(other, file, '?tag=carried');
     assert.equal(made.status, 201, made.text);

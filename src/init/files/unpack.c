@@ -283,7 +283,7 @@ static int unpack_member(struct unpacking *u, const char *path)
 	int dir_fd = find_place(u, path, &name);
 	if (dir_fd < 0)
 		return dir_fd;
-	if (u->is_layer && layer_is_whiteout(name))
+	if (u->is_layer && !u->member->plain && layer_is_whiteout(name))
 		return layer_apply_whiteout(dir_fd, name, &u->since, u->outcome);
 	int r = u->is_layer ? layer_make_room(dir_fd, name, u->member->type == '5', u->outcome) : 0;
 	if (r < 0)
