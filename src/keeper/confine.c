@@ -19,9 +19,10 @@
 
 #define NOBODY 65534
 
+/* Not CAP_MKNOD: a whiteout is no device, and a device has no business on a disk. */
 static const unsigned kept_capabilities[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
-	CAP_FOWNER, CAP_FSETID, CAP_MKNOD, CAP_SETUID, CAP_SETGID, CAP_SETFCAP, CAP_SETPCAP,
-	CAP_SYS_ADMIN, CAP_SYS_RESOURCE};
+	CAP_FOWNER, CAP_FSETID, CAP_SETUID, CAP_SETGID, CAP_SETFCAP, CAP_SYS_ADMIN,
+	CAP_SYS_RESOURCE};
 
 static bool is_kept(unsigned capability)
 {
