@@ -1,7 +1,8 @@
 // Sandbox itself: creating, finding, timing and ending, as users of E2B's SDK do it.
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
-import { AuthenticationError, E2B, NotFoundError, RateLimitError, Sandbox, SandboxError, SandboxNotFoundError, Secret, SecretError, TimeoutError } from 'e2b';
+import { connect } from 'node:net';
+import { AuthenticationError, E2B, NotFoundError, RateLimitError, Sandbox, SandboxError, SandboxNotFoundError, Secret, SecretError, ServiceBusyError, TimeoutError } from 'e2b';
 import { Server, failure, optionsFor, startServer, until } from './support.mjs';
 
 const OTHER = 'bnk_00000000000000000000000000000000000000ff';
@@ -106,6 +107,26 @@ describe('Sandbox.create', () => {
       await Sandbox.create(optionsFor(small));
       assert.ok((await failure(Sandbox.create(optionsFor(small)))) instanceof RateLimitError);
     } finally {
+      await small.destroy();
+    }
+  });
+
+  it('says when too many talk to the server at once', { timeout: 60000 }, async () => {
+    const small = await Server.start({ args: ['--max-connections', '2', '--pool', '0'] });
+    const sockets = [];
+    try {
+      for (let i = 0; i < 2; i++) {
+        const socket = connect(small.port, '127.0.0.1');
+        sockets.push(socket);
+        await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+      }
+      const busy = async () => {
+        const error = await failure(Sandbox.list(optionsFor(small)).nextItems());
+        return error instanceof ServiceBusyError;
+      };
+      await until('it is busy', () => busy().catch(() => false));
+    } finally {
+      for (const socket of sockets) socket.destroy();
       await small.destroy();
     }
   });
