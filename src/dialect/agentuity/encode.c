@@ -99,8 +99,14 @@ static void put_usage(struct json_writer *w, const struct sandbox_view *view)
 
 void agentuity_put_sandbox(struct json_writer *w, const struct sandbox_view *view)
 {
-	char runtime[AGENTUITY_ID_SIZE + 256];
 	json_begin_object(w);
+	agentuity_put_sandbox_fields(w, view);
+	json_end_object(w);
+}
+
+void agentuity_put_sandbox_fields(struct json_writer *w, const struct sandbox_view *view)
+{
+	char runtime[AGENTUITY_ID_SIZE + 256];
 	agentuity_put_id(w, "sandboxId", "sbx_", view->id);
 	json_put_string(w, "identifier", view->id);
 	json_put_string(w, "status", agentuity_status(view));
@@ -132,7 +138,20 @@ void agentuity_put_sandbox(struct json_writer *w, const struct sandbox_view *vie
 		json_put_time(w, "terminatesAt", view->terminates_ms);
 	if (view->failure[0])
 		json_put_string(w, "lastError", view->failure);
-	json_end_object(w);
+}
+
+const char *agentuity_failure(const struct execution_view *view)
+{
+	if (view->oom_killed)
+		return "it was killed because the sandbox's memory was full";
+	if (view->status == EXECUTION_TIMEOUT)
+		return "it ran for longer than it was allowed to";
+	if (view->status != EXECUTION_FAILED)
+		return NULL;
+	if (view->signal)
+		return "a signal ended it";
+	return view->exit_code == 126 || view->exit_code == 127 ? "its program could not be started"
+								: "it was lost with its sandbox";
 }
 
 void agentuity_put_execution(struct json_writer *w, const struct http_request *req,
@@ -150,10 +169,9 @@ void agentuity_put_execution(struct json_writer *w, const struct http_request *r
 		json_put_int(w, "durationMs", view->duration_us / 1000);
 		json_put_time(w, "completedAt", view->started_ms + view->duration_us / 1000);
 	}
-	if (view->oom_killed)
-		json_put_string(w, "error", "it was killed because the sandbox's memory was full");
-	else if (view->status == EXECUTION_TIMEOUT)
-		json_put_string(w, "error", "it ran for longer than it was allowed to");
+	const char *reason = agentuity_failure(view);
+	if (reason)
+		json_put_string(w, "error", reason);
 	if (!ignores || !ignores[0])
 		agentuity_put_stream_url(w, "stdoutStreamUrl", req, view->id, 0);
 	if (!ignores || !ignores[1])

@@ -5,8 +5,12 @@
 
 /* Its status; one that is made for one command is never idle. */
 const char *agentuity_status(const struct sandbox_view *view);
-/* What lists and get answer. */
+/* What lists answer. */
 void agentuity_put_sandbox(struct json_writer *w, const struct sandbox_view *view);
+/* The same without braces. */
+void agentuity_put_sandbox_fields(struct json_writer *w, const struct sandbox_view *view);
+/* Why it did not end by itself, as a sentence; NULL: it did. */
+const char *agentuity_failure(const struct execution_view *view);
 /* The fields of an execution, without braces; ignores: of which streams no address is wanted, or
  * NULL. */
 void agentuity_put_execution(struct json_writer *w, const struct http_request *req,

@@ -51,8 +51,9 @@ static void put_job(
 		json_put_int(w, "exitCode", view->exit_code);
 		json_put_time(w, "completedAt", view->started_ms + view->duration_us / 1000);
 	}
-	if (view->oom_killed)
-		json_put_string(w, "error", "it was killed because the sandbox's memory was full");
+	const char *reason = agentuity_failure(view);
+	if (reason)
+		json_put_string(w, "error", reason);
 	agentuity_put_stream_urls(w, req, view->id);
 	json_end_object(w);
 }

@@ -179,10 +179,77 @@ static void respond_missing(struct http_request *req)
 	agentuity_respond_failure(req, 200, "SANDBOX_NOT_FOUND", "there is no such sandbox");
 }
 
+/* One that was made for a command tells about that, too. */
+struct get_call {
+	struct http_request *req; /* NULL once the client has gone */
+	struct buf body;
+	struct json_writer w;
+};
+
+static void get_aborted(void *arg)
+{
+	((struct get_call *)arg)->req = NULL;
+}
+
+static void get_end(struct get_call *call)
+{
+	json_end_object(&call->w);
+	if (call->req)
+		agentuity_respond_data(call->req, 200, &call->w);
+	buf_finish(&call->body);
+	free(call);
+}
+
+static void put_run(struct get_call *call, const struct execution_view *view)
+{
+	struct json_writer *w = &call->w;
+	if (!call->req)
+		return;
+	json_key(w, "command");
+	json_begin_object(w);
+	agentuity_put_list(w, "exec", view->command, view->command_len);
+	json_put_string(w, "mode", "oneshot");
+	json_end_object(w);
+	if (view->status > EXECUTION_RUNNING)
+		json_put_int(w, "exitCode", view->exit_code);
+	agentuity_put_stream_urls(w, call->req, view->id);
+}
+
+static void run_found(void *arg, const struct execution_view *view)
+{
+	if (view)
+		put_run(arg, view);
+	else
+		get_end(arg);
+}
+
+static struct execution *running(struct http_request *req, const char *id)
+{
+	struct sandbox *s = sandbox_find(agentuity_of(req)->box, agentuity_tenant(req), id);
+	return s ? execution_first(s) : NULL;
+}
+
+static void put_run_of(struct get_call *call, const char *sandbox_id)
+{
+	struct execution_view view;
+	struct http_request *req = call->req;
+	const struct execution *x = running(req, sandbox_id);
+	if (x) {
+		execution_view(x, &view);
+		put_run(call, &view);
+		get_end(call);
+		return;
+	}
+	http_on_abort(req, get_aborted, call);
+	const struct execution_filter filter = {.tenant = agentuity_tenant(req),
+		.sandbox_id = sandbox_id,
+		.kinds = 1u << EXECUTION_COMMAND,
+		.limit = 1};
+	execution_list_ended(agentuity_of(req)->box, &filter, run_found, call);
+}
+
 static void respond_sandbox(struct http_request *req, const struct sandbox_view *view)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
 	const char *deleted = http_query(req, "includeDeleted");
 	bool hidden = view && view->status == SANDBOX_DELETED &&
 		      !(deleted && strcmp(deleted, "true") == 0);
@@ -190,9 +257,18 @@ static void respond_sandbox(struct http_request *req, const struct sandbox_view 
 		respond_missing(req);
 		return;
 	}
-	agentuity_begin_data(&w);
-	agentuity_put_sandbox(&w, view);
-	agentuity_respond_data(req, 200, &w);
+	struct get_call *call = calloc(1, sizeof *call);
+	if (!call)
+		abort();
+	call->req = req;
+	call->w.out = &call->body;
+	agentuity_begin_data(&call->w);
+	json_begin_object(&call->w);
+	agentuity_put_sandbox_fields(&call->w, view);
+	if (view->ephemeral)
+		put_run_of(call, view->id);
+	else
+		get_end(call);
 }
 
 /* Whether a word of ?waitForStatus=a,b is its status. */

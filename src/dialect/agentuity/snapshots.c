@@ -349,19 +349,32 @@ static void handle_lineage(struct http_request *req)
 	agentuity_respond_data(req, 200, &w);
 }
 
-static void handle_public(struct http_request *req)
+/* There are none, and none can be made. */
+static void handle_list_public(struct http_request *req)
 {
-	struct error e;
-	error_set(&e, ERROR_NOT_IMPLEMENTED, "this server has no public snapshots");
-	http_respond_error(req, &e);
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	agentuity_begin_data(&w);
+	json_begin_object(&w);
+	json_key(&w, "snapshots");
+	json_begin_array(&w);
+	json_end_array(&w);
+	json_put_int(&w, "total", 0);
+	json_end_object(&w);
+	agentuity_respond_data(req, 200, &w);
+}
+
+static void handle_get_public(struct http_request *req)
+{
+	agentuity_respond_no_snapshot(req, http_param(req, "snapshot"));
 }
 
 static const struct http_route routes[] = {
 	{HTTP_POST, "/{id}/snapshot", handle_create, AGENTUITY_BODY_LIMIT},
 	{HTTP_GET, "/snapshots", handle_list, AGENTUITY_BODY_LIMIT},
 	{HTTP_GET, "/snapshots/lineage", handle_lineage, AGENTUITY_BODY_LIMIT},
-	{HTTP_GET, "/snapshots/public", handle_public, AGENTUITY_BODY_LIMIT},
-	{HTTP_GET, "/snapshots/public/{snapshot}", handle_public, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/snapshots/public", handle_list_public, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/snapshots/public/{snapshot}", handle_get_public, AGENTUITY_BODY_LIMIT},
 	{HTTP_GET, "/snapshots/{snapshot}", handle_get, AGENTUITY_BODY_LIMIT},
 	{HTTP_PATCH, "/snapshots/{snapshot}", handle_tag, AGENTUITY_BODY_LIMIT},
 	{HTTP_DELETE, "/snapshots/{snapshot}", handle_delete, AGENTUITY_BODY_LIMIT},

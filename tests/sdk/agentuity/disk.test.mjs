@@ -116,7 +116,8 @@ describe('snapshots', () => {
   it('are never public', async () => {
     const sandbox = await client.create();
     assert.equal((await failure(client.createSnapshot(sandbox.id, { public: true }))).status, 501);
-    assert.equal((await server.request('GET', '/agentuity/sandbox/snapshots/public')).status, 501);
+    assert.deepEqual((await server.request('GET', '/agentuity/sandbox/snapshots/public?limit=5')).json.data, { snapshots: [], total: 0 });
+    assert.equal((await server.request('GET', '/agentuity/sandbox/snapshots/public/thing%3Alatest')).json.code, 'SNAPSHOT_NOT_FOUND');
     const both = await server.request('POST', '/agentuity/sandbox', { snapshot: 'x', runtime: 'base' });
     assert.equal(both.status, 400);
     await sandbox.destroy();

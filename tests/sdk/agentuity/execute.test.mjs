@@ -59,11 +59,17 @@ describe('execute', () => {
     await sandbox.destroy();
   });
 
-  it('ends by its timeout', async () => {
+  it('ends by its timeout, and says why it failed', async () => {
     const sandbox = await client.create({ timeout: { execution: '10m' } });
     const result = await sandbox.execute({ command: ['sleep', '100'], timeout: '300ms' });
     assert.equal(result.status, 'timeout');
     assert.match((await client.getExecution(result.executionId)).error, /longer/);
+    const reasons = [[['/no/such/program'], /could not be started/], [sh('kill -9 $$'), /signal/]];
+    for (const [command, reason] of reasons) {
+      const { executionId, status } = await sandbox.execute({ command });
+      assert.equal(status, 'failed');
+      assert.match((await client.getExecution(executionId)).error, reason);
+    }
     await sandbox.destroy();
   });
 
@@ -244,7 +250,9 @@ describe('run', () => {
     assert.deepEqual([out.text(), err.text()], ['me\nfile\n', 'bad\n']);
     await until('it is gone', async () => (await client.list()).total === 0);
     const info = await client.get(result.sandboxId);
-    assert.deepEqual([info.status, info.mode], ['terminated', 'oneshot'], 'it can be looked at');
+    assert.deepEqual([info.status, info.mode, info.exitCode], ['terminated', 'oneshot', 7], 'it can be looked at');
+    assert.deepEqual(info.command.exec.slice(0, 2), ['sh', '-c']);
+    assert.deepEqual([await fetchText(info.stdoutStreamUrl), await fetchText(info.stderrStreamUrl)], ['me\nfile\n', 'bad\n']);
     const status = await server.request('GET', `/agentuity/sandbox/status/${result.sandboxId}`);
     assert.deepEqual(status.json.data, { sandboxId: result.sandboxId, status: 'terminated', exitCode: 7 });
     const error = await failure(client.writeFiles(result.sandboxId, [{ path: 'x', content: Buffer.from('') }]));
