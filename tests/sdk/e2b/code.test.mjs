@@ -26,16 +26,18 @@ describe('runCode', () => {
   it('streams output, results and errors to callbacks', { timeout: 20000 }, async () => {
     const calls = [];
     const execution = await sandbox.runCode(
-      'import sys, time\nprint(1)\ntime.sleep(0.4)\nprint("warn", file=sys.stderr)\ndisplay("shown")\n1 / 0',
+      'import os, sys, time\nprint(1)\nwhile not os.path.exists("/tmp/seen"): time.sleep(0.01)\nprint("warn", file=sys.stderr)\ndisplay("shown")\n1 / 0',
       {
-        onStdout: (m) => calls.push(['stdout', m.line, m.error, Date.now()]),
-        onStderr: (m) => calls.push(['stderr', m.line, m.error, Date.now()]),
+        onStdout: (m) => {
+          calls.push(['stdout', m.line, m.error]);
+          return sandbox.files.write('/tmp/seen', ''); // Only who gets it as it happens can say so.
+        },
+        onStderr: (m) => calls.push(['stderr', m.line, m.error]),
         onResult: (r) => calls.push(['result', r.text]),
         onError: (e) => calls.push(['error', e.name]),
       },
     );
-    assert.deepEqual(calls.map((c) => c.slice(0, 3)), [['stdout', '1\n', false], ['stderr', 'warn\n', true], ['result', 'shown'], ['error', 'ZeroDivisionError']]);
-    assert.ok(calls[1][3] - calls[0][3] > 300, 'they come as they happen');
+    assert.deepEqual(calls, [['stdout', '1\n', false], ['stderr', 'warn\n', true], ['result', 'shown'], ['error', 'ZeroDivisionError']]);
     assert.deepEqual(execution.logs, { stdout: ['1\n'], stderr: ['warn\n'] });
     assert.equal(execution.error.name, 'ZeroDivisionError');
     assert.equal(execution.error.value, 'division by zero');
@@ -99,8 +101,8 @@ describe('runCode', () => {
     const error = await failure(sandbox.runCode('import time; time.sleep(300)', { timeoutMs: 1000 }));
     assert.ok(error instanceof TimeoutError, String(error));
     assert.match(error.message, /Execution timed out/);
-    assert.equal((await sandbox.runCode('kept', { timeoutMs: 5000 })).text, '1');
-    assert.ok(Date.now() - started < 4000);
+    assert.equal((await sandbox.runCode('kept', { timeoutMs: 10000 })).text, '1');
+    assert.ok(Date.now() - started < 15000);
   });
 
   it('interrupts programs that the code started, too', { timeout: 30000 }, async () => {
@@ -183,10 +185,9 @@ describe('contexts', () => {
 
   it('work side by side', { timeout: 30000 }, async () => {
     const contexts = await Promise.all([1, 2, 3].map(() => sandbox.createCodeContext()));
-    const started = Date.now();
-    const texts = await Promise.all(contexts.map((context, i) => sandbox.runCode(`import time; time.sleep(1); ${i}`, { context })));
+    const meet = (i) => `import glob, time; open('/tmp/side-${i}', 'w').close()\nwhile len(glob.glob('/tmp/side-*')) < 3: time.sleep(0.01)\n${i}`;
+    const texts = await Promise.all(contexts.map((context, i) => sandbox.runCode(meet(i), { context })));
     assert.deepEqual(texts.map((t) => t.text), ['0', '1', '2']);
-    assert.ok(Date.now() - started < 2500);
     for (const context of contexts) await sandbox.removeCodeContext(context);
   });
 
