@@ -218,7 +218,7 @@ describe('E resources', () => {
     const mark = `held-${random(6)}`;
     const from = Date.now();
     const r = await arena.server.exec(box.id, { command: ['bash', '-c', `exec -a ${mark} ${inside('bombs')} holds-stdout`], timeout: '20s' });
-    assert.ok(Date.now() - from < 2000, `the answer took ${Date.now() - from} ms`);
+    assert.ok(Date.now() - from < 10000, `the answer took ${Date.now() - from} ms`);
     assert.equal(r.exitCode, 0);
     assert.ok(r.stdout.startsWith('from the main process\n'));
     assert.equal(processesWith(mark).length, 1, 'the control: there is no process in the background');

@@ -76,7 +76,7 @@ for (const [pool, args] of [['in a btrfs pool', []], ['in plain directories', ['
       for (let i = 0; i < 5; i++) {
         const made = await make(`moment-${i}`);
         assert.equal(made.status, 201, made.text);
-        if (pool.includes('btrfs')) assert.ok(made.json.frozenMs < 1000, `it stood still for ${made.json.frozenMs} ms`);
+        if (pool.includes('btrfs')) assert.ok(made.json.frozenMs < 5000, `it stood still for ${made.json.frozenMs} ms`);
         assert.equal((await server.exec(box.id, `kill -0 ${pid}`)).exitCode, 0, 'it goes on');
       }
       for (let i = 0; i < 5; i++) {

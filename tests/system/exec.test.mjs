@@ -243,8 +243,8 @@ describe('exec', () => {
 
     it('does not wait for a background process that holds the output, and lets it live', async () => {
       const began = Date.now();
-      const r = await exec('(sleep 1; touch /tmp/outlived; echo late; sleep 1000) & echo "$!"');
-      assert.ok(Date.now() - began < 900, 'it was answered at once');
+      const r = await exec('(sleep 3; touch /tmp/outlived; echo late; sleep 1000) & echo "$!"');
+      assert.ok(Date.now() - began < 2900, 'it was answered at once');
       const pid = r.stdout.trim();
       assert.match(pid, /^\d+$/);
       await until('the background process did its work', async () => (await exec('test -e /tmp/outlived')).exitCode === 0);
@@ -272,8 +272,8 @@ describe('exec', () => {
       assert.equal(r.exitCode, 124);
       assert.equal(r.status, 'timeout');
       assert.equal(r.stdout, 'early\n');
-      assert.ok(r.durationMs >= 400 && r.durationMs < 3000, `took ${r.durationMs}`);
-      assert.ok(Date.now() - began < 5000);
+      assert.ok(r.durationMs >= 400 && r.durationMs < 15000, `took ${r.durationMs}`);
+      assert.ok(Date.now() - began < 20000);
     });
 
     it('kills what it double-forked into sessions of their own, too', async () => {
