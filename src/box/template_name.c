@@ -27,7 +27,7 @@ int template_check_name(const char *name, const char *field, struct error *e)
 	if (is_name(name, strlen(name), TEMPLATE_NAME_MAX, true))
 		return 0;
 	return error_set_field(e, ERROR_INVALID_FIELD, field,
-		"a template's name has up to %d letters, digits, '.', '_', '-' and '/', and begins with a letter or digit",
+		"the name of a template or snapshot has up to %d letters, digits, '.', '_', '-' and '/', and begins with a letter or digit",
 		TEMPLATE_NAME_MAX);
 }
 

@@ -361,7 +361,7 @@ const struct command cmd_cp = {
 		"DIR/. is what is in it. Modes, links and times are kept; what is copied belongs to who\n"
 		"copies it. Relative paths of a sandbox begin in its working directory.",
 	.examples = "  bunker cp notes.txt work:\n"
-		    "  bunker cp src work:/srv/app\n"
+		    "  bunker cp -u root src work:/srv/app\n"
 		    "  bunker cp work:results ./results\n"
 		    "  bunker cp work:/etc/os-release - | head -2\n"
 		    "  pg_dump | bunker cp - work:dump.sql",

@@ -148,13 +148,14 @@ const struct command cmd_exec = {
 		"Runs COMMAND in a sandbox, given by id or name, and passes its output on as it is\n"
 		"written. With -i its stdin is what is piped into bunker, as it comes; with -it it runs at\n"
 		"your terminal, where ~. at the beginning of a line detaches; with -d it goes on alone.\n"
+		"So it does when Ctrl-C ends bunker: bunker ps shows it, bunker kill ends it.\n"
 		"\n"
 		"The exit status is the command's: 124 when it ran out of time, 128+N when signal N\n"
 		"killed it, 125 when it could not be run at all. With --json the output is text, in\n"
 		"which bytes that are not UTF-8 are replaced.",
 	.examples = "  bunker exec work -- ls -la\n"
 		    "  bunker exec work --shell 'make && ./test'\n"
-		    "  bunker exec -w /srv -u root --timeout 1m work -- apt-get update\n"
+		    "  bunker exec -w /srv -u root --timeout 1m work -- chown -R user .\n"
 		    "  bunker exec -i work -- sh -s < script.sh\n"
 		    "  bunker exec -it work -- vi notes.txt\n"
 		    "  bunker exec -d -n web work -- python3 -m http.server 8000",

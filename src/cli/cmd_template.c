@@ -40,9 +40,10 @@ int cli_template_report(const struct arguments *args, struct bunker_build *build
 		puts(json);
 	else if (status == 0)
 		puts(build->id);
-	if (status)
-		cli_report("the build is %s, at step %s: %s", build->status, build->failed_step,
-			build->reason);
+	if (status && *build->failed_step)
+		cli_report("the build failed at step %s: %s", build->failed_step, build->reason);
+	else if (status)
+		cli_report("the build is %s: %s", build->status, build->reason);
 	bunker_build_finish(build);
 	return status;
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -210,6 +211,17 @@ static int finish(struct console_run *r)
 	return status;
 }
 
+/* Behind whatever the process wrote last, which need not have ended its line. */
+static void report_end(const struct console_run *r, const struct bunker_error *e)
+{
+	if (r->console->terminal)
+		fputc('\n', stderr);
+	cli_session_report(r->args, e);
+	if (is_lost(e))
+		cli_report("the process goes on; come back with: bunker attach %s %s",
+			r->console->sandbox, r->console->process);
+}
+
 static int connection_ready(struct console_run *r)
 {
 	struct bunker_error e;
@@ -226,7 +238,7 @@ static int connection_ready(struct console_run *r)
 	if (r->execution.write_error)
 		cli_report("cannot write the output: %s", strerror(r->execution.write_error));
 	else
-		cli_session_report(r->args, &e);
+		report_end(r, &e);
 	return STATUS_NOT_EXECUTED;
 }
 

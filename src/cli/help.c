@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 
 /* Where the explanation of an option starts. */
-#define HELP_COLUMN 28
+#define HELP_COLUMN 29
 
 void cli_help_print_overview(void)
 {
