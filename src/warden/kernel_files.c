@@ -111,6 +111,10 @@ int step_dev(struct inside *in)
 	int r = fill_dev(fd, in->b->uid_base);
 	if (r == 0)
 		r = write_boot_id(fd, in->b->boot_id);
+	/* Of the kernel's command line, which some hosts have secrets in, scripts get an empty one.
+	 */
+	if (r == 0)
+		r = write_file(fd, "cmdline", "\n", 1);
 	if (r == 0 && in->b->host_network)
 		r = write_resolver(fd);
 	if (r == 0)
@@ -167,5 +171,7 @@ int step_mask(struct inside *in)
 		r = cover(in, hidden_files[i], in->root_fd, "dev/null");
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(hidden_directories); i++)
 		r = cover(in, hidden_directories[i], in->root_fd, "dev/mqueue");
+	if (r == 0)
+		r = cover(in, "cmdline", in->root_fd, "dev/cmdline");
 	return r < 0 ? r : cover(in, "sys/kernel/random/boot_id", in->root_fd, "dev/boot_id");
 }

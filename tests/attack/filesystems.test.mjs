@@ -32,8 +32,8 @@ describe('B mounts and filesystems', () => {
     const r = await exec(box, "find /dev -xdev -mindepth 1 -printf '%y %f\\n' | sort");
     const found = r.stdout.trim().split('\n');
     const nodes = found.filter((line) => !/^[dl] /.test(line));
-    // boot_id is what /proc shows as the sandbox's own.
-    assert.deepEqual(nodes, ['c full', 'c null', 'c random', 'c tty', 'c urandom', 'c zero', 'f boot_id']);
+    // The last two are what /proc shows as the sandbox's own.
+    assert.deepEqual(nodes, ['c full', 'c null', 'c random', 'c tty', 'c urandom', 'c zero', 'f boot_id', 'f cmdline']);
     const rest = found.filter((line) => /^[dl] /.test(line)).map((line) => line.slice(2));
     const known = ['fd', 'mqueue', 'ptmx', 'pts', 'shm', 'stderr', 'stdin', 'stdout'];
     assert.deepEqual(rest.filter((name) => !known.includes(name)), []);

@@ -90,6 +90,12 @@ print('\\n'.join(found))`;
   it('C30 nothing of the kernel can be set', (t) => proc.check(t, 30));
   it('C31 what tells about the kernel is masked or absent', (t) => proc.check(t, 31));
 
+  it("C31 the kernel's command line is the host's secret", async () => {
+    assert.ok(readFileSync('/proc/cmdline', 'utf8').trim(), 'the control: outside there is one');
+    const r = await arena.server.exec(box.id, { command: 'cat /proc/cmdline', user: 'root' });
+    assert.deepEqual([r.exitCode, r.stdout], [0, '\n']);
+  });
+
   it('C32 mountinfo tells nothing of the host and of others', async () => {
     const others = [arena.server.data, '/var/lib/bunker', neighbour.id, box.id, '/boxes/', '/sys/fs/cgroup', ...hostDevices()];
     for (const user of ['user', 'root']) {
