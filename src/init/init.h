@@ -190,6 +190,10 @@ struct user {
  */
 int user_lookup(const char *name, struct user *ret);
 
+/* ---- warm.c: before the first command ---- */
+
+void warm_up(void);
+
 /* ---- connection.c: the front ---- */
 
 void connection_open(void);

@@ -85,6 +85,7 @@ int main(void)
 	watch_children(&signals);
 	connection_open();
 	cgroup_prepare();
+	warm_up();
 	for (;;) {
 		int64_t deadline = process_check_deadlines();
 		process_sweep();
