@@ -1,6 +1,7 @@
 /* /cli: what Agentuity's command line asks besides: where it is, who it is, whose a sandbox is. */
 #include "dialect/agentuity/encode.h"
 #include "dialect/agentuity/list.h"
+#include "dialect/agentuity/waiting.h"
 
 static void put_or_null(struct json_writer *w, const char *key, const char *text)
 {
@@ -55,18 +56,35 @@ static void handle_sandboxes(struct http_request *req)
 	agentuity_list_sandboxes(req, put_summary);
 }
 
-static void handle_sandbox(struct http_request *req)
+static bool is_enough(const struct http_request *req, const struct sandbox_view *view)
+{
+	(void)req;
+	(void)view;
+	return true;
+}
+
+/* One that has ended by itself is still somebody's. */
+static void respond_sandbox(struct http_request *req, const struct sandbox_view *view)
 {
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
-	struct sandbox_view view;
-	struct sandbox *s = agentuity_sandbox_or_404(req);
-	if (!s)
+	if (!view || view->status == SANDBOX_DELETED) {
+		agentuity_respond_failure(
+			req, 404, "SANDBOX_NOT_FOUND", "there is no such sandbox");
 		return;
-	sandbox_view(s, &view);
+	}
 	agentuity_begin_data(&w);
-	put_summary(&w, &view);
+	put_summary(&w, view);
 	agentuity_respond_data(req, 200, &w);
+}
+
+static void handle_sandbox(struct http_request *req)
+{
+	char id[ID_SIZE];
+	if (agentuity_parse_id(http_param(req, "id"), "sbx_", id))
+		waiting_for_sandbox(req, id, 0, is_enough, respond_sandbox);
+	else
+		respond_sandbox(req, NULL);
 }
 
 static const struct http_route routes[] = {

@@ -10,7 +10,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync, mkdirSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SandboxClient } from '@agentuity/server';
-import { startServer } from './support.mjs';
+import { startServer, until } from './support.mjs';
 
 const server = await startServer();
 const client = new SandboxClient();
@@ -30,7 +30,9 @@ describe('what the command line asks', () => {
     });
     assert.equal((await get(`/cli/sandbox/${sandbox.id}`)).orgId, 'default');
     await sandbox.destroy();
-    assert.equal((await server.request('GET', `/agentuity/cli/sandbox/${sandbox.id}`)).status, 404);
+    for (const id of [sandbox.id, 'sbx_00000000000000000000', 'nonsense']) assert.equal((await server.request('GET', `/agentuity/cli/sandbox/${id}`)).status, 404);
+    const run = await client.run({ command: { exec: ['true'] } });
+    await until('the run has ended', async () => (await get(`/cli/sandbox/${run.sandboxId}`)).status === 'terminated');
   });
 });
 
@@ -76,6 +78,9 @@ describe('the command line', { skip: missing }, () => {
     await ok('fs', 'download', id, './down.tar.gz');
     assert.ok(existsSync(join(home, 'down.tar.gz')));
     await ok('fs', 'upload', id, './down.tar.gz', '--path', 'again');
+    await ok('fs', 'download', id, './down.zip', '--path', 'again');
+    await ok('fs', 'upload', id, './down.zip', '--path', 'unzipped');
+    assert.match(await ok('fs', 'ls', id, 'unzipped'), /copied/);
     await ok('env', id, 'A=b');
     assert.match(await ok('exec', id, '--', 'sh', '-c', 'echo $A'), /b/);
     await ok('pause', id);
@@ -86,6 +91,15 @@ describe('the command line', { skip: missing }, () => {
     assert.match(await ok('checkpoint', 'list', id), /point/);
     await ok('snapshot', 'create', id, '--name', 'cli-snap');
     assert.match(await ok('snapshot', 'list'), /cli-snap/);
+    mkdirSync(join(home, 'context'));
+    writeFileSync(join(home, 'context', 'app.txt'), 'app');
+    writeFileSync(join(home, 'context', 'agentuity-snapshot.yaml'),
+      'version: 1\nruntime: base\nname: by-file\nfiles:\n  - "*.txt"\nenv:\n  GREETING: hello\nmetadata:\n  team: red\n');
+    await ok('snapshot', 'build', 'context');
+    assert.match(await ok('snapshot', 'get', 'by-file'), /team=red/);
+    const { sandboxId: built } = await json('create', '--snapshot', 'by-file');
+    assert.match(await ok('exec', built, '--', 'sh', '-c', 'cat app.txt; echo " $GREETING"'), /app hello/);
+    await ok('delete', built, '--confirm');
     assert.match(await ok('events', id), /create/);
     assert.match(await ok('execution', 'list', id), /exe_/);
     assert.match(await ok('runtime', 'list'), /base/);
