@@ -336,7 +336,8 @@ const struct command cmd_template_build = {
 		"the id of the build. FROM names a template; images are imported first. Understood are\n"
 		"FROM, RUN, COPY, ADD of local files, ENV, WORKDIR, USER, ARG, CMD, ENTRYPOINT, EXPOSE.\n"
 		"ENTRYPOINT and CMD are started in every sandbox of the template. Steps that need a\n"
-		"network need a server with --build-network host.",
+		"network need a server with --build-network host. Ctrl-C leaves it building;\n"
+		"its id, for bunker template log, is in bunker template info.",
 	.examples = "  bunker template build -t web:v1 .\n"
 		    "  bunker template build -t web -f Dockerfile.dev --build-arg VERSION=2 .",
 	.options = build_options,

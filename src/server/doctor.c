@@ -131,14 +131,25 @@ static void check_boot(struct report *r, struct privileged *p)
 	boot_end(&p->warden, b.id, false);
 }
 
-/* Everything the server does at its start, in a directory beside its data. */
+/* One that is closed to others is opened by the server, not by us. */
+static bool is_open_directory(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & S_IXOTH);
+}
+
+/*
+ * Everything the server does at its start, in a directory in its data, which may have a file system
+ * of its own, or beside the place where it will be.
+ */
 static void check_warden(struct report *r, const struct config *config)
 {
 	static struct privileged p;
 	struct config trial = *config;
 	struct error e = {0};
 	char directory[WARDEN_PATH_MAX];
-	snprintf(directory, sizeof directory, "%s.doctor-XXXXXX", config->data);
+	snprintf(directory, sizeof directory, "%s%cdoctor-XXXXXX", config->data,
+		is_open_directory(config->data) ? '/' : '.');
 	if (!mkdtemp(directory)) {
 		struct check *c = add(r, "data directory", false, "choose another one with --data");
 		snprintf(c->detail, sizeof c->detail, "%s: %s", directory, strerror(errno));
@@ -207,7 +218,7 @@ static bool all_well(const struct report *r)
 static void print_help(void)
 {
 	printf("usage: bunker doctor [--json] [--data DIR]\n\n"
-	       "Tries what the server needs of this host, boots a sandbox in a directory beside DIR\n"
+	       "Tries what the server needs of this host, boots a sandbox in or beside DIR\n"
 	       "[/var/lib/bunker], and says which layers of isolation are active, what is missing and\n"
 	       "what to do. Exits with 1 when something required is missing.\n");
 }

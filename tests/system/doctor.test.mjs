@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { BUNKER, cgroupRoots, safeReaddir } from '../lib/server.mjs';
@@ -71,6 +71,15 @@ describe('bunker doctor', () => {
     assert.equal(r.status, 1);
     assert.match(r.stdout, /MISSING +data directory +\/proc\/nowhere/);
     assert.match(r.stdout, /-> .*--data/);
+  });
+
+  it('asks the file system of a data directory that exists', () => {
+    const nowhere = spawnSync(BUNKER, ['doctor', '--data', '/proc'], { encoding: 'utf8' });
+    assert.match(nowhere.stdout, /MISSING +data directory +\/proc\//);
+    mkdirSync(join(dir, 'data'), { mode: 0o711 });
+    assert.equal(doctor().status, 0);
+    assert.deepEqual(readdirSync(join(dir, 'data')), []);
+    rmdirSync(join(dir, 'data'));
   });
 
   it('works beside a running server', () => {
