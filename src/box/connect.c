@@ -18,6 +18,7 @@ static void connected(struct sandbox *s, int error)
 {
 	sandbox_connected_fn *callback = s->connected;
 	s->connected = NULL;
+	s->unheard &= error != 0;
 	s->settling = 0;
 	s->greeted_us = 0;
 	if (error) {

@@ -20,6 +20,7 @@
 
 #define CONTEXT_MAX        (INT64_C(2) << 30)
 #define CONTEXT_TENANT_MAX (INT64_C(8) << 30)
+#define CONTEXT_COUNT_MAX  1000 /* of a tenant: each upload looks at all of them */
 #define CONTEXT_KEEP_S     (24 * 3600)
 #define CONTEXT_TENANT_LEN 16
 #define CONTEXT_NAME_SIZE  (CONTEXT_TENANT_LEN + 1 + CONTEXT_HASH_LEN + 1)
@@ -86,22 +87,26 @@ int context_open(struct box *b, const char *tenant, const char *hash)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Removes what is too old; returns how many bytes of the tenant's are left. */
-static int64_t sweep(struct box *b, const char *prefix)
+/* Removes what is too old; returns how many bytes of the tenant's are left, in how many archives.
+ */
+static int64_t sweep(struct box *b, const char *prefix, unsigned *count)
 {
 	DIR *dir = opendir(b->config.contexts_dir);
 	struct dirent *entry;
 	int64_t bytes = 0;
 	time_t now = time(NULL);
+	*count = 0;
 	while (dir && (entry = readdir(dir)) != NULL) {
 		struct stat st;
 		if (entry->d_name[0] == '.' ||
 			fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		if (now - st.st_mtime > CONTEXT_KEEP_S)
+		if (now - st.st_mtime > CONTEXT_KEEP_S) {
 			unlinkat(dirfd(dir), entry->d_name, 0);
-		else if (strncmp(entry->d_name, prefix, CONTEXT_TENANT_LEN) == 0)
+		} else if (strncmp(entry->d_name, prefix, CONTEXT_TENANT_LEN) == 0) {
 			bytes += st.st_size;
+			(*count)++;
+		}
 	}
 	if (dir)
 		closedir(dir);
@@ -117,11 +122,12 @@ int context_begin(struct box *b, const char *tenant, const char *hash, bool veri
 			"the hash of a context is %d hexadecimal digits in lower case",
 			CONTEXT_HASH_LEN);
 	tenant_prefix(tenant, prefix);
-	int64_t left = CONTEXT_TENANT_MAX - sweep(b, prefix);
-	if (left <= 0)
+	unsigned count;
+	int64_t left = CONTEXT_TENANT_MAX - sweep(b, prefix, &count);
+	if (left <= 0 || count >= CONTEXT_COUNT_MAX)
 		return error_set(e, ERROR_QUOTA_EXCEEDED,
-			"the archives of the last day take more than %lld GiB together",
-			(long long)(CONTEXT_TENANT_MAX >> 30));
+			"the archives of the last day are more than %lld GiB together, or %d",
+			(long long)(CONTEXT_TENANT_MAX >> 30), CONTEXT_COUNT_MAX);
 	struct context_upload *u = calloc(1, sizeof *u);
 	if (!u)
 		abort();

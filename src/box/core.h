@@ -166,8 +166,9 @@ struct sandbox {
 	bool row_refused;       /* the store had no room, and is not being asked */
 	bool disk_gone;         /* because of that */
 	bool known;             /* its row is in the store */
-	bool expiring;          /* its clock has asked for a pause */
-	uint32_t found;         /* by the warden, at start */
+	bool unheard;   /* it was paused when we started: what runs in it we have not heard */
+	bool expiring;  /* its clock has asked for a pause */
+	uint32_t found; /* by the warden, at start */
 	int64_t oom_seen;
 	struct init_link *link;
 	void (*connected)(void *arg, struct sandbox *s, int error); /* while connecting */

@@ -157,6 +157,10 @@ void sandbox_disconnect(struct sandbox *s)
 {
 	struct error e;
 	execution_end_all(s, EXECUTION_CANCELLED);
+	if (s->unheard)
+		store_end_begun(s->box->store, s->id, execution_status_name(EXECUTION_CANCELLED),
+			clock_wall_ms());
+	s->unheard = false;
 	error_set(&e, ERROR_NOT_RUNNING, "the sandbox was stopped");
 	files_end_all(s, &e);
 	init_link_close(s->link);

@@ -149,6 +149,7 @@ static void reconcile(struct sandbox *s)
 		reconciled(s);
 	} else if (s->status == SANDBOX_PAUSED && lives) {
 		s->frozen = stands;
+		s->unheard = true;
 		if (stands)
 			reconciled(s);
 		else

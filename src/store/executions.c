@@ -36,6 +36,11 @@ static const char sql_expire[] =
 static const char sql_begin[] =
 	"INSERT OR IGNORE INTO processes (id, sandbox, tenant, name, user, cwd, started_ms, kind,"
 	" terminal, pid, command) VALUES (?,?,?,?,?,?,?,?,?,?,?)";
+static const char sql_end_begun[] =
+	"INSERT OR IGNORE INTO executions (" FACTS ", command, out_data, err_data)"
+	" SELECT id, sandbox, tenant, ?2, name, user, cwd, 137, 9, 0, 0, started_ms,"
+	" max(0, ?3 - started_ms) * 1000, 0, 0, 0, 0, 0, 0, kind, terminal, pid, 0, 0, command,"
+	" x'', x'' FROM processes WHERE sandbox = ?1";
 static const char sql_begun[] =
 	"SELECT id, sandbox, tenant, name, user, cwd, started_ms, kind, terminal, pid, command"
 	" FROM processes";
@@ -53,6 +58,15 @@ void store_begin_execution(struct store *s, const struct execution_row *row)
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		operation_add_int(op, numbers[i]);
 	operation_add_blob(op, row->command, row->command_len);
+	store_submit(s, op, NULL, NULL);
+}
+
+void store_end_begun(struct store *s, const char *sandbox, const char *status, int64_t now_ms)
+{
+	struct operation *op = operation_new(sql_end_begun);
+	operation_add_text(op, sandbox);
+	operation_add_text(op, status);
+	operation_add_int(op, now_ms);
 	store_submit(s, op, NULL, NULL);
 }
 

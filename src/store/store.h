@@ -146,6 +146,8 @@ struct execution_row {
 
 /* It runs, and somebody knows its id: what it is, without how it ends. */
 void store_begin_execution(struct store *s, const struct execution_row *row);
+/* All of a sandbox whose end is not stored were killed with it just now. */
+void store_end_begun(struct store *s, const char *sandbox, const char *status, int64_t now_ms);
 /* At start, before the loop runs: those that have begun and whose end was never stored. */
 int store_each_begun(
 	struct store *s, void (*each)(void *arg, const struct execution_row *row), void *arg);

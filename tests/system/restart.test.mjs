@@ -63,6 +63,17 @@ describe('restart', () => {
     await until('the warden has started a new front', () => server.frontPid && server.frontPid !== old);
     await until('it answers', () => server.request('GET', '/health').then((a) => a.status === 200, () => false));
   };
+  it('a process of a sandbox that was paused, and is deleted after a restart, has an end', async () => {
+    const box = await server.create();
+    const { json } = await server.request('POST', `/v1/sandboxes/${box.id}/processes`, { command: 'sleep 300' });
+    await server.request('POST', `/v1/sandboxes/${box.id}/pause`);
+    await killFront();
+    await remove(server, box.id);
+    const end = await execution(server, json.id);
+    assert.equal(end.status, 'cancelled');
+    assert.equal(end.exitCode, 137);
+  });
+
   const deaths = {
     'kill -9 of both': async () => {
       await killServer(server);

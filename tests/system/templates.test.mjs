@@ -1,6 +1,8 @@
 // Templates: imported from archives and images, built from steps, tagged, used, deleted.
 import { test, before, after } from 'node:test';
 import assert from 'node:assert/strict';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { Server, until } from '../lib/server.mjs';
 import { dir, dockerSave, file, ociLayout, sha256, symlink, tar, tinyRoot } from '../lib/images.mjs';
@@ -442,6 +444,10 @@ test('bad_requests_change_nothing', async () => {
   assertRefused(await server.request('PUT', `/v1/templates/contexts/${'a'.repeat(64)}`, 'other'), 400, 'digest_mismatch', 'hash');
   assertRefused(await server.request('PUT', '/v1/templates/contexts/short', 'other'), 400, 'invalid_field', 'hash');
   assertRefused(await server.request('GET', `/v1/templates/contexts/${'a'.repeat(64)}`), 404, 'not_found');
+  const kept = join(server.data, 'front', 'contexts', sha256('default').slice(0, 16));
+  for (let i = 0; i < 1000; i++) writeFileSync(`${kept}-${i}`, '');
+  assertRefused(await server.request('PUT', `/v1/templates/contexts/${sha256('new')}`, 'new'), 429, 'quota_exceeded');
+  for (let i = 0; i < 1000; i++) rmSync(`${kept}-${i}`);
   assertRefused(await server.request('POST', '/v1/sandboxes', { dependencies: ['jq'] }), 503, 'unavailable', 'dependencies');
   assertRefused(await server.request('POST', '/v1/sandboxes', { packages: ['-x'] }), 400, 'invalid_field', 'packages');
   assert.equal((await server.request('GET', '/v1/templates')).json.templates.length, before);
