@@ -198,9 +198,15 @@ static int compare_names_of(struct diff *d, int dir_fd, const int *before, size_
 	if (dir_fd < 0)
 		return 0;
 	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	if (fd < 0)
+		return -errno;
+	DIR *dir = fdopendir(fd);
+	if (!dir) {
+		close(fd);
+		return -ENOMEM;
+	}
 	struct dirent *entry;
-	int r = dir ? 0 : -errno;
+	int r = 0;
 	while (r == 0 && (entry = readdir(dir)) != NULL) {
 		const char *name = entry->d_name;
 		bool seen = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
@@ -209,8 +215,7 @@ static int compare_names_of(struct diff *d, int dir_fd, const int *before, size_
 		if (!seen)
 			r = compare_name(d, name, old, new, depth);
 	}
-	if (dir)
-		closedir(dir);
+	closedir(dir);
 	return r;
 }
 
