@@ -48,6 +48,9 @@ static const char *packages_of(struct arguments *args)
 	if (recipe)
 		cli_report("there is no recipe \"%s\"; there are python, node and data-science",
 			recipe);
+	else if (!args->template.include)
+		cli_report("no recipe is called \"%s\": this will be a minimal Debian",
+			args->operands[0]);
 	return recipe ? NULL : "";
 }
 
