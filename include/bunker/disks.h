@@ -93,6 +93,21 @@ int bunker_snapshot_export(
 int bunker_snapshot_import(struct bunker *b, const struct bunker_snapshot_options *options,
 	bunker_read_fn *read, void *arg, struct bunker_snapshot *ret, struct bunker_error *e);
 
+/* ---- a sandbox as one JSON object ---- */
+
+/*
+ * What it has changed over its template, and its variables, for any place that keeps text; and a
+ * sandbox made of such an object. path NULL: everything; else only what is below.
+ */
+int bunker_export(struct bunker *b, const char *id, const char *path, bunker_data_fn *data,
+	void *arg, struct bunker_error *e);
+/* Of the options: name, description, project and template_name, which goes before the object's. */
+int bunker_import(struct bunker *b, const struct bunker_create_options *options,
+	bunker_read_fn *read, void *arg, struct bunker_sandbox *ret, struct bunker_error *e);
+/* The disk of a snapshot in the same form, without variables. */
+int bunker_snapshot_export_json(
+	struct bunker *b, const char *ref, bunker_data_fn *data, void *arg, struct bunker_error *e);
+
 /* ---- what was changed ---- */
 
 /* Compared with what the sandbox began with, unless one of these is given. */

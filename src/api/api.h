@@ -17,7 +17,7 @@ struct api {
 	bool stopping; /* requests that end now end because of us, not of their clients */
 };
 
-#define API_MOUNTS 32
+#define API_MOUNTS 33
 
 /* Everything that is served under /v1, /health and /metrics. */
 void api_mounts(struct api *api, struct http_mount out[API_MOUNTS]);

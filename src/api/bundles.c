@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/feed.h"
+#include "api/intake.h"
 
 #define IMPORT_MAX (UINT64_C(1) << 40)
 
@@ -28,22 +29,21 @@ static void export_cancel(void *source)
 
 static const struct feed_source export_source = {export_pause, export_resume, export_cancel};
 
-static void export_data(void *arg, const char *bytes, size_t len)
+/* "json", or "tar" and nothing. */
+static int parse_format(struct http_request *req, bool *json, struct error *e)
 {
-	struct feed *feed = arg;
-	buf_append(&feed->out, bytes, len);
-	feed_flush(feed);
-}
-
-static void export_done(void *arg, const struct error *e)
-{
-	feed_end(arg, e);
+	const char *format = http_query(req, "format");
+	*json = format && strcmp(format, "json") == 0;
+	if (format && !*json && strcmp(format, "tar") != 0)
+		return error_set_field(
+			e, ERROR_INVALID_FIELD, "format", "\"format\" is tar or json");
+	return 0;
 }
 
 static void handle_export(struct http_request *req)
 {
-	static const struct bundle_export_events events = {export_data, export_done};
 	struct error e;
+	bool json;
 	char disposition[64];
 	struct snapshot_view view;
 	struct snapshot *s =
@@ -53,9 +53,17 @@ static void handle_export(struct http_request *req)
 		http_respond_error(req, &e);
 		return;
 	}
+	if (parse_format(req, &json, &e) < 0) {
+		http_respond_error(req, &e);
+		return;
+	}
+	if (json) {
+		api_export_snapshot_json(req, s);
+		return;
+	}
 	struct bundle_export *source;
 	struct feed *feed = feed_new(sizeof *feed, req, "application/zstd", &export_source);
-	if (bundle_export_begin(s, &events, feed, &source, &e) < 0) {
+	if (bundle_export_begin(s, &feed_bundle_events, feed, &source, &e) < 0) {
 		feed_end(feed, &e);
 		return;
 	}
@@ -67,52 +75,36 @@ static void handle_export(struct http_request *req)
 
 /* ---- import ---- */
 
-struct import_call {
-	struct http_request *req; /* NULL once it is answered or the client has gone */
-	struct bundle_import *import;
-	bool paused;
-};
-
-static void import_room(void *arg)
+static size_t import_room(const void *import)
 {
-	struct import_call *call = arg;
-	if (call->req && call->paused) {
-		call->paused = false;
-		http_body_resume(call->req);
-	}
+	return bundle_import_room(import);
 }
+
+static void import_write(void *import, const char *data, size_t len)
+{
+	bundle_import_write(import, data, len);
+}
+
+static void import_end(void *import)
+{
+	bundle_import_end(import);
+}
+
+static void import_cancel(void *import)
+{
+	bundle_import_cancel(import);
+}
+
+static const struct intake_taker taker = {import_room, import_write, import_end, import_cancel};
 
 static void import_done(void *arg, struct snapshot *s, const struct error *e)
 {
-	struct import_call *call = arg;
+	struct intake *in = arg;
 	if (e)
-		http_respond_error(call->req, e);
+		http_respond_error(in->req, e);
 	else
-		api_respond_snapshot(call->req, 201, s);
-	free(call);
-}
-
-static void body_data(void *arg, const char *data, size_t len)
-{
-	struct import_call *call = arg;
-	bundle_import_write(call->import, data, len);
-	if (bundle_import_room(call->import) == 0 && !call->paused) {
-		call->paused = true;
-		http_body_pause(call->req);
-	}
-}
-
-static void body_end(void *arg)
-{
-	struct import_call *call = arg;
-	bundle_import_end(call->import);
-}
-
-static void body_aborted(void *arg)
-{
-	struct import_call *call = arg;
-	bundle_import_cancel(call->import);
-	free(call);
+		api_respond_snapshot(in->req, 201, s);
+	free(in);
 }
 
 static int parse_spec(struct http_request *req, struct snapshot_spec *ret, struct error *e)
@@ -136,23 +128,18 @@ static int parse_spec(struct http_request *req, struct snapshot_spec *ret, struc
 
 static void handle_import(struct http_request *req)
 {
-	static const struct bundle_import_events events = {import_room, import_done};
+	static const struct bundle_import_events events = {intake_room, import_done};
 	struct snapshot_spec spec = {0};
 	struct error e;
-	struct import_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	if (parse_spec(req, &spec, &e) < 0 ||
-		bundle_import_begin(api_box(req), api_tenant(req), &spec, &events, call,
-			&call->import, &e) < 0) {
+	struct bundle_import *import;
+	struct intake *in = intake_new(req, &taker);
+	if (parse_spec(req, &spec, &e) < 0 || bundle_import_begin(api_box(req), api_tenant(req),
+						      &spec, &events, in, &import, &e) < 0) {
 		http_respond_error(req, &e);
-		free(call);
+		free(in);
 		return;
 	}
-	const struct http_body_sink sink = {body_data, body_end, body_aborted, call};
-	http_on_abort(req, body_aborted, call);
-	http_body_stream(req, &sink);
+	intake_begin(in, import);
 }
 
 static const struct http_route bundle_routes[] = {

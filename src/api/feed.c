@@ -87,3 +87,17 @@ void feed_end(struct feed *f, const struct error *e)
 		write_out(f);
 	}
 }
+
+static void take_bytes(void *arg, const char *bytes, size_t len)
+{
+	struct feed *feed = arg;
+	buf_append(&feed->out, bytes, len);
+	feed_flush(feed);
+}
+
+static void take_end(void *arg, const struct error *e)
+{
+	feed_end(arg, e);
+}
+
+const struct bundle_export_events feed_bundle_events = {take_bytes, take_end};

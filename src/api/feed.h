@@ -6,6 +6,7 @@
 #pragma once
 
 #include "api/routes.h"
+#include "box/bundle.h"
 
 struct feed_source {
 	void (*pause)(void *source);
@@ -33,3 +34,6 @@ void feed_flush(struct feed *f);
 /* The source is over. Before the first byte an error is answered as one, later it cuts the answer.
  */
 void feed_end(struct feed *f, const struct error *e);
+
+/* Exports whose `arg` is a feed: what they say goes there as it is. */
+extern const struct bundle_export_events feed_bundle_events;

@@ -21,6 +21,7 @@ static const struct {
 	{&bundle_table, false},
 	{&volume_table, false},
 	{&inventory_table, false},
+	{&portable_table, false},
 	{&exec_table, false},
 	{&execution_table, false},
 	{&processes_table, false},

@@ -27,7 +27,7 @@ extern const struct api_table sandbox_table, sandbox_list_table, lifecycle_table
 	usage_table, exec_table, execution_table, template_table, metrics_table, health_table;
 extern const struct api_table build_table, import_table;
 extern const struct api_table checkpoint_table, diff_table, snapshot_table, bundle_table,
-	volume_table, inventory_table;
+	volume_table, inventory_table, portable_table;
 extern const struct api_table processes_table, processes_control_table, processes_input_table,
 	jobs_table, code_table, contexts_table, context_run_table, environment_table;
 extern const struct api_table files_content_table, files_query_table, files_change_table,
@@ -56,4 +56,6 @@ int api_optional_body(
 int api_query_bool(struct http_request *req, const char *name, bool *ret, struct error *e);
 void api_respond_sandbox(struct http_request *req, int status, const struct sandbox *s);
 void api_respond_snapshot(struct http_request *req, int status, const struct snapshot *s);
+/* A snapshot as a portable sandbox, without variables. */
+void api_export_snapshot_json(struct http_request *req, const struct snapshot *s);
 void api_respond_json(struct http_request *req, int status, struct buf *body);

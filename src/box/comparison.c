@@ -209,6 +209,17 @@ struct comparison *comparison_begin(struct sandbox *s, const struct checkpoint *
 	return c;
 }
 
+struct comparison *comparison_begin_whole(struct sandbox *s, enum diff_form form,
+	const struct comparison_events *events, void *arg, struct error *e)
+{
+	struct comparison *c = comparison_new(s->box, s->tenant, events, arg, e);
+	if (!c)
+		return NULL;
+	struct disk_name disk = disk_of(s);
+	keeper_link_diff(&s->box->keeper, &disk, NULL, s->root, form, begun, c);
+	return c;
+}
+
 struct comparison *comparison_begin_snapshot(const struct snapshot *s, enum diff_form form,
 	const struct comparison_events *events, void *arg, struct error *e)
 {

@@ -29,7 +29,9 @@ struct comparison_events {
 struct comparison *comparison_begin(struct sandbox *s, const struct checkpoint *checkpoint,
 	const struct snapshot *snapshot, enum diff_form form,
 	const struct comparison_events *events, void *arg, struct error *e);
-/* Of a snapshot, to its template's root alone. */
+/* Of a sandbox or a snapshot, to its template's root alone. */
+struct comparison *comparison_begin_whole(struct sandbox *s, enum diff_form form,
+	const struct comparison_events *events, void *arg, struct error *e);
 struct comparison *comparison_begin_snapshot(const struct snapshot *s, enum diff_form form,
 	const struct comparison_events *events, void *arg, struct error *e);
 /* Nothing is told until it is resumed. */

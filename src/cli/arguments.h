@@ -49,7 +49,7 @@ struct arguments {
 	} template;
 	struct {
 		const char *against;      /* diff */
-		const char *to;           /* discard */
+		const char *to, *path;    /* discard */
 		const char *tar, *size;   /* diff, volume create */
 		const char *tag, *output; /* snapshot */
 		bool text, yes, untag;

@@ -17,14 +17,27 @@ static const struct option quiet_option[] = {
 static int work_export(struct job *j, struct bunker_error *e)
 {
 	struct transfer t;
+	const char *format = j->args->template.format;
+	bool json = format && strcmp(format, "json") == 0;
+	if (format && !json && strcmp(format, "tar") != 0) {
+		cli_report("--format is tar or json");
+		return JOB_MISUSED;
+	}
 	if (cli_transfer_receive(&t, j->rest[1] ? j->rest[1] : "-", j->args->quiet) < 0)
 		return JOB_SAID;
-	int r = bunker_snapshot_export(j->bunker, j->rest[0], cli_transfer_write, &t, e);
+	int r = json ? bunker_snapshot_export_json(j->bunker, j->rest[0], cli_transfer_write, &t, e)
+		     : bunker_snapshot_export(j->bunker, j->rest[0], cli_transfer_write, &t, e);
 	return cli_transfer_end(&t, r, e);
 }
 
+static const struct option format_option[] = {
+	{0, "format", "FORMAT", OPTION_STRING, AT(template.format),
+		"tar (.zst, the default), or json, for bunker import"},
+	{0},
+};
+
 static const struct option *const export_options[] = {
-	quiet_option, cli_connection_options, cli_common_options, NULL};
+	format_option, quiet_option, cli_connection_options, cli_common_options, NULL};
 
 const struct command cmd_snapshot_export = {
 	.name = "snapshot export",
@@ -32,7 +45,8 @@ const struct command cmd_snapshot_export = {
 	.usage = "[options] SNAPSHOT [FILE]",
 	.description =
 		"Writes a snapshot to FILE, or to stdout: a tar.zst that any tool reads, with a manifest in\n"
-		"front and an end that proves it complete.",
+		"front and an end that proves it complete. With --format json one object, of which `bunker\n"
+		"import` makes a sandbox; see: bunker export.",
 	.examples = "  bunker snapshot export web:v1 web.tar.zst\n"
 		    "  bunker snapshot export web | ssh other bunker snapshot import -",
 	.options = export_options,

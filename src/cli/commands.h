@@ -62,6 +62,8 @@ extern const struct command cmd_snapshot;
 extern const struct command cmd_fork;
 extern const struct command cmd_volume;
 extern const struct command cmd_du;
+extern const struct command cmd_export;
+extern const struct command cmd_import;
 extern const struct command cmd_template;
 extern const struct command cmd_templates;
 extern const struct command cmd_env;

@@ -97,6 +97,15 @@ void json_key_n(struct json_writer *w, const char *key, size_t len);
 void json_string(struct json_writer *w, const char *value);
 void json_string_n(struct json_writer *w, const char *value, size_t len);
 void json_base64(struct json_writer *w, const void *data, size_t len);
+/* The same of bytes that come in pieces; the rest is zeroed at the beginning. */
+struct json_base64_rest {
+	unsigned char bytes[3];
+	size_t len;
+};
+void json_begin_base64(struct json_writer *w);
+void json_add_base64(
+	struct json_writer *w, struct json_base64_rest *rest, const void *data, size_t len);
+void json_end_base64(struct json_writer *w, struct json_base64_rest *rest);
 void json_int(struct json_writer *w, int64_t value);
 void json_bool(struct json_writer *w, bool value);
 void json_null(struct json_writer *w);

@@ -70,17 +70,50 @@ void json_string_n(struct json_writer *w, const char *value, size_t len)
 	put_quoted(w->out, value, len);
 }
 
-void json_base64(struct json_writer *w, const void *data, size_t len)
+static void append_base64(struct buf *out, const void *data, size_t len)
 {
-	begin_value(w);
 	/* The length that libsodium wants counts the NUL it writes. */
 	size_t size = sodium_base64_encoded_len(len, sodium_base64_VARIANT_ORIGINAL);
+	if (!buf_reserve(out, size))
+		return;
+	sodium_bin2base64(out->data + out->len, size, data, len, sodium_base64_VARIANT_ORIGINAL);
+	out->len += size - 1;
+}
+
+void json_base64(struct json_writer *w, const void *data, size_t len)
+{
+	json_begin_base64(w);
+	append_base64(w->out, data, len);
 	buf_append_char(w->out, '"');
-	if (buf_reserve(w->out, size)) {
-		sodium_bin2base64(w->out->data + w->out->len, size, data, len,
-			sodium_base64_VARIANT_ORIGINAL);
-		w->out->len += size - 1;
+}
+
+void json_begin_base64(struct json_writer *w)
+{
+	begin_value(w);
+	buf_append_char(w->out, '"');
+}
+
+void json_add_base64(
+	struct json_writer *w, struct json_base64_rest *rest, const void *data, size_t len)
+{
+	const unsigned char *at = data;
+	for (; len > 0 && rest->len > 0 && rest->len < 3; len--)
+		rest->bytes[rest->len++] = *at++;
+	if (rest->len == 3) {
+		append_base64(w->out, rest->bytes, 3);
+		rest->len = 0;
 	}
+	if (rest->len > 0)
+		return;
+	append_base64(w->out, at, len - len % 3);
+	for (at += len - len % 3; rest->len < len % 3; rest->len++)
+		rest->bytes[rest->len] = *at++;
+}
+
+void json_end_base64(struct json_writer *w, struct json_base64_rest *rest)
+{
+	append_base64(w->out, rest->bytes, rest->len);
+	rest->len = 0;
 	buf_append_char(w->out, '"');
 }
 
