@@ -1,4 +1,7 @@
+/* Two walks over the disk: what was deleted, and then everything that is there. */
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "box/disks.h"
@@ -6,6 +9,9 @@
 #include "image/portable.h"
 
 struct portable_export {
+	struct box *box;
+	char id[ID_SIZE];
+	bool snapshot; /* it is one; else a sandbox */
 	struct comparison *comparison;
 	struct portable_writer *writer;
 	struct buf out;
@@ -33,6 +39,8 @@ static void end(struct portable_export *x, const struct error *e)
 	export_free(x);
 }
 
+/* ---- what is there ---- */
+
 static void take_data(void *arg, const char *bytes, size_t len)
 {
 	struct portable_export *x = arg;
@@ -45,7 +53,7 @@ static void take_data(void *arg, const char *bytes, size_t len)
 	end(x, &e);
 }
 
-static void done(void *arg, bool truncated, const struct error *e)
+static void written(void *arg, bool truncated, const struct error *e)
 {
 	struct portable_export *x = arg;
 	struct error bad;
@@ -58,24 +66,59 @@ static void done(void *arg, bool truncated, const struct error *e)
 	end(x, e);
 }
 
-static const struct comparison_events comparison_events = {.data = take_data, .done = done};
+/* ---- what is not ---- */
 
-static struct portable_export *export_new(
-	const struct portable_head *head, const struct bundle_export_events *events, void *arg)
+static int begin_walk(struct portable_export *x, enum diff_form form,
+	const struct comparison_events *events, struct error *e)
 {
+	struct sandbox *s = x->snapshot ? NULL : sandbox_find_any(x->box, x->id);
+	struct snapshot *snapshot = NULL;
+	if (x->snapshot)
+		HASH_FIND(by_id, x->box->snapshots, x->id, ID_LEN, snapshot);
+	if (!s && (!snapshot || snapshot->deleted))
+		return error_set(e, ERROR_NOT_FOUND, "it was deleted meanwhile");
+	x->comparison = s ? comparison_begin_whole(s, form, events, x, e)
+			  : comparison_begin_snapshot(snapshot, form, events, x, e);
+	return x->comparison ? 0 : -1;
+}
+
+static void take_change(void *arg, const struct comparison_change *c)
+{
+	struct portable_export *x = arg;
+	bool replaced = c->kind == DIFF_CHANGED && (c->old_mode & S_IFMT) != (c->new_mode & S_IFMT);
+	if (c->kind != DIFF_DELETED && !replaced)
+		return;
+	portable_write_deleted(x->writer, c->path);
+	tell(x);
+}
+
+static void looked(void *arg, bool truncated, const struct error *e)
+{
+	static const struct comparison_events events = {.data = take_data, .done = written};
+	struct portable_export *x = arg;
+	struct error bad;
+	(void)truncated; /* so will be the next, which says so */
+	if (!e && begin_walk(x, DIFF_TAR, &events, &bad) < 0)
+		e = &bad;
+	if (e)
+		end(x, e);
+}
+
+static struct portable_export *begin(struct box *b, const char *id, bool snapshot,
+	const struct portable_head *head, const struct bundle_export_events *events, void *arg,
+	struct error *e)
+{
+	static const struct comparison_events look = {.change = take_change, .done = looked};
 	struct portable_export *x = calloc(1, sizeof *x);
 	if (!x)
 		abort();
+	x->box = b;
+	memcpy(x->id, id, ID_SIZE);
+	x->snapshot = snapshot;
 	x->events = events;
 	x->arg = arg;
 	x->writer = portable_writer_new(head, &x->out);
-	return x;
-}
-
-static struct portable_export *begun(struct portable_export *x, struct comparison *c)
-{
-	x->comparison = c;
-	if (c)
+	if (begin_walk(x, DIFF_RECORDS, &look, e) == 0)
 		return x;
 	export_free(x);
 	return NULL;
@@ -87,16 +130,14 @@ struct portable_export *portable_export_sandbox(struct sandbox *s, const char *r
 {
 	const struct portable_head head = {
 		s->template_name, root, env->data, env->len, clock_wall_ms()};
-	struct portable_export *x = export_new(&head, events, arg);
-	return begun(x, comparison_begin_whole(s, DIFF_TAR, &comparison_events, x, e));
+	return begin(s->box, s->id, false, &head, events, arg, e);
 }
 
 struct portable_export *portable_export_snapshot(const struct snapshot *s,
 	const struct bundle_export_events *events, void *arg, struct error *e)
 {
 	const struct portable_head head = {s->template_name, "/", "{}", 2, s->created_ms};
-	struct portable_export *x = export_new(&head, events, arg);
-	return begun(x, comparison_begin_snapshot(s, DIFF_TAR, &comparison_events, x, e));
+	return begin(s->box, s->id, true, &head, events, arg, e);
 }
 
 void portable_export_pause(struct portable_export *x)

@@ -26,7 +26,8 @@ struct portable_import {
 	bool asked, made; /* the sandbox */
 	struct file_call *call;
 	bool read_all, sent_all, has_env;
-	bool failed;      /* and that is being told */
+	bool failed; /* that is told when nothing is left */
+	struct error failure;
 	bool over;        /* nothing more is told; it goes when nothing will call back */
 	unsigned pending; /* callbacks that will come, whatever happens */
 	const struct portable_import_events *events;
@@ -55,25 +56,45 @@ static struct sandbox *find_sandbox(const struct portable_import *i)
 	return i->made ? sandbox_find(i->box, i->spec.tenant, i->sandbox_id) : NULL;
 }
 
-/* Half a sandbox is of no use to anybody. */
-static void give_up(struct portable_import *i)
+static void destroyed(void *arg);
+
+/* Half a sandbox is of no use to anybody. True: it is being destroyed, and that is pending. */
+static bool drop_sandbox(struct portable_import *i)
 {
 	struct sandbox *s = find_sandbox(i);
-	i->over = true;
 	if (i->call)
 		file_cancel(take_ptr(i->call));
-	if (s)
-		sandbox_destroy(s, NULL, NULL);
+	i->made = false;
+	if (!s)
+		return false;
+	i->pending++;
+	sandbox_destroy(s, destroyed, i);
+	return true;
+}
+
+static void tell_failure(struct portable_import *i)
+{
+	if (!i->over)
+		i->events->done(i->arg, NULL, &i->failure);
+	i->over = true;
 	free_if_done(i);
 }
 
-static void failure_told(void *arg, const struct error *e)
+/* Of one that was cancelled nobody wants to know. */
+static void destroyed(void *arg)
 {
 	struct portable_import *i = arg;
 	i->pending--;
-	if (!i->over)
-		i->events->done(i->arg, NULL, e);
-	give_up(i);
+	tell_failure(i);
+}
+
+static void failure_due(void *arg, const struct error *e)
+{
+	struct portable_import *i = arg;
+	(void)e;
+	i->pending--;
+	if (!drop_sandbox(i))
+		tell_failure(i);
 }
 
 static void fail(struct portable_import *i, const struct error *e)
@@ -81,8 +102,16 @@ static void fail(struct portable_import *i, const struct error *e)
 	if (i->failed)
 		return;
 	i->failed = true;
+	i->failure = *e;
 	i->pending++;
-	box_answer_later(i->box, failure_told, i, e);
+	box_answer_later(i->box, failure_due, i, NULL);
+}
+
+static void cancel(struct portable_import *i)
+{
+	i->over = true;
+	drop_sandbox(i);
+	free_if_done(i);
 }
 
 /* ---- done ---- */
@@ -180,7 +209,7 @@ static void sandbox_made(void *arg, struct sandbox *s, const struct error *e)
 		i->made = true;
 	}
 	if (i->over)
-		give_up(i);
+		cancel(i);
 	else if (e)
 		fail(i, e);
 	else
@@ -264,7 +293,7 @@ void portable_import_end(struct portable_import *i)
 
 void portable_import_cancel(struct portable_import *i)
 {
-	give_up(i);
+	cancel(i);
 }
 
 static const char *keep(struct portable_import *i, const char *text)

@@ -2,10 +2,10 @@
  * A sandbox as one JSON object, to be kept anywhere and resumed from:
  *
  *     {"format": "bunker-sandbox", "version": 1, "takenAt": MS, "template": "base", "root": "/",
- *      "env": {"NAME": "VALUE"},
+ *      "env": {"NAME": "VALUE"}, "deleted": [{"path"}],
  *      "files": [{"path", "mode", "uid", "gid", "mtime", "size", "encoding", "contents"}],
  *      "directories": [{"path", "mode", "uid", "gid", "mtime"}],
- *      "links": [{"path", "target", …}], "hardLinks": [{"path", "target"}], "deleted": [{"path"}]}
+ *      "links": [{"path", "target", …}], "hardLinks": [{"path", "target"}]}
  *
  * Paths are relative to `root`; one that is not UTF-8 has its bytes in pathBase64. Modes are octal
  * texts, times milliseconds since 1970. Everything but "path" may be left out, so that an object of
@@ -25,13 +25,13 @@
 #include "base/scratch.h"
 
 #define PORTABLE_ENTRIES_MAX 500000u
-#define PORTABLE_SIDE_MAX    (32u << 20) /* of directories, links and deletions, each */
+#define PORTABLE_SIDE_MAX    (32u << 20) /* of directories and links, each */
 #define PORTABLE_WHOLE_MAX   (16u << 20) /* of a file whose size is not told in front */
 #define PORTABLE_ENV_MAX     (1u << 20)
 #define PORTABLE_PATH_MAX    4095u
 #define PORTABLE_ID_MAX      65535 /* of a user or group: those that a sandbox has */
 
-/* ---- from a tar of what was changed (with whiteouts) to JSON ---- */
+/* ---- from what was changed to JSON ---- */
 
 struct portable_head {
 	const char *template_name;
@@ -45,6 +45,9 @@ struct portable_writer;
 /* The beginning is appended to out, as everything else will be. */
 struct portable_writer *portable_writer_new(const struct portable_head *head, struct buf *out);
 void portable_writer_free(struct portable_writer *w);
+/* First of all, what is not there any more, or became something of another kind: "/etc/x". */
+void portable_write_deleted(struct portable_writer *w, const char *path);
+/* Then a tar of everything else; its whiteouts are passed over. */
 int portable_write(struct portable_writer *w, const char *tar, size_t len, struct error *e);
 int portable_write_end(struct portable_writer *w, struct error *e);
 

@@ -1,6 +1,7 @@
 /*
- * Files are told as they come. Directories, links and deletions are kept until the files are over,
- * so that "files" has nothing but files, as others expect it.
+ * What was deleted is told first, so that whoever unpacks it has its place free; then the files, as
+ * they come. Directories and links are kept until the files are over, so that "files" has nothing
+ * but files, as others expect it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,14 +16,12 @@ enum side {
 	SIDE_DIRECTORIES,
 	SIDE_LINKS,
 	SIDE_HARD_LINKS,
-	SIDE_DELETED,
 	SIDE_COUNT
 };
 
 static const char *const side_names[SIDE_COUNT] = {[SIDE_DIRECTORIES] = "directories",
 	[SIDE_LINKS] = "links",
-	[SIDE_HARD_LINKS] = "hardLinks",
-	[SIDE_DELETED] = "deleted"};
+	[SIDE_HARD_LINKS] = "hardLinks"};
 
 static const char whiteout[] = ".wh.";
 
@@ -31,7 +30,8 @@ struct portable_writer {
 	struct json_writer json;
 	struct buf sides[SIDE_COUNT];
 	struct json_writer side_json[SIDE_COUNT];
-	char *root; /* without slashes around; "": everything */
+	char *root;    /* without slashes around; "": everything */
+	bool in_files; /* the deletions are over */
 	bool in_file, ended;
 	struct json_base64_rest rest;
 };
@@ -52,7 +52,7 @@ struct portable_writer *portable_writer_new(const struct portable_head *head, st
 	json_put_string(&w->json, "root", head->root);
 	json_key(&w->json, "env");
 	json_raw_n(&w->json, head->env, head->env_len);
-	json_key(&w->json, "files");
+	json_key(&w->json, "deleted");
 	json_begin_array(&w->json);
 	return w;
 }
@@ -157,22 +157,29 @@ static void end_file(struct portable_writer *w)
 	w->in_file = false;
 }
 
-/* What is not there any more: told by the name of what stands for it. */
-static bool put_deleted(struct portable_writer *w, char *path)
+void portable_write_deleted(struct portable_writer *w, const char *path)
 {
-	struct json_writer *json = &w->side_json[SIDE_DELETED];
-	char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	size_t mark = sizeof whiteout - 1;
-	if (strncmp(name, whiteout, mark) != 0)
-		return false;
-	memmove(name, name + mark, strlen(name) - mark + 1);
-	const char *gone = relative(w, path);
-	if (!gone)
-		return true;
-	json_begin_object(json);
-	put_name(json, "path", "pathBase64", gone);
-	json_end_object(json);
-	return true;
+	const char *gone = relative(w, path + 1);
+	if (!gone || strcmp(gone, ".") == 0)
+		return;
+	json_begin_object(&w->json);
+	put_name(&w->json, "path", "pathBase64", gone);
+	json_end_object(&w->json);
+}
+
+static bool is_whiteout(const struct tar_member *m)
+{
+	const char *slash = strrchr(m->path.data, '/'), *name = slash ? slash + 1 : m->path.data;
+	return m->type == '0' && strncmp(name, whiteout, sizeof whiteout - 1) == 0;
+}
+
+/* Those that stand for deletions are told already; a file of such a name could not come back. */
+static int pass_whiteout(const struct tar_member *m, struct error *e)
+{
+	if (m->size == 0 && m->mtime_s == 0 && m->uid == 0)
+		return 0;
+	return error_set(e, ERROR_NOT_SUPPORTED,
+		"'%.200s' has a name that stands for a deletion in layers of images", m->path.data);
 }
 
 static int take_member(struct portable_writer *w, struct error *e)
@@ -180,11 +187,11 @@ static int take_member(struct portable_writer *w, struct error *e)
 	struct tar_member *m = &w->tar.reader.member;
 	if (!tar_clean_path(m->path.data))
 		return error_set(e, ERROR_INTERNAL, "the disk has a path that cannot be");
-	if (m->type == '0' && put_deleted(w, m->path.data))
-		return 0;
 	const char *path = relative(w, m->path.data);
 	if (!path)
 		return 0;
+	if (is_whiteout(m))
+		return pass_whiteout(m, e);
 	if (m->type == '0')
 		begin_file(w, m, path);
 	else if (m->type == '1')
@@ -209,9 +216,20 @@ static int check_sides(const struct portable_writer *w, struct error *e)
 	return 0;
 }
 
+static void begin_files(struct portable_writer *w)
+{
+	if (w->in_files)
+		return;
+	w->in_files = true;
+	json_end_array(&w->json);
+	json_key(&w->json, "files");
+	json_begin_array(&w->json);
+}
+
 int portable_write(struct portable_writer *w, const char *tar, size_t len, struct error *e)
 {
 	int step;
+	begin_files(w);
 	tar_push_add(&w->tar, tar, len);
 	while ((step = tar_push_step(&w->tar)) != TAR_MORE && step != TAR_END) {
 		if (step < 0)
