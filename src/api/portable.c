@@ -9,7 +9,6 @@
 
 #include "api/decode.h"
 #include "api/decode_parts.h"
-#include "api/encode.h"
 #include "api/feed.h"
 #include "api/intake.h"
 
@@ -61,9 +60,6 @@ static int parse_path(struct http_request *req, const char **ret, struct error *
 static void handle_export(struct http_request *req)
 {
 	struct error e;
-	autobuf env = {0};
-	struct json_writer w = {.out = &env};
-	struct sandbox_view view;
 	const char *path;
 	struct sandbox *s = api_sandbox(req);
 	if (!s)
@@ -72,10 +68,8 @@ static void handle_export(struct http_request *req)
 		http_respond_error(req, &e);
 		return;
 	}
-	sandbox_view(s, &view);
-	encode_env(&w, &view);
 	struct feed *feed = feed_new(sizeof *feed, req, "application/json", &source);
-	feed->source = portable_export_sandbox(s, path, &env, &feed_bundle_events, feed, &e);
+	feed->source = portable_export_sandbox(s, path, &feed_bundle_events, feed, &e);
 	if (!feed->source)
 		feed_end(feed, &e);
 }

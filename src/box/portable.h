@@ -11,10 +11,9 @@
 
 struct portable_export;
 
-/* env: a JSON object; everything is copied. NULL with *e: the tenant reads too much already. */
+/* NULL with *e: the tenant reads too much already. */
 struct portable_export *portable_export_sandbox(struct sandbox *s, const char *root,
-	const struct buf *env, const struct bundle_export_events *events, void *arg,
-	struct error *e);
+	const struct bundle_export_events *events, void *arg, struct error *e);
 /* Without variables. */
 struct portable_export *portable_export_snapshot(const struct snapshot *s,
 	const struct bundle_export_events *events, void *arg, struct error *e);

@@ -125,18 +125,19 @@ static struct portable_export *begin(struct box *b, const char *id, bool snapsho
 }
 
 struct portable_export *portable_export_sandbox(struct sandbox *s, const char *root,
-	const struct buf *env, const struct bundle_export_events *events, void *arg,
-	struct error *e)
+	const struct bundle_export_events *events, void *arg, struct error *e)
 {
+	struct sandbox_view view;
+	sandbox_view(s, &view);
 	const struct portable_head head = {
-		s->template_name, root, env->data, env->len, clock_wall_ms()};
+		view.template_name, root, view.env, view.env_len, clock_wall_ms()};
 	return begin(s->box, s->id, false, &head, events, arg, e);
 }
 
 struct portable_export *portable_export_snapshot(const struct snapshot *s,
 	const struct bundle_export_events *events, void *arg, struct error *e)
 {
-	const struct portable_head head = {s->template_name, "/", "{}", 2, s->created_ms};
+	const struct portable_head head = {s->template_name, "/", "", 0, s->created_ms};
 	return begin(s->box, s->id, true, &head, events, arg, e);
 }
 

@@ -36,7 +36,7 @@
 struct portable_head {
 	const char *template_name;
 	const char *root; /* absolute; only what is below is told */
-	const char *env;  /* a JSON object */
+	const char *env;  /* NAME=VALUE strings, each with its NUL */
 	size_t env_len;
 	int64_t taken_ms;
 };

@@ -50,8 +50,7 @@ struct portable_writer *portable_writer_new(const struct portable_head *head, st
 	json_put_int(&w->json, "takenAt", head->taken_ms);
 	json_put_string(&w->json, "template", head->template_name);
 	json_put_string(&w->json, "root", head->root);
-	json_key(&w->json, "env");
-	json_raw_n(&w->json, head->env, head->env_len);
+	json_put_env(&w->json, "env", head->env, head->env_len);
 	json_key(&w->json, "deleted");
 	json_begin_array(&w->json);
 	return w;
