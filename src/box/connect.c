@@ -101,6 +101,8 @@ void sandbox_connect(struct sandbox *s, sandbox_connected_fn *callback, void *ar
 	snprintf(path, sizeof path, "%s/%s.sock", s->box->config.run_dir, s->id);
 	s->connected = callback;
 	s->connected_arg = arg;
+	s->greeted_us = 0;
+	s->settling = 0;
 	if (!s->link)
 		s->link = sandbox_link_new(s);
 	int r = init_link_connect(s->link, path);
