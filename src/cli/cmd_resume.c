@@ -14,7 +14,7 @@ static int run_resume(struct arguments *args)
 
 static const struct option own_options[] = {
 	{0, "reboot", NULL, OPTION_FLAG, offsetof(struct arguments, reboot),
-		"end the processes that were kept, and boot it anew"},
+		"end the processes that a pause kept, and boot it anew"},
 	{0},
 };
 

@@ -224,10 +224,11 @@ static int run(struct privileged *p, struct front_config *f)
 	}
 }
 
+/* Wrong options are the caller's fault, and told apart. */
 static int say(const struct error *e)
 {
 	fprintf(stderr, "bunker: %s\n", e->message);
-	return 1;
+	return e->code == ERROR_INVALID_REQUEST ? 2 : 1;
 }
 
 static int set_log_level(const char *name, struct error *e)
@@ -316,8 +317,10 @@ int serve_main(int argc, char **argv)
 {
 	struct error e = {0};
 	static struct config c; /* the options point into its file, until the end */
-	if (config_load(&c, argc, argv, &e) < 0 || set_log_level(c.log_level, &e) < 0)
-		return say(&e) + 1;
+	if (config_load(&c, argc, argv, &e) < 0 || set_log_level(c.log_level, &e) < 0) {
+		say(&e);
+		return 2;
+	}
 	if (c.help) {
 		config_print_help();
 		return 0;
