@@ -21,18 +21,19 @@ static void wait_for_bytes(int fd)
 		;
 }
 
-int cli_template_send(struct arguments *args, struct bunker_import_options *options, int fd,
+int cli_template_send(struct arguments *args, const struct bunker_import_options *wanted, int fd,
 	struct program *program, const char *program_name)
 {
 	struct bunker *b;
 	struct bunker_error e;
 	struct bunker_build build;
-	options->read = cli_template_read;
-	options->arg = &fd;
+	struct bunker_import_options options = *wanted;
+	options.read = cli_template_read;
+	options.arg = &fd;
 	wait_for_bytes(fd);
 	if (cli_session_open(args, SESSION_STARTS_SERVER, &b) < 0)
 		return STATUS_FAILED;
-	int r = bunker_template_import(b, options, &build, &e);
+	int r = bunker_template_import(b, &options, &build, &e);
 	bunker_close(b);
 	/* What the program says of itself explains an archive that was cut short. */
 	bool well = !program || cli_program_end(program, program_name) == 0;

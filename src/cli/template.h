@@ -16,5 +16,5 @@ int cli_template_follow(struct arguments *args, struct bunker *b, const char *id
 /* An archive that a program writes, or a file descriptor, as the library reads it. */
 ptrdiff_t cli_template_read(void *fd, char *data, size_t size);
 /* Imports what fd gives; program is what writes it, or NULL. The exit status. */
-int cli_template_send(struct arguments *args, struct bunker_import_options *options, int fd,
+int cli_template_send(struct arguments *args, const struct bunker_import_options *wanted, int fd,
 	struct program *program, const char *program_name);

@@ -199,7 +199,7 @@ static int compare_names_of(struct diff *d, int dir_fd, const int *before, size_
 		return 0;
 	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return errno == ENOENT ? 0 : -errno; /* it was removed while we looked */
 	DIR *dir = fdopendir(fd);
 	if (!dir) {
 		close(fd);
