@@ -350,6 +350,8 @@ void watcher_remove_all(struct sandbox *s);
 
 struct sandbox *pool_take(struct box *b);
 void pool_refill(struct box *b);
+/* When somebody has just come. */
+void pool_refill_later(struct box *b);
 /* One that died before anybody had it. */
 void pool_discard(struct sandbox *s);
 void pool_drain(struct box *b);

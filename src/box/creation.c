@@ -340,6 +340,6 @@ int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_creat
 		install_begin(c->sandbox, spec, creation_installed, c);
 	else
 		sandbox_boot(c->sandbox, false, creation_booted, c);
-	pool_refill(b);
+	pool_refill_later(b);
 	return 0;
 }

@@ -9,9 +9,12 @@
 
 #include "base/log.h"
 
-/* Booting takes a processor for milliseconds: it waits until nobody has come or gone for this long.
+/*
+ * Booting takes a processor for milliseconds: it waits until nobody has come or gone for a while,
+ * longer after one has come, who is about to use what it got.
  */
 #define REFILL_QUIET_MS 5
+#define REFILL_USED_MS  50
 
 static void refill_timer_fired(uv_timer_t *timer);
 
@@ -55,14 +58,24 @@ static void refill_timer_fired(uv_timer_t *timer)
 	sandbox_boot(s, false, pool_booted, s);
 }
 
-void pool_refill(struct box *b)
+static void refill_after(struct box *b, unsigned quiet_ms)
 {
 	/* Not before the start has found out what is left of an earlier server's pool. */
 	if (b->pool_count >= b->config.pool_size || b->closing || b->ready)
 		return;
 	/* A steady stream of creates never leaves a pause. */
 	bool low = b->pool_count < b->config.pool_size / 4;
-	uv_timer_start(&b->refill_timer, refill_timer_fired, low ? 0 : REFILL_QUIET_MS, 0);
+	uv_timer_start(&b->refill_timer, refill_timer_fired, low ? 0 : quiet_ms, 0);
+}
+
+void pool_refill(struct box *b)
+{
+	refill_after(b, REFILL_QUIET_MS);
+}
+
+void pool_refill_later(struct box *b)
+{
+	refill_after(b, REFILL_USED_MS);
 }
 
 struct sandbox *pool_take(struct box *b)
