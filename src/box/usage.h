@@ -12,7 +12,6 @@ struct usage_view {
 	int64_t memory_byte_seconds; /* the same, by samples */
 	int64_t memory, pids;        /* now */
 	int64_t disk;                /* now; -1: it is not counted here */
-	int64_t network_in, network_out;
 };
 
 /* One moment of its history, which is kept in memory only. */
