@@ -175,7 +175,7 @@ static bool is_wanted(const struct diff_tar *t)
 		return false;
 	const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
 	size_t mark = sizeof whiteout - 1;
-	bool deleted = strncmp(last, whiteout, mark) == 0;
+	bool deleted = !t->tar.reader.member.plain && strncmp(last, whiteout, mark) == 0;
 	buf_append_char(&path, '/');
 	buf_append(&path, name, (size_t)(last - name));
 	buf_append_str(&path, deleted ? last + mark : last);

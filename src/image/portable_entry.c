@@ -222,7 +222,7 @@ static void clean(struct buf *name)
 	name->len = strlen(name->data) + 1;
 }
 
-static bool is_whiteout(const char *path)
+static bool is_like_whiteout(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	return strncmp(slash ? slash + 1 : path, ".wh.", 4) == 0;
@@ -233,6 +233,8 @@ static int hide(struct portable_entry *n, struct error *e)
 {
 	struct buf *path = &n->member.path;
 	autobuf marked = {0};
+	if (n->member.plain)
+		return refuse(n, "path", e, "must not have a name that begins with \".wh.\"");
 	const char *slash = strrchr(path->data, '/'), *name = slash ? slash + 1 : path->data;
 	buf_append(&marked, path->data, (size_t)(name - path->data));
 	buf_append_str(&marked, ".wh.");
@@ -268,8 +270,7 @@ static int settle_path(struct portable_entry *n, struct portable_paths *used, st
 	clean(path);
 	if (path->len == 1 && n->kind != ENTRY_DIRECTORY)
 		return refuse(n, "path", e, "must name something below the root");
-	if (is_whiteout(path->data))
-		return refuse(n, "path", e, "must not have a name that begins with \".wh.\"");
+	n->member.plain = is_like_whiteout(path->data);
 	if (n->kind == ENTRY_DELETED)
 		return hide(n, e);
 	if (use_path(n, used, e) < 0)

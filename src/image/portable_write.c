@@ -166,19 +166,11 @@ void portable_write_deleted(struct portable_writer *w, const char *path)
 	json_end_object(&w->json);
 }
 
+/* It stands for a deletion, which is told already. */
 static bool is_whiteout(const struct tar_member *m)
 {
 	const char *slash = strrchr(m->path.data, '/'), *name = slash ? slash + 1 : m->path.data;
-	return m->type == '0' && strncmp(name, whiteout, sizeof whiteout - 1) == 0;
-}
-
-/* Those that stand for deletions are told already; a file of such a name could not come back. */
-static int pass_whiteout(const struct tar_member *m, struct error *e)
-{
-	if (m->size == 0 && m->mtime_s == 0 && m->uid == 0)
-		return 0;
-	return error_set(e, ERROR_NOT_SUPPORTED,
-		"'%.200s' has a name that stands for a deletion in layers of images", m->path.data);
+	return !m->plain && strncmp(name, whiteout, sizeof whiteout - 1) == 0;
 }
 
 static int take_member(struct portable_writer *w, struct error *e)
@@ -187,10 +179,8 @@ static int take_member(struct portable_writer *w, struct error *e)
 	if (!tar_clean_path(m->path.data))
 		return error_set(e, ERROR_INTERNAL, "the disk has a path that cannot be");
 	const char *path = relative(w, m->path.data);
-	if (!path)
+	if (!path || is_whiteout(m))
 		return 0;
-	if (is_whiteout(m))
-		return pass_whiteout(m, e);
 	if (m->type == '0')
 		begin_file(w, m, path);
 	else if (m->type == '1')

@@ -38,7 +38,7 @@ describe('a sandbox as JSON', () => {
   it('comes back with its modes, owners, times, links, empty directories, deletions and any names', async () => {
     const box = await server.create({ env: { GREETING: 'hello\nthere', EMPTY: '' } });
     await sh(box, `mkdir -p /srv/t/sub/empty /srv/t/closed && cd /srv/t && echo one > one && head -c 1500000 /dev/urandom > big && : > nothing
-      printf x > "$(printf 'byte\\377\\001\\n"\\\\')" && printf y > 'été 😀' && ln -s "$(printf '/no/\\376where')" dangling && ln -s ../one sub/soft && ln one sub/hard && ln -s sub linkdir
+      printf x > "$(printf 'byte\\377\\001\\n"\\\\')" && printf y > 'été 😀' && echo named > .wh.one && mkdir .wh.d && ln -s "$(printf '/no/\\376where')" dangling && ln -s ../one sub/soft && ln one sub/hard && ln -s sub linkdir
       mkdir -p "$(printf 'dir\\200')" && printf z > "$(printf 'dir\\200')/in" && mkfifo pipe
       chmod 4755 one && chmod 0000 nothing && chmod 1777 sub/empty && chmod 0500 closed && chown 1000:1000 big && chown 33:65535 sub && chown -h 1000 dangling
       rm -rf /var/lib/apt /etc/hostname && rm -rf /home/user/.profile && mkdir /home/user/.profile && echo in > /home/user/.profile/was-a-file
@@ -159,7 +159,7 @@ describe('what is wrong with an object', () => {
     ['no path', { files: [{ contents: 'x' }] }, 'missing_field', 'files[0].path'],
     ['a path twice', { files: [{ path: 'a', contents: '' }, { path: './/a', contents: '' }] }, 'invalid_field', 'files[1].path'],
     ['a path twice, in two lists', { files: [{ path: 'a', contents: '' }], links: [{ path: 'a', target: 'b' }] }, 'invalid_field', 'links[0].path'],
-    ['a name that hides', file({ path: 'd/.wh.x' }), 'invalid_field', 'files[0].path'],
+    ['a deletion that hides', { root: '/', deleted: [{ path: 'd/.wh.x' }] }, 'invalid_field', 'deleted[0].path'],
     ['a device', file({ type: 'characterDevice' }), 'unknown_field', 'files[0].type'],
     ['bad base64', file({ encoding: 'base64', contents: 'a$==' }), 'invalid_field', 'files[0].contents'],
     ['base64 that is cut', file({ encoding: 'base64', contents: 'YWJ' }), 'invalid_field', 'files[0].contents'],
