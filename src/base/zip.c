@@ -205,8 +205,9 @@ static int take_rest(struct zip_reader *z, const unsigned char *h)
 	if (name_len == 0 || !buf_reserve(&e->name, name_len + 1))
 		return name_len == 0 ? -EBADMSG : -ENOMEM;
 	int r = read_at(z, z->at + ENTRY_SIZE, e->name.data, name_len);
-	if (r == 0)
-		r = read_at(z, z->at + ENTRY_SIZE + name_len, extra, extra_len);
+	if (r < 0)
+		return r;
+	r = read_at(z, z->at + ENTRY_SIZE + name_len, extra, extra_len);
 	if (r < 0)
 		return r;
 	e->name.data[name_len] = '\0';

@@ -1,18 +1,16 @@
 #define ZLIB_CONST
 #include "image/zip.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <zlib.h>
 
-#include "base/tar.h"
+#include "base/tar_push.h"
 #include "http/utf8.h"
 
 #define LEVEL         4
-#define HEAD_MAX      (4u << 20)  /* of one member, with its extended headers */
 #define DIRECTORY_MAX (64u << 20) /* half a million names */
 #define WIDE_SIZE     0xf0000000u /* from here on numbers may need 64 bits */
 #define STORED        0
@@ -31,14 +29,12 @@ struct entry {
 };
 
 struct zip_writer {
-	enum {
-		ZIP_HEAD,    /* a member's header is being collected */
-		ZIP_CONTENT, /* its content is compressed */
-		ZIP_SKIP,    /* so many bytes are passed over */
-		ZIP_OVER     /* the archive has ended */
-	} state;
-	struct buf head;
-	uint64_t left; /* of the content, or of what is passed over */
+	struct tar_push tar;
+	const char *piece; /* of content, not compressed yet */
+	size_t piece_len;
+	bool in_file;  /* its content is being compressed */
+	uint64_t left; /* of it, the piece included */
+	bool over;     /* the archive has ended */
 	struct entry entry;
 	struct buf name;
 	z_stream deflate;
@@ -202,7 +198,7 @@ static void begin_content(struct zip_writer *z, uint64_t size, struct buf *out)
 	z->entry.wide = size >= WIDE_SIZE;
 	deflateReset(&z->deflate);
 	put_local_header(z, out);
-	z->state = ZIP_CONTENT;
+	z->in_file = true;
 	z->left = size;
 }
 
@@ -218,20 +214,16 @@ static int end_content(struct zip_writer *z, struct buf *out, struct error *e)
 		put32(out, (uint32_t)entry->packed);
 		put32(out, (uint32_t)entry->size);
 	}
-	z->state = ZIP_SKIP;
-	z->left = (TAR_BLOCK - entry->size % TAR_BLOCK) % TAR_BLOCK;
+	z->in_file = false;
 	return put_directory_entry(z, e);
 }
 
 static int take_member(struct zip_writer *z, struct tar_member *m, struct buf *out, struct error *e)
 {
 	mode_t type = m->type == '0' ? S_IFREG : m->type == '2' ? S_IFLNK : S_IFDIR;
-	bool known = m->type == '0' || m->type == '2' || m->type == '5';
-	z->state = ZIP_SKIP;
-	z->left = known && m->type != '0' ? 0 : (m->size + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;
-	if (!known)
+	if (m->type != '0' && m->type != '2' && m->type != '5')
 		return 0;
-	if (m->size > INT64_MAX || !tar_clean_path(m->path.data))
+	if (!tar_clean_path(m->path.data))
 		return error_set(e, ERROR_INTERNAL, "the sandbox gave no archive");
 	if (m->path.data[0] == '\0')
 		return 0; /* the top itself */
@@ -247,89 +239,49 @@ static int take_member(struct zip_writer *z, struct tar_member *m, struct buf *o
 
 /* ---- the tar archive ---- */
 
-struct cursor {
-	const struct buf *head;
-	size_t at;
-};
-
-/* What is not there yet is asked for again when it is. */
-static int read_head(void *arg, char *bytes, size_t len)
-{
-	struct cursor *c = arg;
-	if (c->head->len - c->at < len)
-		return -EAGAIN;
-	memcpy(bytes, c->head->data + c->at, len);
-	c->at += len;
-	return 0;
-}
-
-/* Block by block, until there is a whole member: nearly always the first is one. */
-static int step_head(
-	struct zip_writer *z, const char **data, size_t *len, struct buf *out, struct error *e)
-{
-	size_t missing = TAR_BLOCK - z->head.len % TAR_BLOCK;
-	size_t n = *len < missing ? *len : missing;
-	buf_append(&z->head, *data, n);
-	*data += n;
-	*len -= n;
-	if (n < missing)
-		return 0;
-	struct cursor cursor = {.head = &z->head};
-	struct tar_reader tar = {.read = read_head, .arg = &cursor};
-	int r = tar_next(&tar);
-	if (r == 1)
-		r = take_member(z, &tar.member, out, e);
-	else if (r == 0)
-		z->state = ZIP_OVER;
-	else if (r == -EAGAIN && z->head.len < HEAD_MAX)
-		r = 1;
-	else
-		r = error_set(e, ERROR_INTERNAL, "the sandbox gave no archive");
-	if (r <= 0)
-		z->head.len = 0;
-	tar_reader_finish(&tar);
-	return r < 0 ? -1 : 0;
-}
-
-static int step_content(struct zip_writer *z, const char **data, size_t *len, size_t room,
-	struct buf *out, struct error *e)
+static int compress_piece(struct zip_writer *z, size_t room, struct buf *out, struct error *e)
 {
 	struct entry *entry = &z->entry;
-	size_t n = *len < z->left ? *len : (size_t)z->left;
-	n = n < (1u << 30) ? n : 1u << 30;
 	if (!buf_reserve(out, room))
 		return error_set(e, ERROR_INTERNAL, "out of memory");
-	z->deflate.next_in = (const unsigned char *)*data;
-	z->deflate.avail_in = (unsigned)n;
+	z->deflate.next_in = (const unsigned char *)z->piece;
+	z->deflate.avail_in = (unsigned)z->piece_len;
 	z->deflate.next_out = (unsigned char *)out->data + out->len;
 	z->deflate.avail_out = (unsigned)room;
-	int r = deflate(&z->deflate, n == z->left ? Z_FINISH : Z_NO_FLUSH);
-	size_t taken = n - z->deflate.avail_in, given = room - z->deflate.avail_out;
-	if (taken > 0) /* without bytes it would begin anew */
-		entry->crc =
-			(uint32_t)crc32(entry->crc, (const unsigned char *)*data, (unsigned)taken);
+	int r = deflate(&z->deflate, z->piece_len == z->left ? Z_FINISH : Z_NO_FLUSH);
+	size_t taken = z->piece_len - z->deflate.avail_in, given = room - z->deflate.avail_out;
+	if (taken > 0) { /* the sum of no bytes would begin anew */
+		entry->crc = (uint32_t)crc32(
+			entry->crc, (const unsigned char *)z->piece, (unsigned)taken);
+		z->piece += taken;
+		z->piece_len -= taken;
+		z->left -= taken;
+	}
 	entry->packed += given;
 	out->len += given;
-	*data += taken;
-	*len -= taken;
-	z->left -= taken;
 	return r == Z_STREAM_END ? end_content(z, out, e) : 0;
 }
 
-static void step_skip(struct zip_writer *z, const char **data, size_t *len)
+/* 0: go on; 1: more bytes are needed, or none ever. */
+static int take_step(struct zip_writer *z, struct buf *out, struct error *e)
 {
-	size_t n = *len < z->left ? *len : (size_t)z->left;
-	*data += n;
-	*len -= n;
-	z->left -= n;
-	if (z->left == 0)
-		z->state = ZIP_HEAD;
-}
-
-/* Content that has ended may have more to give without new bytes. */
-static bool can_go_on(const struct zip_writer *z, size_t len)
-{
-	return len > 0 || (z->state == ZIP_CONTENT && z->left == 0);
+	switch (tar_push_step(&z->tar)) {
+	case TAR_MORE:
+		return 1;
+	case TAR_MEMBER:
+		return take_member(z, &z->tar.reader.member, out, e);
+	case TAR_CONTENT:
+		if (z->in_file) {
+			z->piece = z->tar.piece;
+			z->piece_len = z->tar.piece_len;
+		}
+		return 0;
+	case TAR_END:
+		z->over = true;
+		return 1;
+	default:
+		return error_set(e, ERROR_INTERNAL, "the sandbox gave no archive");
+	}
 }
 
 int zip_writer_step(struct zip_writer *z, const char **data, size_t *len, size_t room,
@@ -337,19 +289,23 @@ int zip_writer_step(struct zip_writer *z, const char **data, size_t *len, size_t
 {
 	size_t before = out->len;
 	int r = 0;
-	while (r == 0 && can_go_on(z, *len) && out->len - before < room) {
+	/* A piece is where it is until more is added. */
+	if (z->piece_len == 0 && *len > 0) {
+		tar_push_add(&z->tar, *data, *len);
+		*data += *len;
+		*len = 0;
+	}
+	while (r == 0 && out->len - before < room) {
 		size_t had = out->len;
-		if (z->state == ZIP_HEAD)
-			r = step_head(z, data, len, out, e);
-		else if (z->state == ZIP_CONTENT)
-			r = step_content(z, data, len, room - (out->len - before), out, e);
-		else if (z->state == ZIP_SKIP)
-			step_skip(z, data, len);
+		if (z->in_file && (z->piece_len > 0 || z->left == 0))
+			r = compress_piece(z, room - (out->len - before), out, e);
 		else
-			*len = 0;
+			r = take_step(z, out, e);
 		z->written += out->len - had;
 	}
-	return r == 0 && out->failed ? error_set(e, ERROR_INTERNAL, "out of memory") : r;
+	if (r >= 0 && out->failed)
+		return error_set(e, ERROR_INTERNAL, "out of memory");
+	return r < 0 ? -1 : 0;
 }
 
 /* ---- the end ---- */
@@ -388,7 +344,7 @@ static void close_directory(struct zip_writer *z)
 
 int zip_writer_finish(struct zip_writer *z, size_t room, struct buf *out, struct error *e)
 {
-	if (z->state != ZIP_OVER)
+	if (!z->over)
 		return error_set(e, ERROR_INTERNAL, "the sandbox's archive has no end");
 	if (!z->closed)
 		close_directory(z);
@@ -413,7 +369,7 @@ void zip_writer_free(struct zip_writer *z)
 	if (!z)
 		return;
 	deflateEnd(&z->deflate);
-	buf_finish(&z->head);
+	tar_push_finish(&z->tar);
 	buf_finish(&z->name);
 	buf_finish(&z->directory);
 	free(z);

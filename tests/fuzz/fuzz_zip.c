@@ -2,7 +2,7 @@
  * What zlib expands we expand to the same, and nothing else; whatever a directory says, content is
  * inside the archive; a tar archive that became a zip archive is read as one.
  *
- * fuzz-sources: src/base/deflate.c src/base/zip.c src/image/zip.c
+ * fuzz-sources: src/base/deflate.c src/base/tar_push.c src/base/zip.c src/image/zip.c
  */
 #define ZLIB_CONST
 #include <errno.h>
