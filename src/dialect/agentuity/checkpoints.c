@@ -43,23 +43,13 @@ static void put_checkpoint(struct json_writer *w, struct sandbox *s, const struc
 
 static void created(void *arg, struct checkpoint *c, int64_t frozen_us, const struct error *e)
 {
-	struct agentuity_call *call = arg;
+	struct sandbox *s;
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
-	char id[ID_SIZE];
 	(void)frozen_us;
-	memcpy(id, call->sandbox_id, ID_SIZE);
-	struct http_request *req = agentuity_call_end(call);
-	struct sandbox *s =
-		req ? sandbox_find(agentuity_of(req)->box, agentuity_tenant(req), id) : NULL;
+	struct http_request *req = agentuity_call_sandbox(arg, c ? NULL : e, &s);
 	if (!req)
 		return;
-	if (!c || !s) {
-		struct error gone;
-		error_set(&gone, ERROR_NOT_FOUND, "the sandbox was deleted");
-		http_respond_error(req, e ? e : &gone);
-		return;
-	}
 	agentuity_begin_data(&w);
 	put_checkpoint(&w, s, c);
 	agentuity_respond_data(req, 201, &w);

@@ -10,11 +10,10 @@
 
 #include "dialect/agentuity/create.h"
 #include "dialect/agentuity/encode.h"
+#include "dialect/agentuity/execution_list.h"
 #include "dialect/agentuity/waiting.h"
 
-#define LIST_DEFAULT 50
-#define LIST_MAX     100
-#define YEAR_MS      (INT64_C(365) * 24 * 3600 * 1000)
+#define YEAR_MS (INT64_C(365) * 24 * 3600 * 1000)
 
 struct execute_body {
 	const cJSON *command, *files, *stream;
@@ -255,81 +254,23 @@ static void handle_get_execution(struct http_request *req)
 
 /* ---- all of a sandbox ---- */
 
-struct list_call {
-	struct http_request *req;
-	struct buf body;
-	struct json_writer w;
-	int64_t left;
-};
-
-static void list_aborted(void *arg)
+static void put_listed(
+	struct json_writer *w, const struct http_request *req, const struct execution_view *view)
 {
-	((struct list_call *)arg)->req = NULL;
-}
-
-static void listed(void *arg, const struct execution_view *view)
-{
-	struct list_call *call = arg;
-	if (view) {
-		if (call->req && call->left-- > 0) {
-			json_begin_object(&call->w);
-			agentuity_put_execution(&call->w, call->req, view, NULL);
-			json_end_object(&call->w);
-		}
-		return;
-	}
-	json_end_array(&call->w);
-	json_end_object(&call->w);
-	if (call->req)
-		agentuity_respond_data(call->req, 200, &call->w);
-	buf_finish(&call->body);
-	free(call);
-}
-
-static void put_running(struct list_call *call, const struct sandbox *s)
-{
-	struct execution_view view;
-	for (struct execution *x = execution_first(s); x; x = execution_next(x)) {
-		execution_view(x, &view);
-		if (view.kind == EXECUTION_COMMAND && !execution_has_ended(x))
-			listed(call, &view);
-	}
+	json_begin_object(w);
+	agentuity_put_execution(w, req, view, NULL);
+	json_end_object(w);
 }
 
 /* Also of a sandbox that is gone. */
 static void handle_list_executions(struct http_request *req)
 {
-	struct error e;
-	int64_t limit = LIST_DEFAULT;
 	char id[ID_SIZE];
-	if (agentuity_query_number(req, "limit", 1, LIST_MAX, &limit, &e) < 0) {
-		http_respond_error(req, &e);
-		return;
-	}
-	if (!agentuity_parse_id(http_param(req, "id"), "sbx_", id)) {
+	if (agentuity_parse_id(http_param(req, "id"), "sbx_", id))
+		execution_list_respond(req, id, "executions", EXECUTION_COMMAND, put_listed);
+	else
 		agentuity_respond_failure(
 			req, 200, "SANDBOX_NOT_FOUND", "there is no such sandbox");
-		return;
-	}
-	struct list_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	call->left = limit;
-	call->w.out = &call->body;
-	agentuity_begin_data(&call->w);
-	json_begin_object(&call->w);
-	json_key(&call->w, "executions");
-	json_begin_array(&call->w);
-	struct sandbox *s = sandbox_find(agentuity_of(req)->box, agentuity_tenant(req), id);
-	if (s)
-		put_running(call, s);
-	http_on_abort(req, list_aborted, call);
-	const struct execution_filter filter = {.tenant = agentuity_tenant(req),
-		.sandbox_id = id,
-		.kinds = 1u << EXECUTION_COMMAND,
-		.limit = (unsigned)limit};
-	execution_list_ended(agentuity_of(req)->box, &filter, listed, call);
 }
 
 static const struct http_route routes[] = {

@@ -7,12 +7,11 @@
 
 #include "dialect/agentuity/create.h"
 #include "dialect/agentuity/encode.h"
+#include "dialect/agentuity/execution_list.h"
 #include "dialect/agentuity/waiting.h"
 
-#define LIST_DEFAULT 50
-#define LIST_MAX     100
-#define GRACE_MS     10000
-#define FORCE_MS     30000
+#define GRACE_MS 10000
+#define FORCE_MS 30000
 
 struct job_body {
 	const cJSON *command, *streams;
@@ -147,69 +146,14 @@ static void handle_stop(struct http_request *req)
 
 /* ---- all of a sandbox ---- */
 
-struct list_call {
-	struct http_request *req; /* NULL once the client has gone */
-	struct buf body;
-	struct json_writer w;
-	int64_t left;
-};
-
-static void list_aborted(void *arg)
-{
-	((struct list_call *)arg)->req = NULL;
-}
-
-static void listed(void *arg, const struct execution_view *view)
-{
-	struct list_call *call = arg;
-	if (view) {
-		if (call->req && call->left-- > 0)
-			put_job(&call->w, call->req, view);
-		return;
-	}
-	json_end_array(&call->w);
-	json_end_object(&call->w);
-	if (call->req)
-		agentuity_respond_data(call->req, 200, &call->w);
-	buf_finish(&call->body);
-	free(call);
-}
-
 static void handle_list(struct http_request *req)
 {
-	struct error e;
 	struct sandbox_view view;
-	struct execution_view job;
-	int64_t limit = LIST_DEFAULT;
 	struct sandbox *s = agentuity_sandbox(req);
 	if (!s)
 		return;
-	if (agentuity_query_number(req, "limit", 1, LIST_MAX, &limit, &e) < 0) {
-		http_respond_error(req, &e);
-		return;
-	}
-	struct list_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	call->left = limit;
-	call->w.out = &call->body;
-	agentuity_begin_data(&call->w);
-	json_begin_object(&call->w);
-	json_key(&call->w, "jobs");
-	json_begin_array(&call->w);
-	for (struct execution *x = execution_first(s); x; x = execution_next(x)) {
-		execution_view(x, &job);
-		if (job.kind == EXECUTION_JOB && !execution_has_ended(x))
-			listed(call, &job);
-	}
 	sandbox_view(s, &view);
-	http_on_abort(req, list_aborted, call);
-	const struct execution_filter filter = {.tenant = agentuity_tenant(req),
-		.sandbox_id = view.id,
-		.kinds = 1u << EXECUTION_JOB,
-		.limit = (unsigned)limit};
-	execution_list_ended(agentuity_of(req)->box, &filter, listed, call);
+	execution_list_respond(req, view.id, "jobs", EXECUTION_JOB, put_job);
 }
 
 static const struct http_route routes[] = {

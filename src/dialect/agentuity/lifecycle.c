@@ -10,23 +10,13 @@
 /* Not an envelope with data: the SDK wants these fields beside `success`. */
 static void paused(void *arg, const struct error *e)
 {
-	struct agentuity_call *call = arg;
-	char id[ID_SIZE];
+	struct sandbox *s;
 	struct sandbox_view view;
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
-	memcpy(id, call->sandbox_id, ID_SIZE);
-	struct http_request *req = agentuity_call_end(call);
-	struct sandbox *s =
-		req ? sandbox_find(agentuity_of(req)->box, agentuity_tenant(req), id) : NULL;
+	struct http_request *req = agentuity_call_sandbox(arg, e, &s);
 	if (!req)
 		return;
-	if (e || !s) {
-		struct error gone;
-		error_set(&gone, ERROR_NOT_FOUND, "the sandbox was deleted");
-		http_respond_error(req, e ? e : &gone);
-		return;
-	}
 	sandbox_view(s, &view);
 	json_begin_object(&w);
 	json_put_bool(&w, "success", true);
@@ -56,23 +46,13 @@ static void handle_resume(struct http_request *req)
 
 static void changed(void *arg, const struct error *e)
 {
-	struct agentuity_call *call = arg;
-	char id[ID_SIZE];
+	struct sandbox *s;
 	struct sandbox_view view;
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
-	memcpy(id, call->sandbox_id, ID_SIZE);
-	struct http_request *req = agentuity_call_end(call);
-	struct sandbox *s =
-		req ? sandbox_find(agentuity_of(req)->box, agentuity_tenant(req), id) : NULL;
+	struct http_request *req = agentuity_call_sandbox(arg, e, &s);
 	if (!req)
 		return;
-	if (e || !s) {
-		struct error gone;
-		error_set(&gone, ERROR_NOT_FOUND, "the sandbox was deleted");
-		http_respond_error(req, e ? e : &gone);
-		return;
-	}
 	sandbox_view(s, &view);
 	agentuity_begin_data(&w);
 	json_begin_object(&w);

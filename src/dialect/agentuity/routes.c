@@ -281,6 +281,23 @@ struct http_request *agentuity_call_end(struct agentuity_call *call)
 	return req;
 }
 
+struct http_request *agentuity_call_sandbox(
+	struct agentuity_call *call, const struct error *e, struct sandbox **s)
+{
+	struct error gone;
+	char id[ID_SIZE];
+	memcpy(id, call->sandbox_id, ID_SIZE);
+	struct http_request *req = agentuity_call_end(call);
+	if (!req)
+		return NULL;
+	*s = sandbox_find(agentuity_of(req)->box, agentuity_tenant(req), id);
+	if (!e && *s)
+		return req;
+	error_set(&gone, ERROR_NOT_FOUND, "the sandbox was deleted");
+	http_respond_error(req, e ? e : &gone);
+	return NULL;
+}
+
 void agentuity_succeed(void *arg, const struct error *e)
 {
 	struct http_request *req = agentuity_call_end(arg);
