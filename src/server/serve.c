@@ -224,11 +224,16 @@ static int run(struct privileged *p, struct front_config *f)
 	}
 }
 
-/* Wrong options are the caller's fault, and told apart. */
 static int say(const struct error *e)
 {
 	fprintf(stderr, "bunker: %s\n", e->message);
-	return e->code == ERROR_INVALID_REQUEST ? 2 : 1;
+	return 1;
+}
+
+/* Options that are wrong are the caller's fault, and told apart. */
+static int say_of_options(const struct error *e)
+{
+	return say(e) + (e->code == ERROR_INVALID_REQUEST);
 }
 
 static int set_log_level(const char *name, struct error *e)
@@ -285,7 +290,7 @@ static int serve(const struct config *c, struct error *e)
 		NULL, sizeof *announced, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int listen_fd = listen_open(c->listen, address, &is_loopback, e);
 	if (listen_fd < 0 || announced == MAP_FAILED || check(c, is_loopback, e) < 0)
-		return say(e);
+		return say_of_options(e);
 	if (privileged_open(&p, c, e) < 0 || make_front_directory(w, "front", e) < 0 ||
 		make_front_directory(w, "front/spool", e) < 0 ||
 		make_front_directory(w, "front/contexts", e) < 0 || prepare_key(w, c, key, e) < 0)
@@ -332,7 +337,7 @@ int serve_main(int argc, char **argv)
 	prctl(PR_SET_NAME, "bunker-warden", 0, 0, 0);
 	schedule_promptly();
 	if (settle_open_files(&c, &e) < 0)
-		return say(&e);
+		return say_of_options(&e);
 	catch_signals();
 	return serve(&c, &e);
 }
