@@ -235,8 +235,10 @@ static void make_sandbox(struct portable_import *i)
 
 static void pass_on(struct portable_import *i)
 {
-	size_t room = file_room(i->call), len = i->tar.len < room ? i->tar.len : room;
-	if (len > 0) {
+	size_t room;
+	/* What was sent at once leaves room, and of that nobody tells. */
+	while (i->tar.len > 0 && (room = file_room(i->call)) > 0) {
+		size_t len = i->tar.len < room ? i->tar.len : room;
 		file_put_data(i->call, i->tar.data, len);
 		buf_consume(&i->tar, len);
 	}
