@@ -226,8 +226,9 @@ static void print_help(void)
 int doctor_main(int argc, char **argv)
 {
 	struct report r = {0};
+	const char *data = getenv("BUNKER_DATA");
 	struct config config = {
-		.data = getenv("BUNKER_DATA") ? getenv("BUNKER_DATA") : "/var/lib/bunker",
+		.data = data ? data : "/var/lib/bunker",
 		.disk_pool = "auto",
 		.disk_pool_size = TRIAL_POOL,
 		.max_disk_pool_size = TRIAL_POOL,
