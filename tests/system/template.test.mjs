@@ -179,7 +179,7 @@ for target in [('127.0.0.1', ${server.port}), ('10.0.0.1', 80), ('1.1.1.1', 53)]
     it('no device but the harmless ones', async () => {
       const r = await asRoot('ls -1 /dev');
       assert.deepEqual(r.stdout.trim().split('\n').filter((name) => name !== 'mqueue').sort(), [
-        'boot_id', 'fd', 'full', 'null', 'ptmx', 'pts', 'random', 'shm', 'stderr', 'stdin', 'stdout', 'tty', 'urandom', 'zero',
+        'boot_id', 'cmdline', 'fd', 'full', 'null', 'ptmx', 'pts', 'random', 'shm', 'stderr', 'stdin', 'stdout', 'tty', 'urandom', 'zero',
       ]);
       const works = await exec('echo x > /dev/null && head -c 4 /dev/zero | od -An -tx1 && head -c 8 /dev/urandom | wc -c && echo y > /dev/full; echo $?');
       assert.equal(works.stdout, ' 00 00 00 00\n8\n1\n');

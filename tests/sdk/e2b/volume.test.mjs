@@ -81,7 +81,7 @@ describe('Volume', () => {
     await withVolume(async (volume) => {
       await withVolume(async (second) => {
         await volume.writeFile('/secret', 'x');
-        for (const token of [second.token, `${volume.token.slice(0, -1)}0`, process.env.E2B_API_KEY, 'x', ''])
+        for (const token of [second.token, `${volume.token.slice(0, -1)}${volume.token.endsWith('0') ? 1 : 0}`, process.env.E2B_API_KEY, 'x', ''])
           assert.equal((await content(volume, 'file?path=/secret', { token })).status, 401, token);
         const error = await failure(volume.readFile('/secret', { token: second.token }));
         assert.ok(error instanceof AuthenticationError, String(error));
