@@ -72,7 +72,7 @@ function ok(args) {
   return result.stdout;
 }
 
-test('an_image_comes_from_a_registry_with_credentials_and_a_digest', { skip: !has('docker-registry') || !has('skopeo'), timeout: 60000 }, async () => {
+test('an_image_comes_from_a_registry_with_credentials_and_a_digest', { skip: (!has('docker-registry') || !has('skopeo')) && 'needs docker-registry and skopeo', timeout: 60000 }, async () => {
   await startRegistry();
   const image = push('team/tiny:1', [tar([...tinyRoot(), file('where', 'registry')])]);
   const source = `docker://127.0.0.1:${port}/team/tiny:1`;
@@ -220,12 +220,12 @@ function debian(...args) {
   assert.equal(made.status, 0, made.stderr);
 }
 
-test('a_clean_debian_by_mmdebstrap', { skip: !LONG || !has('mmdebstrap'), timeout: 1000000 }, () => {
+test('a_clean_debian_by_mmdebstrap', { skip: (!LONG && 'needs BUNKER_LONG=1') || (!has('mmdebstrap') && 'needs mmdebstrap'), timeout: 1000000 }, () => {
   debian('small', '--variant', 'essential', '--include', 'busybox');
   assert.match(ok(['run', '-t', 'small', '-c', 'cat /etc/debian_version; busybox true && id -un']), /^12\.\d+\nuser\n$/);
 });
 
-test('the_recipes_give_what_they_promise', { skip: !LONG || !has('mmdebstrap'), timeout: 3000000 }, () => {
+test('the_recipes_give_what_they_promise', { skip: (!LONG && 'needs BUNKER_LONG=1') || (!has('mmdebstrap') && 'needs mmdebstrap'), timeout: 3000000 }, () => {
   const checks = {
     python: 'python3 -c "import sys; print(sys.version_info >= (3, 11))" && python --version && pip --version && sudo id -u',
     node: 'node -e "console.log(1 + 1)" && npm --version && sudo id -u',
