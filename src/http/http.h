@@ -84,7 +84,12 @@ struct http_mount {
 	void *ctx;
 	const char
 		*prefix; /* in front of each pattern, such as "/e2b" or "/agents/{id}"; or NULL */
-	bool (*claims)(const struct http_request *req); /* NULL: the path alone decides */
+	/*
+	 * The claims that hold for a request, as bits; asked once for all mounts that share it.
+	 * NULL: the path alone decides.
+	 */
+	unsigned (*claims)(const struct http_request *req);
+	unsigned claim; /* the bit that this mount is for */
 	/*
 	 * For every error below the prefix or of a claimed request, whether its handler answers it
 	 * by http_respond_error or the server does (404, 405, 413, not admitted). It may add

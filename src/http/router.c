@@ -1,12 +1,13 @@
 /*
- * Routes are few (hundreds at most), so they are tried one after the other; the number of segments
- * rules most of them out. When several match, literal segments win over {name}, the leftmost
- * difference deciding: "/v1/sandboxes/search" is never taken for "/v1/sandboxes/{id}", whatever the
- * order of the tables. A pattern that ends in {name*} or {name**} wins only when nothing else does,
- * the longest first.
+ * Patterns are a tree of segments, made once: a request walks down its own path, trying at each
+ * segment the literal of that name and {name}. All that match are looked at, which are few. When
+ * several do, literal segments win over {name}, the leftmost difference deciding:
+ * "/v1/sandboxes/search" is never taken for "/v1/sandboxes/{id}", whatever the order of the tables.
+ * A pattern that ends in {name*} or {name**} wins only when nothing else does, the longest first.
  *
- * A request that some mount claims belongs to the mounts that claim it; mounts that claim never see
- * another. The prefix of a mount is put in front of its patterns here, once.
+ * Mounts that claim have trees of their own, one for each claim. A request that some claim holds
+ * for is looked for in those trees, and any other in the common one. The prefix of a mount is put
+ * in front of its patterns here, once.
  *
  * HEAD is answered by GET routes, and OPTIONS is allowed wherever anything is.
  */
@@ -25,27 +26,42 @@ struct entry {
 	const struct http_mount *mount;
 	const struct http_route *route;
 	char *pattern;
-	unsigned claim;       /* 0: the mount claims nothing; else the claim's bit */
 	size_t segment_count; /* without the rest */
 	bool takes_rest;
 	bool takes_raw;
-	uint32_t literals; /* the first segment is the highest bit: a greater value is closer */
+	uint32_t literals;  /* the first segment is the highest bit: a greater value is closer */
+	struct entry *next; /* at the same node */
+};
+
+struct node {
+	char *segment;         /* NULL: {name}, or the root */
+	struct node *literals; /* sorted */
+	size_t literal_count;
+	struct node *any;      /* {name} */
+	struct entry *entries; /* whose segments end here, with or without a rest */
+};
+
+/* What one claim claims; without a function: what nobody does. */
+struct tree {
+	unsigned (*claims)(const struct http_request *req);
+	unsigned claim;
+	struct node root;
 };
 
 struct http_router {
-	const struct http_mount *mounts;
-	size_t mount_count;
+	struct tree *trees; /* the first is the common one */
+	size_t tree_count;
 	size_t count;
 	struct entry entries[];
 };
 
-static int add_mount(struct http_router *router, const struct http_mount *mount, unsigned claim);
-static int entry_init(struct entry *entry, const struct http_mount *mount,
-	const struct http_route *route, unsigned claim);
+static int add_mount(struct http_router *router, const struct http_mount *mount);
+static struct tree *tree_of(struct http_router *router, const struct http_mount *mount);
+static int entry_init(
+	struct entry *entry, const struct http_mount *mount, const struct http_route *route);
 static int read_pattern(struct entry *entry);
-static uint64_t find_claims(const struct http_router *router, const struct http_request *req);
-static bool entry_matches(const struct entry *entry, const struct http_target *target);
-static bool segments_match(const struct entry *entry, const struct http_target *target);
+static int node_add(struct node *node, const char *pattern, size_t segments, struct entry *entry);
+static void node_finish(struct node *node);
 static bool is_closer(const struct entry *a, const struct entry *b);
 static bool answers(const struct http_route *route, bool method_known, enum http_method method);
 static unsigned methods_of(const struct http_route *route);
@@ -54,19 +70,17 @@ int http_router_create(
 	struct http_router **ret, const struct http_mount *mounts, size_t mount_count)
 {
 	size_t count = mount_count;
-	unsigned claims = 0;
 	int r = 0;
 	for (size_t i = 0; i < mount_count; i++)
 		count += mounts[i].route_count;
 	struct http_router *router = calloc(1, sizeof *router + count * sizeof router->entries[0]);
 	if (!router)
 		return -ENOMEM;
-	router->mounts = mounts;
-	router->mount_count = mount_count;
+	router->trees = calloc(mount_count + 1, sizeof *router->trees);
+	router->tree_count = 1;
+	r = router->trees ? 0 : -ENOMEM;
 	for (size_t i = 0; i < mount_count && r == 0; i++)
-		r = add_mount(router, &mounts[i], mounts[i].claims ? ++claims : 0);
-	if (r == 0 && claims > HTTP_CLAIMS_MAX)
-		r = -EINVAL;
+		r = add_mount(router, &mounts[i]);
 	if (r < 0)
 		http_router_destroy(router);
 	else
@@ -74,21 +88,37 @@ int http_router_create(
 	return r;
 }
 
-static int add_mount(struct http_router *router, const struct http_mount *mount, unsigned claim)
+static int add_mount(struct http_router *router, const struct http_mount *mount)
 {
+	struct tree *tree = tree_of(router, mount);
+	bool owns = mount->prefix || mount->claims;
 	int r = 0;
-	if (mount->prefix || claim)
-		r = entry_init(&router->entries[router->count++], mount, NULL, claim);
-	for (size_t i = 0; i < mount->route_count && r == 0; i++)
-		r = entry_init(&router->entries[router->count++], mount, &mount->routes[i], claim);
+	for (size_t i = owns ? 0 : 1; i <= mount->route_count && r == 0; i++) {
+		struct entry *entry = &router->entries[router->count++];
+		r = entry_init(entry, mount, i > 0 ? &mount->routes[i - 1] : NULL);
+		if (r == 0)
+			r = node_add(&tree->root, entry->pattern + 1, entry->segment_count, entry);
+	}
 	return r;
 }
 
-static int entry_init(struct entry *entry, const struct http_mount *mount,
-	const struct http_route *route, unsigned claim)
+static struct tree *tree_of(struct http_router *router, const struct http_mount *mount)
+{
+	for (size_t i = 0; i < router->tree_count; i++)
+		if (router->trees[i].claims == mount->claims &&
+			(!mount->claims || router->trees[i].claim == mount->claim))
+			return &router->trees[i];
+	struct tree *tree = &router->trees[router->tree_count++];
+	tree->claims = mount->claims;
+	tree->claim = mount->claim;
+	return tree;
+}
+
+static int entry_init(
+	struct entry *entry, const struct http_mount *mount, const struct http_route *route)
 {
 	struct buf pattern = {0};
-	*entry = (struct entry){.mount = mount, .route = route, .claim = claim};
+	*entry = (struct entry){.mount = mount, .route = route};
 	if (mount->prefix)
 		buf_append_str(&pattern, mount->prefix);
 	buf_append_str(&pattern, route ? route->pattern : "/{rest**}");
@@ -121,80 +151,166 @@ static int read_pattern(struct entry *entry)
 	return 0;
 }
 
+/* Where the literal is, or would be. */
+static size_t node_search(const struct node *node, const char *text, size_t len, bool *found)
+{
+	size_t low = 0, high = node->literal_count;
+	*found = false;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		const char *other = node->literals[middle].segment;
+		int order = strncmp(text, other, len);
+		if (order == 0)
+			order = other[len] ? -1 : 0;
+		if (order == 0) {
+			*found = true;
+			return middle;
+		}
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+static struct node *node_child(struct node *node, const char *text, size_t len)
+{
+	bool found;
+	if (text[0] == '{') {
+		if (!node->any)
+			node->any = calloc(1, sizeof *node->any);
+		return node->any;
+	}
+	size_t at = node_search(node, text, len, &found);
+	if (found)
+		return &node->literals[at];
+	struct node *more = realloc(node->literals, (node->literal_count + 1) * sizeof *more);
+	char *segment = strndup(text, len);
+	if (more)
+		node->literals = more;
+	if (!more || !segment) {
+		free(segment);
+		return NULL;
+	}
+	memmove(more + at + 1, more + at, (node->literal_count++ - at) * sizeof *more);
+	more[at] = (struct node){.segment = segment};
+	return &more[at];
+}
+
+static int node_add(struct node *node, const char *pattern, size_t segments, struct entry *entry)
+{
+	for (; segments > 0; segments--) {
+		size_t len = strcspn(pattern, "/");
+		node = node_child(node, pattern, len);
+		if (!node)
+			return -ENOMEM;
+		pattern += len + 1;
+	}
+	entry->next = node->entries;
+	node->entries = entry;
+	return 0;
+}
+
+static void node_finish(struct node *node)
+{
+	for (size_t i = 0; i < node->literal_count; i++)
+		node_finish(&node->literals[i]);
+	if (node->any)
+		node_finish(node->any);
+	free(node->literals);
+	free(node->segment);
+	free(node->any);
+}
+
 void http_router_destroy(struct http_router *router)
 {
 	if (!router)
 		return;
+	for (size_t i = 0; i < router->tree_count && router->trees; i++)
+		node_finish(&router->trees[i].root);
 	for (size_t i = 0; i < router->count; i++)
 		free(router->entries[i].pattern);
+	free(router->trees);
 	free(router);
 }
 
 /* ---- finding ---- */
 
+struct search {
+	const struct http_target *target;
+	bool method_known;
+	enum http_method method;
+	const struct entry *best, *owner;
+	unsigned allowed;
+};
+
+/* A rest begins behind a slash, and may be empty there. */
+static bool entry_ends_here(const struct entry *entry, const struct http_target *target, size_t at)
+{
+	if (!target->complete && !entry->takes_raw)
+		return false;
+	return entry->takes_rest ? target->segments[at] != NULL : at == target->segment_count;
+}
+
+static void look_at(struct search *s, const struct entry *entry)
+{
+	if (!s->owner || is_closer(entry, s->owner))
+		s->owner = entry;
+	if (!entry->route)
+		return;
+	s->allowed |= methods_of(entry->route);
+	if (answers(entry->route, s->method_known, s->method) &&
+		(!s->best || is_closer(entry, s->best)))
+		s->best = entry;
+}
+
+static void walk(struct search *s, const struct node *node, size_t at)
+{
+	const char *segment = s->target->segments[at];
+	bool found;
+	for (const struct entry *entry = node->entries; entry; entry = entry->next)
+		if (entry_ends_here(entry, s->target, at))
+			look_at(s, entry);
+	if (at >= s->target->segment_count)
+		return;
+	size_t i = node_search(node, segment, strlen(segment), &found);
+	if (found)
+		walk(s, &node->literals[i], at + 1);
+	if (node->any && segment[0])
+		walk(s, node->any, at + 1);
+}
+
+/* Each function is asked once, whatever it claims for. */
+static bool walk_claimed(
+	const struct http_router *router, const struct http_request *req, struct search *s)
+{
+	unsigned (*asked)(const struct http_request *) = NULL;
+	unsigned claims = 0;
+	bool any = false;
+	for (size_t i = 1; i < router->tree_count; i++) {
+		const struct tree *tree = &router->trees[i];
+		if (tree->claims != asked) {
+			asked = tree->claims;
+			claims = asked(req);
+		}
+		if (claims & tree->claim) {
+			any = true;
+			walk(s, &tree->root, 0);
+		}
+	}
+	return any;
+}
+
 struct http_match http_router_find(const struct http_router *router, const struct http_request *req,
 	const struct http_target *target, bool method_known, enum http_method method)
 {
-	uint64_t claims = find_claims(router, req);
-	const struct entry *best = NULL, *owner = NULL;
-	unsigned allowed = 0;
-	for (size_t i = 0; i < router->count; i++) {
-		const struct entry *entry = &router->entries[i];
-		if (!(claims & UINT64_C(1) << entry->claim) || !entry_matches(entry, target))
-			continue;
-		if (!owner || is_closer(entry, owner))
-			owner = entry;
-		if (!entry->route)
-			continue;
-		allowed |= methods_of(entry->route);
-		if (answers(entry->route, method_known, method) &&
-			(!best || is_closer(entry, best)))
-			best = entry;
-	}
-	const struct entry *found = best ? best : owner;
-	return (struct http_match){found ? found->mount : NULL, best ? best->route : NULL,
-		best ? best->pattern : NULL, allowed};
-}
-
-/* The claims that hold, as bits; the lowest, when none does, stands for the other mounts. */
-static uint64_t find_claims(const struct http_router *router, const struct http_request *req)
-{
-	uint64_t found = 0;
-	unsigned claim = 0;
-	for (size_t i = 0; i < router->mount_count; i++)
-		if (router->mounts[i].claims && (claim++, router->mounts[i].claims(req)))
-			found |= UINT64_C(1) << claim;
-	return found ? found : 1;
-}
-
-static bool entry_matches(const struct entry *entry, const struct http_target *target)
-{
-	size_t known = target->segment_count;
-	if (!target->complete && !entry->takes_raw)
-		return false;
-	/* A rest begins behind a slash, and may be empty there. */
-	if (entry->takes_rest
-			? entry->segment_count > known || !target->segments[entry->segment_count]
-			: entry->segment_count != known)
-		return false;
-	return segments_match(entry, target);
-}
-
-static bool segments_match(const struct entry *entry, const struct http_target *target)
-{
-	const char *p = entry->pattern + 1;
-	for (size_t i = 0; i < entry->segment_count; i++) {
-		const char *segment = target->segments[i];
-		size_t len = strcspn(p, "/");
-		if (p[0] == '{') {
-			if (!segment[0])
-				return false;
-		} else if (strncmp(segment, p, len) != 0 || segment[len]) {
-			return false;
-		}
-		p += len + 1;
-	}
-	return true;
+	struct search s = {target, method_known, method};
+	if (!walk_claimed(router, req, &s))
+		walk(&s, &router->trees[0].root, 0);
+	const struct entry *found = s.best ? s.best : s.owner;
+	return (struct http_match){found ? found->mount : NULL, s.best ? s.best->route : NULL,
+		s.best ? s.best->pattern : NULL, s.allowed};
 }
 
 /* Both match. */

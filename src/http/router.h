@@ -10,8 +10,6 @@
 
 /* Of a pattern, its mount's prefix included. */
 #define HTTP_PATTERN_SEGMENTS_MAX 32
-/* Mounts that claim. */
-#define HTTP_CLAIMS_MAX 63
 
 struct http_router;
 

@@ -355,7 +355,7 @@ static inline void encode_dialect_error(
 	buf_printf(&answer->body, "dialect: %s", error_name(e->code));
 }
 
-static inline bool claims_by_header(const struct http_request *req)
+static inline unsigned claims_by_header(const struct http_request *req)
 {
 	return http_header(req, "X-Claim") != NULL;
 }
@@ -401,7 +401,7 @@ static const struct http_mount mounts[] = {
 	{dialect_routes, ARRAY_LEN(dialect_routes), admit_alice, dialect_ctx, "/dialect/{first}",
 		.encode_error = encode_dialect_error},
 	{dialect_routes, ARRAY_LEN(dialect_routes), admit_alice, claimed_ctx,
-		.claims = claims_by_header, .encode_error = encode_dialect_error},
+		.claims = claims_by_header, .claim = 1, .encode_error = encode_dialect_error},
 };
 static const struct http_limits generous = {
 	.connections = 100,

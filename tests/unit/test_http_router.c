@@ -11,12 +11,12 @@ struct http_request {
 	const char *host;
 };
 
-static bool claims_previews(const struct http_request *req)
+static unsigned claims_previews(const struct http_request *req)
 {
 	return strncmp(req->host, "80-", 3) == 0;
 }
 
-static bool claims_all_hosts_of_the_domain(const struct http_request *req)
+static unsigned claims_all_hosts_of_the_domain(const struct http_request *req)
 {
 	return strstr(req->host, ".box") != NULL;
 }
@@ -58,8 +58,8 @@ static const struct http_mount mounts[] = {
 	[PREFIXED] = {table, ARRAY_LEN(table), .prefix = "/e2b"},
 	[DEEPER] = {table, ARRAY_LEN(table), .prefix = "/e2b/{team}/deep"},
 	[BARE] = {table, ARRAY_LEN(table)},
-	[PREVIEWS] = {anything, ARRAY_LEN(anything), .claims = claims_previews},
-	[DOMAIN] = {one, ARRAY_LEN(one), .claims = claims_all_hosts_of_the_domain},
+	[PREVIEWS] = {anything, ARRAY_LEN(anything), .claims = claims_previews, .claim = 1},
+	[DOMAIN] = {one, ARRAY_LEN(one), .claims = claims_all_hosts_of_the_domain, .claim = 1},
 };
 
 static struct http_target target;

@@ -18,14 +18,6 @@
 
 /* ---- who may ---- */
 
-bool code_claims(const struct http_request *req)
-{
-	struct e2b_place place;
-	if (e2b_place_named(req, &place))
-		return place.port == E2B_CODE_PORT;
-	return e2b_asks_for_sandbox(req);
-}
-
 static bool is_at(const struct http_request *req, const char *path)
 {
 	return strncmp(http_target(req), path, strlen(path)) == 0;

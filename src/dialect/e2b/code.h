@@ -7,7 +7,6 @@
 
 extern const struct e2b_table e2b_code_table, e2b_code_run_table;
 
-bool code_claims(const struct http_request *req);
 int code_admit(struct http_request *req, struct error *e);
 /* Text, not JSON: the SDK shows it as it is. */
 void code_encode_error(

@@ -12,19 +12,17 @@
 
 /* ---- which requests are envd's ---- */
 
-bool envd_claims(const struct http_request *req)
+unsigned e2b_claims(const struct http_request *req)
 {
 	struct e2b_place place;
 	if (e2b_place_named(req, &place))
-		return place.port == E2B_ENVD_PORT;
-	return http_header(req, "x-access-token") || e2b_asks_for_sandbox(req);
-}
-
-bool envd_claims_other_ports(const struct http_request *req)
-{
-	struct e2b_place place;
-	return e2b_place_named(req, &place) && place.port != E2B_ENVD_PORT &&
-	       place.port != E2B_CODE_PORT;
+		return place.port == E2B_ENVD_PORT   ? E2B_CLAIM_ENVD
+		       : place.port == E2B_CODE_PORT ? E2B_CLAIM_CODE
+						     : E2B_CLAIM_PORTS;
+	/* A browser that asks first does not say which of the two it is for. */
+	if (e2b_asks_for_sandbox(req))
+		return E2B_CLAIM_ENVD | E2B_CLAIM_CODE;
+	return http_header(req, "x-access-token") ? E2B_CLAIM_ENVD : 0;
 }
 
 /* ---- admission ---- */

@@ -8,9 +8,13 @@
 
 extern const struct e2b_table envd_table, envd_metrics_table, envd_ports_table;
 
-bool envd_claims(const struct http_request *req);
-/* For other ports than those of E2B's own services. */
-bool envd_claims_other_ports(const struct http_request *req);
+enum e2b_claim {
+	E2B_CLAIM_ENVD = 1,
+	E2B_CLAIM_CODE = 2,
+	E2B_CLAIM_PORTS = 4 /* other ports than those of E2B's own services */
+};
+/* Which requests are for a sandbox's own host, and for which port of it. */
+unsigned e2b_claims(const struct http_request *req);
 /* It runs; or it is paused, and wakes by itself with what a call does. */
 bool envd_is_reachable(const struct sandbox_view *view);
 int envd_admit(struct http_request *req, struct error *e);

@@ -56,14 +56,14 @@ static bool parse_host(const char *host, struct e2b_place *ret)
 bool e2b_place_named(const struct http_request *req, struct e2b_place *ret)
 {
 	const char *host = http_header(req, "host");
-	const char *name = http_header(req, "e2b-sandbox-id");
-	const char *port = http_header(req, "e2b-sandbox-port");
 	*ret = (struct e2b_place){.port = E2B_ENVD_PORT};
 	if (host && parse_host(host, ret))
 		return true;
 	*ret = (struct e2b_place){.port = E2B_ENVD_PORT};
+	const char *name = http_header(req, "e2b-sandbox-id");
 	if (!name)
 		return false;
+	const char *port = http_header(req, "e2b-sandbox-port");
 	snprintf(ret->name, sizeof ret->name, "%s", name);
 	if ((port && !parse_port(port, strlen(port), &ret->port)) || !e2b_parse_id(name, ret->id))
 		ret->id[0] = '\0';

@@ -91,12 +91,14 @@ size_t e2b_mounts(struct e2b *d, struct http_mount out[E2B_MOUNTS_MAX])
 	const struct http_mount envd = {.ctx = d,
 		.admit = envd_admit,
 		.encode_error = envd_encode_error,
-		.claims = envd_claims,
+		.claims = e2b_claims,
+		.claim = E2B_CLAIM_ENVD,
 		.any_origin = true};
 	const struct http_mount rpc = {.ctx = d,
 		.admit = envd_admit,
 		.encode_error = envd_encode_rpc_error,
-		.claims = envd_claims,
+		.claims = e2b_claims,
+		.claim = E2B_CLAIM_ENVD,
 		.any_origin = true};
 	struct http_mount content = control;
 	content.admit = e2b_admit_volume;
@@ -120,14 +122,15 @@ size_t e2b_mounts(struct e2b *d, struct http_mount out[E2B_MOUNTS_MAX])
 	const struct http_mount code = {.ctx = d,
 		.admit = code_admit,
 		.encode_error = code_encode_error,
-		.claims = code_claims,
+		.claims = e2b_claims,
+		.claim = E2B_CLAIM_CODE,
 		.any_origin = true};
 	add(&list, &e2b_code_table, code);
 	add(&list, &e2b_code_run_table, code);
 	struct http_mount ports = envd;
 	ports.admit = NULL;
 	ports.any_origin = false;
-	ports.claims = envd_claims_other_ports;
+	ports.claim = E2B_CLAIM_PORTS;
 	add(&list, &envd_ports_table, ports);
 	return list.count;
 }
