@@ -22,6 +22,7 @@
 
 #define BODY_MAX     (8u << 20) /* the code, with everything escaped */
 #define KEEPALIVE_MS 15000
+#define KEEPALIVE    "{\"type\":\"keepalive\"}\n"
 #define TIMEOUT_MAX  (24ll * 3600 * 1000)
 
 struct run_body {
@@ -139,7 +140,7 @@ static void begin_lines(struct http_request *req, const struct http_generator *g
 {
 	http_add_header(req, "Cache-Control", "no-store");
 	http_stream_begin(req, 200, stream_content_type(STREAM_NDJSON), generator);
-	http_stream_keepalive(req, "{\"type\":\"keepalive\"}\n", KEEPALIVE_MS);
+	http_stream_keepalive(req, KEEPALIVE, sizeof KEEPALIVE - 1, KEEPALIVE_MS);
 }
 
 static void begin_sse(struct http_request *req, const struct http_generator *generator)

@@ -11,6 +11,11 @@
 static enum log_level log_level_now = LOG_INFO;
 static const char *log_process = "bunker";
 
+bool log_is_enabled(enum log_level level)
+{
+	return level <= log_level_now;
+}
+
 void log_set_level(enum log_level level)
 {
 	log_level_now = level;

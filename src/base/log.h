@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 enum log_level {
 	LOG_ERROR,
 	LOG_WARN,
@@ -12,6 +14,8 @@ enum log_level {
 };
 
 void log_set_level(enum log_level level);
+/* Lets a caller skip formatting values that nobody will see. */
+bool log_is_enabled(enum log_level level);
 /* Which of our processes is speaking: "front", "warden". The string is borrowed for good. */
 void log_set_process(const char *name);
 

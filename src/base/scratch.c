@@ -4,6 +4,8 @@
 
 struct scratch_block {
 	struct scratch_block *next;
+	void (*release)(void *p);
+	void *owned;
 	max_align_t data[];
 };
 
@@ -17,11 +19,20 @@ void *scratch_alloc(struct scratch *s, size_t size)
 	return block->data;
 }
 
+void scratch_own(struct scratch *s, void *p, void (*release)(void *p))
+{
+	scratch_alloc(s, 0);
+	s->blocks->release = release;
+	s->blocks->owned = p;
+}
+
 void scratch_finish(struct scratch *s)
 {
 	while (s->blocks) {
 		struct scratch_block *block = s->blocks;
 		s->blocks = block->next;
+		if (block->owned)
+			block->release(block->owned);
 		free(block);
 	}
 }

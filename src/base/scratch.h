@@ -9,6 +9,8 @@ struct scratch {
 
 /* Zeroed. */
 void *scratch_alloc(struct scratch *s, size_t size);
+/* Calls release(p) when the scratch memory is freed. p may be NULL. */
+void scratch_own(struct scratch *s, void *p, void (*release)(void *p));
 void scratch_finish(struct scratch *s);
 
 #define autoscratch __attribute__((cleanup(scratch_finish))) struct scratch

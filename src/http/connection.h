@@ -125,6 +125,7 @@ struct http_connection {
 	bool chunk_unsent;    /* out_body waits for its turn */
 	bool stream_ended;    /* the generator has said its last */
 	const char *keepalive;
+	size_t keepalive_len;
 	uint64_t keepalive_ms; /* 0: a quiet stream stays quiet */
 };
 

@@ -159,6 +159,8 @@ bool http_query_at(
 	const struct http_request *req, size_t index, const char **name, const char **value);
 /* Zeroed memory that goes with the request. NULL only when the machine is out of memory. */
 void *http_alloc(struct http_request *req, size_t size);
+/* Copies the text into memory of the request; NULL stays NULL. */
+char *http_copy(struct http_request *req, const char *text);
 /* What admit found out about the caller, for the handlers. */
 void http_set_principal(struct http_request *req, void *principal);
 void *http_principal(const struct http_request *req);
@@ -223,7 +225,7 @@ void http_stream_write(struct http_request *req, struct buf *data);
  * Whenever the stream has been quiet for this long, the text goes out by itself, so that nobody in
  * between takes it for dead. The text stays the caller's. Not with an announced length.
  */
-void http_stream_keepalive(struct http_request *req, const char *text, uint64_t ms);
+void http_stream_keepalive(struct http_request *req, const char *text, size_t len, uint64_t ms);
 /* Ends the response; may follow a write directly. stop is not called any more. */
 void http_stream_end(struct http_request *req);
 /* Ends it so that the client sees it was cut short. stop is not called any more. */

@@ -215,6 +215,14 @@ void *http_alloc(struct http_request *req, size_t size)
 	return block->data;
 }
 
+char *http_copy(struct http_request *req, const char *text)
+{
+	char *copy = text ? http_alloc(req, strlen(text) + 1) : NULL;
+	if (text && !copy)
+		abort();
+	return text ? strcpy(copy, text) : NULL;
+}
+
 /* ---- what handlers ask ---- */
 
 void *http_ctx(const struct http_request *req)

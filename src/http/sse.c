@@ -8,9 +8,6 @@
 
 #include "http/http.h"
 
-/* Proxies give up on connections that are quiet for a minute, some for half of that. */
-#define KEEPALIVE_MS 15000
-
 static void put_field(struct buf *out, const char *name, const char *value);
 
 void sse_begin(struct buf *out, const char *name, const char *id)
@@ -58,5 +55,5 @@ void sse_put_retry(struct buf *out, uint64_t ms)
 
 void sse_keep_alive(struct http_request *req)
 {
-	http_stream_keepalive(req, ":\n\n", KEEPALIVE_MS);
+	http_stream_keepalive(req, SSE_KEEPALIVE, sizeof SSE_KEEPALIVE - 1, SSE_KEEPALIVE_MS);
 }

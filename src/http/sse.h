@@ -8,6 +8,10 @@
 
 struct http_request;
 
+/* Proxies give up on connections that are quiet for a minute, some for half of that. */
+#define SSE_KEEPALIVE    ":\n\n"
+#define SSE_KEEPALIVE_MS 15000
+
 /* One event; name and id may be NULL. The data may have lines, which arrive as lines. */
 void sse_put(struct buf *out, const char *name, const char *id, const char *data, size_t len);
 /* The same for data of one line, such as JSON, that is appended in between. */

@@ -139,11 +139,12 @@ void http_stream_proceed(struct http_connection *c)
 		http_set_deadline(c, c->keepalive_ms);
 }
 
-void http_stream_keepalive(struct http_request *req, const char *text, uint64_t ms)
+void http_stream_keepalive(struct http_request *req, const char *text, size_t len, uint64_t ms)
 {
 	struct http_connection *c = req->connection;
 	assert(!c->sized && !c->upgraded);
 	c->keepalive = text;
+	c->keepalive_len = len;
 	c->keepalive_ms = ms;
 	http_server_wake(c);
 }
@@ -154,8 +155,7 @@ void http_stream_quiet(struct http_connection *c)
 	if (!c->asked)
 		return;
 	uv_buf_t bufs[3];
-	uv_buf_t text =
-		uv_buf_init((char *)(uintptr_t)c->keepalive, (unsigned)strlen(c->keepalive));
+	uv_buf_t text = uv_buf_init((char *)(uintptr_t)c->keepalive, (unsigned)c->keepalive_len);
 	enum http_sent sent = http_connection_send(c, bufs, frame_chunk(c, bufs, text));
 	c->lost = sent == HTTP_BROKEN;
 	if (sent != HTTP_QUEUED)

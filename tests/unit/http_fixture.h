@@ -196,7 +196,7 @@ static inline void handle_stream(struct http_request *req)
 	seen.pending = req;
 	http_stream_begin(req, 200, "text/plain", &generator);
 	if (seen.keepalive_ms)
-		http_stream_keepalive(req, "...", seen.keepalive_ms);
+		http_stream_keepalive(req, "...", 3, seen.keepalive_ms);
 }
 
 /* A status that has no body, from a generator that would have one. */

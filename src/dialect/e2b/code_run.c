@@ -159,7 +159,7 @@ static void put_line(const struct run_form *form, const struct code_event *event
 static void begin_stream(struct http_request *req, const struct http_generator *generator)
 {
 	http_stream_begin(req, 200, "application/json", generator);
-	http_stream_keepalive(req, KEEPALIVE, KEEPALIVE_MS);
+	http_stream_keepalive(req, KEEPALIVE, sizeof KEEPALIVE - 1, KEEPALIVE_MS);
 }
 
 static const struct run_form line_form = {begin_stream, put_line};
