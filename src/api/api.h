@@ -8,13 +8,15 @@
 #include "box/box.h"
 #include "http/http.h"
 
+struct ops;
+
 struct api {
 	struct box *box;
+	struct ops *ops;
 	struct auth *auth;
 	struct http_server *server; /* for its counters; NULL until it is open */
 	uv_loop_t *loop;
 	const char *domain;
-	bool stopping; /* requests that end now end because of us, not of their clients */
 };
 
 #define API_MOUNTS 33

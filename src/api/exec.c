@@ -11,241 +11,66 @@
 #include "api/decode.h"
 #include "api/result.h"
 #include "api/stream.h"
-#include "http/sse.h"
 
-struct exec_call {
-	struct http_request *req; /* NULL once the client has gone */
-	const struct api *api;
-	struct box *box;
-	const char *tenant;
-	bool is_run;
-	char sandbox_id[ID_SIZE];
-	cJSON *body; /* what the options borrow from */
-	struct scratch memory;
-	struct exec_options options;
-	struct execution *execution;
-	struct execution_watcher watcher;
-	struct stream stream;
-	bool streaming; /* the head of the stream is out */
-	bool hungry;    /* the client can take more */
-};
-
-static void call_free(struct exec_call *call)
+static void free_tree(void *tree)
 {
-	if (call->execution)
-		execution_unwatch(call->execution, &call->watcher);
-	stream_finish(&call->stream);
-	scratch_finish(&call->memory);
-	cJSON_Delete(call->body);
-	free(call);
+	cJSON_Delete(tree);
 }
 
-static void call_fail(struct exec_call *call, const struct error *e)
+static struct answer *exec_answer(struct http_request *req, enum stream_format *format)
 {
-	if (call->req)
-		http_respond_error(call->req, e);
-	call_free(call);
+	*format = stream_format_of(http_header(req, "accept"));
+	struct answer *a = api_answer(req, *format == STREAM_NONE ? &result_form : &stream_form);
+	if (*format != STREAM_NONE)
+		stream_begin(a, *format);
+	return a;
 }
 
-static void destroy_run_sandbox(struct exec_call *call)
+static void exec_run(struct answer *a, enum stream_format format,
+	const struct sandbox_spec *creates, const struct exec_options *options)
 {
-	struct sandbox *s = sandbox_find(call->box, call->tenant, call->sandbox_id);
-	if (call->is_run && s)
-		sandbox_destroy(s, NULL, NULL);
+	const struct op_exec exec = {.spec = options->spec,
+		.creates = creates,
+		.wants = format == STREAM_NONE ? OP_EXEC_RESULT : OP_EXEC_STREAM,
+		.files = options->files,
+		.file_count = options->file_count,
+		.piece = format == STREAM_NONE ? RESULT_PIECE : 0};
+	if (format == STREAM_NONE)
+		((struct result *)a->own)->base64 = options->base64;
+	else
+		((struct stream *)a->own)->base64 = options->base64;
+	a->op = op_exec(&a->call, &exec);
+	answer_run(a);
 }
 
-/* The client is gone. A callback that is still due finds req NULL; with an execution none is. */
-static void call_aborted(void *arg)
-{
-	struct exec_call *call = arg;
-	call->req = NULL;
-	if (!call->execution)
-		return;
-	struct execution *x = call->execution;
-	execution_unwatch(x, &call->watcher);
-	call->execution = NULL;
-	if (!call->api->stopping)
-		destroy_run_sandbox(call);
-	call_free(call);
-}
-
-/* ---- answering ---- */
-
-static void respond(struct exec_call *call)
-{
-	struct output_copy copies[EXECUTION_STREAMS];
-	struct execution_view view;
-	execution_view(call->execution, &view);
-	execution_copy_output(call->execution, copies);
-	respond_result(call->req, &view, copies, call->options.base64);
-	call_free(call);
-}
-
-static void pump(struct exec_call *call)
-{
-	struct buf events = {0};
-	struct http_request *req = call->req;
-	if (!call->hungry)
-		return;
-	bool last = stream_collect(&call->stream, call->execution, &call->watcher, &events);
-	if (call->stream.failed) {
-		buf_finish(&events);
-		call_free(call);
-		http_stream_abort(req);
-		return;
-	}
-	if (events.len == 0 && !last)
-		return;
-	call->hungry = false;
-	if (last)
-		call_free(call); /* first: a write may find that the client has gone */
-	http_stream_write(req, &events);
-	if (last)
-		http_stream_end(req);
-}
-
-static void stream_proceed(void *arg)
-{
-	struct exec_call *call = arg;
-	call->hungry = true;
-	pump(call);
-}
-
-static void begin_stream(struct exec_call *call)
-{
-	const struct http_generator generator = {stream_proceed, call_aborted, call};
-	call->streaming = true;
-	http_add_header(call->req, "Cache-Control", "no-store");
-	http_stream_begin(call->req, 200, stream_content_type(call->stream.format), &generator);
-	if (call->stream.format == STREAM_SSE)
-		sse_keep_alive(call->req);
-}
-
-static void execution_changed(void *arg)
-{
-	struct exec_call *call = arg;
-	const struct error *refusal = execution_refusal(call->execution);
-	if (refusal) {
-		struct error e = *refusal;
-		call_fail(call, &e);
-	} else if (call->streaming) {
-		pump(call);
-	} else if (call->stream.format != STREAM_NONE) {
-		if (execution_has_started(call->execution))
-			begin_stream(call);
-	} else if (execution_has_ended(call->execution)) {
-		respond(call);
-	}
-}
-
-/* ---- starting ---- */
-
-static void start(struct exec_call *call)
+static void handle(struct http_request *req, bool is_run)
 {
 	struct error e = {0};
-	struct sandbox *s = sandbox_find(call->box, call->tenant, call->sandbox_id);
-	if (!s) {
-		error_set(&e, ERROR_NOT_FOUND, "there is no such sandbox");
-		call_fail(call, &e);
+	struct exec_options options = {0};
+	struct sandbox_spec spec = {.tenant = api_tenant(req), .ephemeral = true};
+	enum stream_format format;
+	cJSON *body = api_body(req);
+	if (!body)
 		return;
-	}
-	if (execution_start(s, &call->options.spec, &call->execution, &e) < 0) {
-		destroy_run_sandbox(call);
-		call_fail(call, &e);
-		return;
-	}
-	call->watcher = (struct execution_watcher){.changed = execution_changed,
-		.arg = call,
-		.paced = call->stream.format != STREAM_NONE};
-	execution_watch(call->execution, &call->watcher);
-	/* The body may be large, and the command may run for days. */
-	scratch_finish(&call->memory);
-	cJSON_Delete(call->body);
-	call->body = NULL;
-}
-
-static void files_written(void *arg, const struct error *e)
-{
-	struct exec_call *call = arg;
-	if (e)
-		call_fail(call, e);
-	else if (!call->req)
-		call_free(call);
+	struct answer *a = exec_answer(req, &format);
+	struct scratch *memory = &a->call.memory;
+	scratch_own(memory, body, free_tree);
+	int r = is_run ? decode_run(body, memory, &spec, &options, &e)
+		       : decode_exec(body, memory, &options, &e);
+	if (r < 0)
+		answer_refuse(a, &e);
 	else
-		start(call);
-}
-
-static struct exec_call *call_new(struct http_request *req, cJSON *body)
-{
-	struct exec_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	call->body = body;
-	call->api = http_ctx(req);
-	call->box = api_box(req);
-	call->tenant = api_tenant(req);
-	call->stream.format = stream_format_of(http_header(req, "accept"));
-	return call;
+		exec_run(a, format, is_run ? &spec : NULL, &options);
 }
 
 static void handle_exec(struct http_request *req)
 {
-	struct error e = {0};
-	struct sandbox *s = api_sandbox(req);
-	cJSON *body = s ? api_body(req) : NULL;
-	if (!body)
-		return;
-	struct exec_call *call = call_new(req, body);
-	if (decode_exec(body, &call->memory, &call->options, &e) < 0) {
-		call_fail(call, &e);
-		return;
-	}
-	memcpy(call->sandbox_id, http_param(req, "id"), ID_SIZE);
-	call->stream.base64 = call->options.base64;
-	http_on_abort(req, call_aborted, call);
-	if (call->options.file_count > 0)
-		files_write(s,
-			&(struct files_owner){call->options.spec.user, call->options.spec.cwd},
-			call->options.files, call->options.file_count, files_written, call);
-	else
-		start(call);
-}
-
-static void run_created(void *arg, struct sandbox *s, const struct error *e)
-{
-	struct exec_call *call = arg;
-	struct sandbox_view view;
-	if (!s) {
-		call_fail(call, e);
-		return;
-	}
-	sandbox_view(s, &view);
-	memcpy(call->sandbox_id, view.id, ID_SIZE);
-	if (call->req) {
-		start(call);
-		return;
-	}
-	destroy_run_sandbox(call);
-	call_free(call);
+	handle(req, false);
 }
 
 static void handle_run(struct http_request *req)
 {
-	struct error e = {0};
-	struct sandbox_spec spec = {.tenant = api_tenant(req), .ephemeral = true};
-	cJSON *body = api_body(req);
-	if (!body)
-		return;
-	struct exec_call *call = call_new(req, body);
-	call->is_run = true;
-	if (decode_run(body, &call->memory, &spec, &call->options, &e) < 0 ||
-		sandbox_create(call->box, &spec, run_created, call, &e) < 0) {
-		call_fail(call, &e);
-		return;
-	}
-	call->stream.base64 = call->options.base64;
-	http_on_abort(req, call_aborted, call);
+	handle(req, true);
 }
 
 static const struct http_route exec_routes[] = {

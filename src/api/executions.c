@@ -17,11 +17,15 @@ static bool wants_base64(const struct http_request *req)
 
 static void respond(struct http_request *req, struct execution *x)
 {
-	struct output_copy copies[EXECUTION_STREAMS];
 	struct execution_view view;
+	struct answer *a = api_answer(req, &result_form);
 	execution_view(x, &view);
-	execution_copy_output(x, copies);
-	respond_result(req, &view, copies, wants_base64(req));
+	((struct result *)a->own)->base64 = wants_base64(req);
+	a->call.sandbox = NULL; /* it may be gone */
+	a->op = op_attach(&a->call,
+		&(struct op_attach){
+			.execution = view.id, .wants = OP_EXEC_RESULT, .piece = RESULT_PIECE});
+	answer_run(a);
 }
 
 static void wait_and_respond(struct http_request *req, struct execution *x)

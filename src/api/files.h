@@ -64,23 +64,9 @@ enum files_answer {
 	FILES_ANSWER_COUNT
 };
 
-struct files_call;
-
-/* Begins the operation, or answers with an error and gives NULL. */
-struct files_call *files_begin(struct http_request *req, const struct files_place *place,
-	const struct file_request *request, enum files_answer answer);
-/* For the operations that take input. */
-struct file_call *files_input(struct files_call *call);
-
-/* The request's body as input, while it comes. */
-struct files_body {
-	/* Negative: it has ended the call by files_fail. */
-	int (*data)(void *arg, struct file_call *input, const char *bytes, size_t len);
-	void (*end)(void *arg, struct file_call *input);
-	void (*finish)(void *arg); /* frees arg, whatever has happened; may be NULL */
-	void *arg;
-};
-/* Waits for room where there is none; an operation that fails ends the request at once. */
-void files_stream_body(struct files_call *call, const struct files_body *body);
-/* Ends it with an error of the body's. Nothing of the call may be touched afterwards. */
-void files_fail(struct files_call *call, const struct error *e);
+/*
+ * Begins the operation. The caller gives it input, if it takes any, and runs the answer. An entry
+ * that says it exists is FILES_ANSWER_ENTRY, and so on.
+ */
+struct answer *files_begin(struct http_request *req, const struct files_place *place,
+	const struct file_request *request, enum files_answer kind);

@@ -6,11 +6,8 @@
 
 #include "api/files.h"
 
-struct files_call {
-	struct http_request *req;
-	struct file_call *file; /* NULL: it has ended */
-	enum files_answer answer;
-	struct buf body;
+struct finding {
+	enum files_answer kind;
 	struct json_writer w;
 	struct buf binary; /* of metadata: what is no text */
 	struct json_writer binary_w;
@@ -18,8 +15,6 @@ struct files_call {
 	int64_t total;  /* of replacements */
 	bool too_large; /* the answer; the rest is left out */
 	bool is_write;  /* of files that are counted */
-	struct files_body input;
-	bool has_input, paused;
 };
 
 static const char *const list_keys[FILES_ANSWER_COUNT] = {
@@ -28,58 +23,40 @@ static const char *const list_keys[FILES_ANSWER_COUNT] = {
 	[FILES_ANSWER_CHANGES] = "files",
 };
 
-static void call_free(struct files_call *call)
+static void finding_finish(struct answer *a)
 {
-	if (call->has_input && call->input.finish)
-		call->input.finish(call->input.arg);
-	buf_finish(&call->body);
-	buf_finish(&call->binary);
-	free(call->last);
-	free(call);
-}
-
-static void call_aborted(void *arg)
-{
-	struct files_call *call = arg;
-	if (call->file)
-		file_cancel(call->file);
-	call_free(call);
-}
-
-void files_fail(struct files_call *call, const struct error *e)
-{
-	struct http_request *req = call->req;
-	call_aborted(call);
-	http_respond_error(req, e);
+	struct finding *f = a->own;
+	buf_finish(&f->binary);
+	free(f->last);
 }
 
 /* ---- what it finds ---- */
 
-static bool is_full(struct files_call *call)
+static bool is_full(struct answer *a)
 {
-	call->too_large |= call->body.len + call->binary.len > FILES_ANSWER_MAX;
-	return call->too_large;
+	struct finding *f = a->own;
+	f->too_large |= a->out.len + f->binary.len > FILES_ANSWER_MAX;
+	return f->too_large;
 }
 
-static void take_entry(void *arg, const struct file_entry *entry)
+static void put_entry(struct answer *a, const struct file_entry *entry)
 {
-	struct files_call *call = arg;
-	if (call->answer == FILES_ANSWER_ENTRIES) {
-		if (is_full(call))
+	struct finding *f = a->own;
+	if (f->kind == FILES_ANSWER_ENTRIES) {
+		if (is_full(a))
 			return;
-		free(call->last);
-		call->last = strdup(entry->path);
-	} else if (call->answer != FILES_ANSWER_ENTRY) {
+		free(f->last);
+		f->last = strdup(entry->path);
+	} else if (f->kind != FILES_ANSWER_ENTRY) {
 		return;
 	}
-	files_put_entry(&call->w, entry);
+	files_put_entry(&f->w, entry);
 }
 
-static void take_match(void *arg, const struct file_match *match)
+static void put_match(struct answer *a, const struct file_match *match)
 {
-	struct files_call *call = arg;
-	struct json_writer *w = &call->w;
-	if (is_full(call))
+	struct json_writer *w = &((struct finding *)a->own)->w;
+	if (is_full(a))
 		return;
 	json_begin_object(w);
 	files_put_name(w, "path", match->path);
@@ -92,204 +69,157 @@ static void take_match(void *arg, const struct file_match *match)
 	json_end_object(w);
 }
 
-static void take_change(void *arg, const struct file_change *change)
+static void put_change(struct answer *a, const struct file_change *change)
 {
-	struct files_call *call = arg;
-	call->total += (int64_t)change->count;
-	if (is_full(call))
+	struct finding *f = a->own;
+	f->total += (int64_t)change->count;
+	if (is_full(a))
 		return;
-	json_begin_object(&call->w);
-	files_put_name(&call->w, "path", change->path);
-	json_put_int(&call->w, "replacements", (int64_t)change->count);
-	json_end_object(&call->w);
+	json_begin_object(&f->w);
+	files_put_name(&f->w, "path", change->path);
+	json_put_int(&f->w, "replacements", (int64_t)change->count);
+	json_end_object(&f->w);
 }
 
-static void take_attribute(void *arg, const struct file_attribute *a)
+static void put_attribute(struct answer *a, const struct file_attribute *attribute)
 {
-	struct files_call *call = arg;
-	if (is_full(call))
+	struct finding *f = a->own;
+	if (is_full(a))
 		return;
-	if (files_is_utf8(a->value, a->len) && !memchr(a->value, '\0', a->len)) {
-		json_key(&call->w, a->name);
-		json_string_n(&call->w, a->value, a->len);
+	if (files_is_utf8(attribute->value, attribute->len) &&
+		!memchr(attribute->value, '\0', attribute->len)) {
+		json_key(&f->w, attribute->name);
+		json_string_n(&f->w, attribute->value, attribute->len);
 	} else {
-		json_key(&call->binary_w, a->name);
-		json_base64(&call->binary_w, a->value, a->len);
+		json_key(&f->binary_w, attribute->name);
+		json_base64(&f->binary_w, attribute->value, attribute->len);
 	}
 }
 
 /* ---- the answer ---- */
 
-static void begin_answer(struct files_call *call)
+static void begin_answer(struct answer *a)
 {
-	const char *key = list_keys[call->answer];
-	call->w.out = &call->body;
-	call->binary_w.out = &call->binary;
+	struct finding *f = a->own;
+	const char *key = list_keys[f->kind];
+	f->w.out = &a->out;
+	f->binary_w.out = &f->binary;
 	if (key) {
-		json_begin_object(&call->w);
-		json_key(&call->w, key);
-		json_begin_array(&call->w);
-	} else if (call->answer == FILES_ANSWER_METADATA) {
-		json_begin_object(&call->w);
-		json_key(&call->w, "metadata");
-		json_begin_object(&call->w);
-		json_begin_object(&call->binary_w);
+		json_begin_object(&f->w);
+		json_key(&f->w, key);
+		json_begin_array(&f->w);
+	} else if (f->kind == FILES_ANSWER_METADATA) {
+		json_begin_object(&f->w);
+		json_key(&f->w, "metadata");
+		json_begin_object(&f->w);
+		json_begin_object(&f->binary_w);
 	}
 }
 
-static void put_cursor(struct files_call *call)
+static void put_cursor(struct finding *f)
 {
 	size_t size = sodium_base64_encoded_len(
-		strlen(call->last), sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+		strlen(f->last), sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 	autofree char *text = malloc(size);
 	if (!text)
 		abort();
-	sodium_bin2base64(text, size, (const unsigned char *)call->last, strlen(call->last),
+	sodium_bin2base64(text, size, (const unsigned char *)f->last, strlen(f->last),
 		sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-	json_put_string(&call->w, "nextCursor", text);
+	json_put_string(&f->w, "nextCursor", text);
 }
 
-static void end_list(struct files_call *call, const struct file_result *result)
+static void end_list(struct finding *f, const struct file_result *result)
 {
-	bool truncated = result->truncated || call->too_large;
-	json_end_array(&call->w);
-	if (call->answer == FILES_ANSWER_CHANGES)
-		json_put_int(&call->w, "replacements", call->total);
-	json_put_bool(&call->w, "truncated", truncated);
-	if (truncated && call->last)
-		put_cursor(call);
-	json_end_object(&call->w);
+	bool truncated = result->truncated || f->too_large;
+	json_end_array(&f->w);
+	if (f->kind == FILES_ANSWER_CHANGES)
+		json_put_int(&f->w, "replacements", f->total);
+	json_put_bool(&f->w, "truncated", truncated);
+	if (truncated && f->last)
+		put_cursor(f);
+	json_end_object(&f->w);
 }
 
-static void end_metadata(struct files_call *call)
+static void end_metadata(struct finding *f)
 {
-	json_end_object(&call->w);
-	json_end_object(&call->binary_w);
-	if (call->binary.len > 2) {
-		buf_append_char(&call->binary, '\0');
-		json_key(&call->w, "metadataBase64");
-		json_raw(&call->w, call->binary.data);
+	json_end_object(&f->w);
+	json_end_object(&f->binary_w);
+	if (f->binary.len > 2) {
+		buf_append_char(&f->binary, '\0');
+		json_key(&f->w, "metadataBase64");
+		json_raw(&f->w, f->binary.data);
 	}
-	json_end_object(&call->w);
+	json_end_object(&f->w);
 }
 
-static void put_exists(struct files_call *call, bool exists)
+static void put_exists(struct answer *a, bool exists)
 {
-	json_begin_object(&call->w);
-	json_put_bool(&call->w, "exists", exists);
-	json_end_object(&call->w);
+	struct json_writer w = {.out = &a->out};
+	json_begin_object(&w);
+	json_put_bool(&w, "exists", exists);
+	json_end_object(&w);
 }
 
-static void respond(struct files_call *call, const struct file_result *result)
+static void end_answer(struct answer *a, const struct file_result *result)
 {
-	struct http_request *req = call->req;
-	struct buf body = {0};
-	bool nothing = call->answer == FILES_ANSWER_NOTHING;
-	if (list_keys[call->answer])
-		end_list(call, result);
-	else if (call->answer == FILES_ANSWER_METADATA)
-		end_metadata(call);
-	body = call->body;
-	call->body = (struct buf){0};
-	call_free(call);
-	if (nothing)
-		http_respond(req, 204, NULL, &body);
-	else
-		api_respond_json(req, 200, &body);
+	struct finding *f = a->own;
+	if (f->kind == FILES_ANSWER_NOTHING)
+		a->status = 204;
+	else if (f->kind == FILES_ANSWER_EXISTS)
+		put_exists(a, true);
+	else if (f->kind == FILES_ANSWER_METADATA)
+		end_metadata(f);
+	else if (list_keys[f->kind])
+		end_list(f, result);
 }
 
-static void call_done(void *arg, const struct file_result *result, const struct error *e)
+static int put_found(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct files_call *call = arg;
-	struct error named;
-	call->file = NULL;
-	if (e && e->field[0] == '\0' && call->is_write && call->answer == FILES_ANSWER_ENTRIES) {
-		named = *e;
-		snprintf(named.field, sizeof named.field, "files[%llu]",
-			(unsigned long long)result->count);
-		e = &named;
+	(void)e;
+	if (event->kind == OP_ENTRY)
+		put_entry(a, event->entry);
+	else if (event->kind == OP_MATCH)
+		put_match(a, event->match);
+	else if (event->kind == OP_CHANGE)
+		put_change(a, event->change);
+	else if (event->kind == OP_ATTRIBUTE)
+		put_attribute(a, event->attribute);
+	else if (event->kind == OP_DONE)
+		end_answer(a, &event->result);
+	return 0;
+}
+
+static enum answer_failure fail(struct answer *a, struct error *e, const struct op_event *event)
+{
+	struct finding *f = a->own;
+	if (f->kind == FILES_ANSWER_EXISTS && e->code == ERROR_NOT_FOUND && event &&
+		event->reason == OP_ERROR) {
+		put_exists(a, false);
+		return ANSWER_PUT;
 	}
-	if (call->answer == FILES_ANSWER_EXISTS && (!e || e->code == ERROR_NOT_FOUND)) {
-		put_exists(call, !e);
-		e = NULL;
-	}
-	if (e)
-		files_fail(call, e);
-	else
-		respond(call, result);
+	if (event && event->reason == OP_ERROR && e->field[0] == '\0' && f->is_write &&
+		f->kind == FILES_ANSWER_ENTRIES)
+		snprintf(e->field, sizeof e->field, "files[%llu]",
+			(unsigned long long)event->result.count);
+	return ANSWER_ERROR;
 }
 
-/* ---- input ---- */
-
-static void input_has_room(void *arg)
+struct answer *files_begin(struct http_request *req, const struct files_place *place,
+	const struct file_request *request, enum files_answer kind)
 {
-	struct files_call *call = arg;
-	if (!call->paused)
-		return;
-	call->paused = false;
-	http_body_resume(call->req);
-}
-
-static void body_data(void *arg, const char *bytes, size_t len)
-{
-	struct files_call *call = arg;
-	if (call->input.data(call->input.arg, call->file, bytes, len) < 0 ||
-		file_room(call->file) > 0)
-		return;
-	call->paused = true;
-	http_body_pause(call->req);
-}
-
-static void body_end(void *arg)
-{
-	struct files_call *call = arg;
-	call->input.end(call->input.arg, call->file);
-}
-
-void files_stream_body(struct files_call *call, const struct files_body *body)
-{
-	struct http_body_sink sink = {body_data, body_end, call_aborted, call};
-	call->input = *body;
-	call->has_input = true;
-	http_body_stream(call->req, &sink);
-}
-
-/* ---- the begin ---- */
-
-struct files_call *files_begin(struct http_request *req, const struct files_place *place,
-	const struct file_request *request, enum files_answer answer)
-{
-	static const struct file_events events = {
-		.entry = take_entry,
-		.match = take_match,
-		.change = take_change,
-		.attribute = take_attribute,
-		.room = input_has_room,
-		.done = call_done,
-	};
-	struct error e;
-	struct file_request full = *request;
-	struct sandbox *s = api_sandbox(req);
-	if (!s)
-		return NULL;
-	struct files_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	call->answer = answer;
-	call->is_write = request->fixed.op == FILE_WRITE;
-	full.text[FILE_CWD] = place->cwd;
-	if (file_begin(s, place->user, &full, &events, call, &call->file, &e) < 0) {
-		call_free(call);
-		http_respond_error(req, &e);
-		return NULL;
-	}
-	begin_answer(call);
-	http_on_abort(req, call_aborted, call);
-	return call;
-}
-
-struct file_call *files_input(struct files_call *call)
-{
-	return call->file;
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct finding),
+		.put = put_found,
+		.fail = fail,
+		.finish = finding_finish};
+	struct answer *a = api_answer(req, &form);
+	struct finding *f = a->own;
+	struct op_files files = {place->user, *request};
+	files.request.text[FILE_CWD] = place->cwd;
+	f->kind = kind;
+	f->is_write = request->fixed.op == FILE_WRITE;
+	begin_answer(a);
+	a->op = op_files(&a->call, &files);
+	return a;
 }

@@ -174,20 +174,24 @@ static int check_metadata(const struct change_body *b, struct scratch *memory, s
 	return 0;
 }
 
-static void put_metadata(
-	struct file_call *input, const struct change_body *b, struct scratch *memory)
+static void put_attribute(struct op *op, const char *name, const char *value, size_t len)
+{
+	op_put(op, &(struct op_item){OP_ITEM_ATTRIBUTE, .attribute = {name, value, len}});
+}
+
+static void put_metadata(struct op *op, const struct change_body *b, struct scratch *memory)
 {
 	const cJSON *item;
 	const char *bytes;
 	size_t len;
 	struct error e;
-	cJSON_ArrayForEach(item, b->set) file_put_attribute(
-		input, item->string, item->valuestring, strlen(item->valuestring));
+	cJSON_ArrayForEach(item, b->set)
+		put_attribute(op, item->string, item->valuestring, strlen(item->valuestring));
 	cJSON_ArrayForEach(item, b->set64) if (json_bytes(item->valuestring, "setBase64", memory,
 						       &bytes, &len, &e) == 0)
-		file_put_attribute(input, item->string, bytes, len);
-	cJSON_ArrayForEach(item, b->unset) file_put_attribute(input, item->valuestring, NULL, 0);
-	file_put_end(input);
+		put_attribute(op, item->string, bytes, len);
+	cJSON_ArrayForEach(item, b->unset) put_attribute(op, item->valuestring, NULL, 0);
+	op_put(op, &(struct op_item){OP_ITEM_END});
 }
 
 /* ---- handling ---- */
@@ -210,9 +214,10 @@ static void run(struct http_request *req, const cJSON *tree, const struct change
 		return;
 	}
 	struct files_place place = {b.user, b.cwd};
-	struct files_call *call = files_begin(req, &place, &request, change->answer);
-	if (call && change->op == FILE_ATTRIBUTES)
-		put_metadata(files_input(call), &b, &memory);
+	struct answer *a = files_begin(req, &place, &request, change->answer);
+	if (change->op == FILE_ATTRIBUTES)
+		put_metadata(a->op, &b, &memory);
+	answer_run(a);
 }
 
 static void handle(struct http_request *req, const struct change *change)

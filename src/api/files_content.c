@@ -12,33 +12,17 @@ static void handle_get(struct http_request *req)
 	static const char *const known[] = {"path", "user", "cwd", "offset", "length", NULL};
 	struct error e;
 	struct files_place place;
-	struct files_range range;
+	struct byte_range range;
 	const char *path;
 	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
 		files_query_path(req, &path, &e) < 0 || files_parse_range(req, &range, &e) < 0) {
 		http_respond_error(req, &e);
 		return;
 	}
-	struct sandbox *s = api_sandbox(req);
-	if (s)
-		files_read(req, s, &place, path, &range);
+	files_read(req, &place, path, &range);
 }
 
 /* ---- writing ---- */
-
-static int put_bytes(void *arg, struct file_call *input, const char *bytes, size_t len)
-{
-	(void)arg;
-	file_put_data(input, bytes, len);
-	return 0;
-}
-
-static void put_end(void *arg, struct file_call *input)
-{
-	(void)arg;
-	file_put_done(input);
-	file_put_end(input);
-}
 
 static int parse_target(struct http_request *req, struct file_target *t, struct error *e)
 {
@@ -74,7 +58,6 @@ static void handle_put(struct http_request *req)
 {
 	static const char *const known[] = {"path", "user", "cwd", "parents", "append", "atomic",
 		"exclusive", "offset", "mode", "owner", NULL};
-	static const struct files_body body = {.data = put_bytes, .end = put_end};
 	struct error e;
 	struct files_place place;
 	struct file_target target = {0};
@@ -85,13 +68,12 @@ static void handle_put(struct http_request *req)
 		return;
 	}
 	request.text[FILE_PATH] = target.path;
-	struct files_call *call = files_begin(req, &place, &request, FILES_ANSWER_ENTRY);
-	if (!call)
-		return;
-	file_put_target(files_input(call), &target);
+	struct answer *a = files_begin(req, &place, &request, FILES_ANSWER_ENTRY);
+	op_put(a->op, &(struct op_item){OP_ITEM_FILE, .target = target});
 	if (http_content_length(req) > 0)
-		file_put_length(files_input(call), (uint64_t)http_content_length(req));
-	files_stream_body(call, &body);
+		op_put(a->op, &(struct op_item){OP_ITEM_LENGTH,
+				      .length = (uint64_t)http_content_length(req)});
+	answer_run_with_body(a, &answer_body_file);
 }
 
 static void handle_delete(struct http_request *req)
@@ -108,7 +90,7 @@ static void handle_delete(struct http_request *req)
 		http_respond_error(req, &e);
 		return;
 	}
-	files_begin(req, &place, &request, FILES_ANSWER_NOTHING);
+	answer_run(files_begin(req, &place, &request, FILES_ANSWER_NOTHING));
 }
 
 static const struct http_route content_routes[] = {

@@ -12,7 +12,7 @@ static void handle_stat(struct http_request *req)
 		files_query_flag(req, "follow", FILE_FOLLOW, &request.fixed.flags, &e) < 0)
 		http_respond_error(req, &e);
 	else
-		files_begin(req, &place, &request, FILES_ANSWER_ENTRY);
+		answer_run(files_begin(req, &place, &request, FILES_ANSWER_ENTRY));
 }
 
 static void handle_exists(struct http_request *req)
@@ -25,7 +25,7 @@ static void handle_exists(struct http_request *req)
 		files_query_path(req, &request.text[FILE_PATH], &e) < 0)
 		http_respond_error(req, &e);
 	else
-		files_begin(req, &place, &request, FILES_ANSWER_EXISTS);
+		answer_run(files_begin(req, &place, &request, FILES_ANSWER_EXISTS));
 }
 
 static void handle_list(struct http_request *req)
@@ -48,7 +48,7 @@ static void handle_list(struct http_request *req)
 	}
 	request.fixed.depth = (uint32_t)depth;
 	request.fixed.limit = (uint64_t)limit;
-	files_begin(req, &place, &request, FILES_ANSWER_ENTRIES);
+	answer_run(files_begin(req, &place, &request, FILES_ANSWER_ENTRIES));
 }
 
 static void handle_metadata(struct http_request *req)
@@ -62,9 +62,9 @@ static void handle_metadata(struct http_request *req)
 		http_respond_error(req, &e);
 		return;
 	}
-	struct files_call *call = files_begin(req, &place, &request, FILES_ANSWER_METADATA);
-	if (call)
-		file_put_end(files_input(call));
+	struct answer *a = files_begin(req, &place, &request, FILES_ANSWER_METADATA);
+	op_put(a->op, &(struct op_item){OP_ITEM_END});
+	answer_run(a);
 }
 
 static const struct http_route query_routes[] = {

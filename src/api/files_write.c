@@ -124,17 +124,11 @@ static void write_files(struct http_request *req, const cJSON *tree)
 		return;
 	}
 	struct files_place place = {b.user, b.cwd};
-	struct files_call *call = files_begin(req, &place, &request, FILES_ANSWER_ENTRIES);
-	if (!call)
-		return;
-	struct file_call *input = files_input(call);
-	for (size_t i = 0; i < count; i++) {
-		file_put_target(input, &files[i].target);
-		file_put_length(input, files[i].len);
-		file_put_data(input, files[i].content, files[i].len);
-		file_put_done(input);
-	}
-	file_put_end(input);
+	struct answer *a = files_begin(req, &place, &request, FILES_ANSWER_ENTRIES);
+	for (size_t i = 0; i < count; i++)
+		op_put_file(a->op, &files[i].target, files[i].content, files[i].len);
+	op_put(a->op, &(struct op_item){OP_ITEM_END});
+	answer_run(a);
 }
 
 static void handle_write(struct http_request *req)
@@ -149,8 +143,7 @@ static void handle_write(struct http_request *req)
 /* ---- as a form ---- */
 
 struct upload {
-	struct files_call *call;
-	struct file_call *input; /* while bytes are pushed */
+	struct op *op;
 	struct multipart *form;
 	struct file_target target; /* what all of them have */
 	bool is_file;              /* the part that comes now */
@@ -168,7 +161,7 @@ static int part_begin(void *arg, const struct multipart_part *part, struct error
 	if (decode_path(part->filename, "filename", false, e) < 0)
 		return -1;
 	u->target.path = part->filename;
-	file_put_target(u->input, &u->target);
+	op_put(u->op, &(struct op_item){OP_ITEM_FILE, .target = u->target});
 	return MULTIPART_GO_ON;
 }
 
@@ -177,8 +170,8 @@ static int part_data(void *arg, const char *data, size_t len, struct error *e)
 	struct upload *u = arg;
 	(void)e;
 	if (u->is_file)
-		file_put_data(u->input, data, len);
-	return MULTIPART_GO_ON;
+		op_put(u->op, &(struct op_item){OP_ITEM_DATA, .bytes = {data, len}});
+	return op_room(u->op) ? MULTIPART_GO_ON : MULTIPART_PAUSE;
 }
 
 static int part_end(void *arg, struct error *e)
@@ -186,29 +179,8 @@ static int part_end(void *arg, struct error *e)
 	struct upload *u = arg;
 	(void)e;
 	if (u->is_file)
-		file_put_done(u->input);
+		op_put(u->op, &(struct op_item){OP_ITEM_FILE_END});
 	return MULTIPART_GO_ON;
-}
-
-static int upload_data(void *arg, struct file_call *input, const char *bytes, size_t len)
-{
-	struct upload *u = arg;
-	struct error e;
-	u->input = input;
-	if (multipart_push(u->form, bytes, len, &e) >= 0)
-		return 0;
-	files_fail(u->call, &e);
-	return -1;
-}
-
-static void upload_end(void *arg, struct file_call *input)
-{
-	struct upload *u = arg;
-	struct error e;
-	if (multipart_end(u->form, &e) < 0)
-		files_fail(u->call, &e);
-	else
-		file_put_end(input);
 }
 
 static void upload_finish(void *arg)
@@ -216,6 +188,16 @@ static void upload_finish(void *arg)
 	struct upload *u = arg;
 	multipart_destroy(u->form);
 	free(u);
+}
+
+static ptrdiff_t upload_data(struct answer *a, const char *bytes, size_t len, struct error *e)
+{
+	return multipart_push(((struct upload *)a->body_arg)->form, bytes, len, e);
+}
+
+static int upload_end(struct answer *a, struct error *e)
+{
+	return multipart_end(((struct upload *)a->body_arg)->form, e);
 }
 
 static int parse_upload(
@@ -236,6 +218,7 @@ static int parse_upload(
 static void handle_upload(struct http_request *req)
 {
 	static const struct multipart_events events = {part_begin, part_data, part_end};
+	static const struct answer_body body = {upload_data, upload_end, upload_finish};
 	struct error e;
 	struct files_place place;
 	struct file_request request = {.fixed = {.op = FILE_WRITE, .flags = FILE_WITH_NAMES}};
@@ -249,12 +232,10 @@ static void handle_upload(struct http_request *req)
 		http_respond_error(req, &e);
 		return;
 	}
-	u->call = files_begin(req, &place, &request, FILES_ANSWER_ENTRIES);
-	if (!u->call) {
-		upload_finish(u);
-		return;
-	}
-	files_stream_body(u->call, &(struct files_body){upload_data, upload_end, upload_finish, u});
+	struct answer *a = files_begin(req, &place, &request, FILES_ANSWER_ENTRIES);
+	u->op = a->op;
+	a->body_arg = u;
+	answer_run_with_body(a, &body);
 }
 
 static const struct http_route write_routes[] = {

@@ -1,6 +1,7 @@
 /* /v1/sandboxes/{id}/pause and /resume, and changes by PATCH. */
 #include "api/call.h"
 #include "api/decode.h"
+#include "api/encode.h"
 
 struct move_body {
 	bool memory;
@@ -10,24 +11,36 @@ static const struct json_field move_fields[] = {
 	{"memory", JSON_BOOL, offsetof(struct move_body, memory), 0, 0, 0},
 };
 
-static void handle_move(struct http_request *req,
-	void (*move)(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg))
+static int put_sandbox(struct answer *a, const struct op_event *event, struct error *e)
+{
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	encode_sandbox(&w, event->sandbox);
+	return 0;
+}
+
+static const struct answer_form sandbox_form = {
+	.type = "application/json", .pace = ANSWER_WHOLE, .put = put_sandbox};
+
+static void handle_move(
+	struct http_request *req, struct op *(*move)(const struct op_call *call, bool keep_memory))
 {
 	struct move_body body = {.memory = true};
-	struct sandbox *s = api_sandbox(req);
-	if (!s || api_optional_body(req, move_fields, ARRAY_LEN(move_fields), &body) < 0)
+	if (api_optional_body(req, move_fields, ARRAY_LEN(move_fields), &body) < 0)
 		return;
-	move(s, body.memory, api_call_sandbox, api_call_new(req, http_param(req, "id")));
+	struct answer *a = api_answer(req, &sandbox_form);
+	a->op = move(&a->call, body.memory);
+	answer_run(a);
 }
 
 static void handle_pause(struct http_request *req)
 {
-	handle_move(req, sandbox_pause);
+	handle_move(req, op_pause);
 }
 
 static void handle_resume(struct http_request *req)
 {
-	handle_move(req, sandbox_resume);
+	handle_move(req, op_resume_sandbox);
 }
 
 static void handle_update(struct http_request *req)

@@ -22,15 +22,6 @@
 
 #define CHUNK (128u * 1024)
 
-struct attachment {
-	struct http_request *req;
-	struct execution *execution;
-	struct execution_watcher watcher;
-	struct stream stream; /* format STREAM_NONE: bytes */
-	unsigned raw;         /* of this one */
-	bool hungry;          /* the client can take more */
-};
-
 /* ---- what is asked for ---- */
 
 static int parse_stream(const char *text, struct output_query *ret, struct error *e)
@@ -115,105 +106,26 @@ int output_parse_query(const struct http_request *req, const struct execution *x
 
 /* ---- what is given ---- */
 
-static void attachment_free(struct attachment *a)
+/* Bytes that are missing cut it short. */
+static int bytes_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	execution_unwatch(a->execution, &a->watcher);
-	stream_finish(&a->stream);
-	free(a);
+	if (event->kind != OP_OUTPUT)
+		return 0;
+	if (event->output.missing > 0)
+		return error_set(e, ERROR_INTERNAL, "bytes are missing here");
+	answer_put_bytes(a, event->output.bytes);
+	return 0;
 }
 
-static void attachment_stopped(void *arg)
+static void bytes_head(struct answer *a)
 {
-	attachment_free(arg);
+	http_add_header(a->req, "Cache-Control", "no-store");
 }
 
-enum raw_result {
-	RAW_MORE,
-	RAW_LAST,
-	RAW_CUT /* bytes are missing here */
-};
-
-static enum raw_result collect_raw(struct attachment *a, struct buf *out)
-{
-	struct execution_view view;
-	uint64_t *position = &a->watcher.position[a->raw], before = *position;
-	if (!execution_read(a->execution, &a->watcher, a->raw, CHUNK, out))
-		return RAW_CUT;
-	if (*position - out->len > before) {
-		out->len = 0;
-		return RAW_CUT;
-	}
-	execution_view(a->execution, &view);
-	if (a->stream.stops)
-		return *position >= a->stream.until[a->raw] ? RAW_LAST : RAW_MORE;
-	bool ended = execution_has_ended(a->execution);
-	return ended && *position >= view.length[a->raw] ? RAW_LAST : RAW_MORE;
-}
-
-static void pump_raw(struct attachment *a)
-{
-	struct buf bytes = {0};
-	struct http_request *req = a->req;
-	enum raw_result result = collect_raw(a, &bytes);
-	if (bytes.len == 0 && result == RAW_MORE)
-		return;
-	a->hungry = false;
-	if (result != RAW_MORE)
-		attachment_free(a); /* first: a write may find that the client has gone */
-	if (result == RAW_CUT) {
-		buf_finish(&bytes);
-		http_stream_abort(req);
-		return;
-	}
-	if (bytes.len > 0)
-		http_stream_write(req, &bytes);
-	if (result == RAW_LAST)
-		http_stream_end(req);
-}
-
-static void pump_events(struct attachment *a)
-{
-	struct buf events = {0};
-	struct http_request *req = a->req;
-	bool last = stream_collect(&a->stream, a->execution, &a->watcher, &events);
-	if (a->stream.failed) {
-		buf_finish(&events);
-		attachment_free(a);
-		http_stream_abort(req);
-		return;
-	}
-	if (events.len == 0 && !last)
-		return;
-	a->hungry = false;
-	if (last)
-		attachment_free(a);
-	if (events.len > 0)
-		http_stream_write(req, &events);
-	if (last)
-		http_stream_end(req);
-}
-
-static void pump(struct attachment *a)
-{
-	if (!a->hungry)
-		return;
-	if (a->stream.format == STREAM_NONE)
-		pump_raw(a);
-	else
-		pump_events(a);
-}
-
-static void attachment_proceed(void *arg)
-{
-	struct attachment *a = arg;
-	a->hungry = true;
-	pump(a);
-}
-
-static void attachment_changed(void *arg)
-{
-	pump(arg);
-}
+static const struct answer_form bytes_form = {.type = "application/octet-stream",
+	.pace = ANSWER_LIVE,
+	.put = bytes_put,
+	.head = bytes_head};
 
 /* Events, unless bytes are asked for, or one stream without a word about events. */
 static enum stream_format format_of(const struct http_request *req, const struct output_query *q)
@@ -240,33 +152,28 @@ static void put_lengths(struct http_request *req, const struct execution *x, uns
 }
 
 static void attach_stream(
-	struct http_request *req, struct execution *x, const struct output_query *query)
+	struct http_request *req, const struct execution *x, const struct output_query *query)
 {
 	struct execution_view view;
-	struct attachment *a = calloc(1, sizeof *a);
-	if (!a)
-		abort();
+	enum stream_format format = format_of(req, query);
+	bool bytes = format == STREAM_NONE;
+	unsigned raw = query->ignores[0] ? 1 : 0;
+	struct answer *a = api_answer(req, bytes ? &bytes_form : &stream_form);
 	execution_view(x, &view);
-	a->req = req;
-	a->execution = x;
-	a->stream = (struct stream){
-		.format = format_of(req, query), .base64 = query->base64, .stops = !query->follow};
-	memcpy(a->stream.until, view.length, sizeof a->stream.until);
-	a->raw = query->ignores[0] ? 1 : 0;
-	a->watcher =
-		(struct execution_watcher){.changed = attachment_changed, .arg = a, .paced = true};
-	memcpy(a->watcher.position, query->position, sizeof a->watcher.position);
-	memcpy(a->watcher.ignores, query->ignores, sizeof a->watcher.ignores);
-	bool bytes = a->stream.format == STREAM_NONE;
+	struct op_attach attach = {
+		.execution = view.id, .stops = !query->follow, .piece = bytes ? CHUNK : 0};
+	memcpy(attach.position, query->position, sizeof attach.position);
+	memcpy(attach.ignores, query->ignores, sizeof attach.ignores);
 	if (bytes) {
-		a->watcher.ignores[!a->raw] = true;
-		put_lengths(req, x, a->raw);
+		attach.ignores[!raw] = true;
+		put_lengths(req, x, raw);
+	} else {
+		((struct stream *)a->own)->base64 = query->base64;
+		stream_begin(a, format);
 	}
-	execution_watch(x, &a->watcher);
-	http_add_header(req, "Cache-Control", "no-store");
-	http_stream_begin(req, 200,
-		bytes ? "application/octet-stream" : stream_content_type(a->stream.format),
-		&(struct http_generator){attachment_proceed, attachment_stopped, a});
+	a->call.sandbox = NULL; /* it may be gone */
+	a->op = op_attach(&a->call, &attach);
+	answer_run(a);
 }
 
 /* Other upgrades, such as that to HTTP/2, may be passed over. */

@@ -6,6 +6,14 @@
 
 #include "api/routes.h"
 
-/* Takes the copies. */
-void respond_result(struct http_request *req, const struct execution_view *view,
-	struct output_copy copies[EXECUTION_STREAMS], bool base64);
+#define RESULT_PIECE (48u * 1024) /* a multiple of 3: pieces of base64 fit together */
+
+/* Of the form's answers what `own` is. */
+struct result {
+	bool base64;
+	bool open;        /* the current output's string is */
+	unsigned current; /* output */
+	struct buf carry; /* of text: the beginning of a character */
+};
+
+extern const struct answer_form result_form;

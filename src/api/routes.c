@@ -68,6 +68,16 @@ void api_mounts(struct api *api, struct http_mount out[API_MOUNTS])
 			tables[i].open ? NULL : admit, api};
 }
 
+struct answer *api_answer(struct http_request *req, const struct answer_form *form)
+{
+	struct answer *a = answer_new(req, form);
+	a->call.ops = ((struct api *)http_ctx(req))->ops;
+	a->call.api = "native";
+	a->call.tenant = api_tenant(req);
+	a->call.sandbox = http_param(req, "id");
+	return a;
+}
+
 struct sandbox *api_sandbox(struct http_request *req)
 {
 	struct sandbox *s = sandbox_find(api_box(req), api_tenant(req), http_param(req, "id"));

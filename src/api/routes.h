@@ -7,6 +7,7 @@
 #include "box/execution.h"
 #include "box/sandbox.h"
 #include "box/snapshot.h"
+#include "answer/answer.h"
 #include "http/json.h"
 
 #define BODY_LIMIT       (32u << 20)
@@ -43,6 +44,8 @@ static inline const char *api_tenant(const struct http_request *req)
 	return http_principal(req);
 }
 
+/* An answer whose operation is about the sandbox that the path names. */
+struct answer *api_answer(struct http_request *req, const struct answer_form *form);
 /* The sandbox that the path names, or NULL after the request was answered with not_found. */
 struct sandbox *api_sandbox(struct http_request *req);
 /* A JSON object from the body, to be deleted by the caller, or NULL after the request was answered.

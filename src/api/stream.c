@@ -6,8 +6,6 @@
 #include "http/sse.h"
 #include "http/utf8.h"
 
-#define CHUNK_SIZE (64u * 1024)
-
 enum stream_format stream_format_of(const char *accept)
 {
 	if (accept && strstr(accept, "application/x-ndjson"))
@@ -20,6 +18,14 @@ enum stream_format stream_format_of(const char *accept)
 const char *stream_content_type(enum stream_format format)
 {
 	return format == STREAM_SSE ? "text/event-stream" : "application/x-ndjson";
+}
+
+void stream_begin(struct answer *a, enum stream_format format)
+{
+	((struct stream *)a->own)->format = format;
+	a->type = stream_content_type(format);
+	if (format == STREAM_SSE)
+		answer_keep_alive(a, SSE_KEEPALIVE, sizeof SSE_KEEPALIVE - 1, SSE_KEEPALIVE_MS);
 }
 
 /* ---- events ---- */
@@ -43,14 +49,13 @@ static void event_end(const struct stream *s, struct json_writer *w)
 		buf_append_char(w->out, '\n');
 }
 
-static void announce(struct stream *s, const struct execution_view *view, struct buf *out)
+static void put_start(struct stream *s, const struct execution_view *view, struct buf *out)
 {
 	struct json_writer w = event_begin(s, "start", out);
 	json_put_string(&w, "executionId", view->id);
 	json_put_string(&w, "sandboxId", view->sandbox_id);
 	json_put_int(&w, "pid", view->pid);
 	event_end(s, &w);
-	s->announced = true;
 }
 
 static void put_data(
@@ -88,78 +93,62 @@ static void hold_back(struct stream *s, unsigned index, struct buf *data)
 	data->len -= tail;
 }
 
-/* What is held back ends at `at`. */
-static void put_carry(struct stream *s, unsigned index, uint64_t at, struct buf *out)
+static void put_carry(struct stream *s, unsigned index, struct buf *out)
 {
 	if (s->carry[index].len == 0)
 		return;
-	put_data(s, index, at - s->carry[index].len, &s->carry[index], out);
+	put_data(s, index, s->position[index] - s->carry[index].len, &s->carry[index], out);
 	s->carry[index].len = 0;
 }
 
-/* What can be read goes out, together with what was held back before. */
-static void collect_stream(struct stream *s, struct execution *x, struct execution_watcher *w,
-	unsigned index, struct buf *out)
+/* It goes out together with what was held back before. */
+static void put_output(struct stream *s, const struct op_output *o, struct buf *out)
 {
-	autobuf data = {0};
-	uint64_t before = w->position[index];
-	if (w->ignores[index])
-		return;
-	if (!execution_read(x, w, index, CHUNK_SIZE, &data)) {
-		s->failed = true;
-		return;
+	unsigned i = o->stream;
+	if (o->missing > 0) {
+		put_carry(s, i, out);
+		put_truncated(s, i, o->offset - o->missing, o->offset, out);
 	}
-	uint64_t begin = w->position[index] - data.len;
-	if (begin > before) {
-		put_carry(s, index, before, out);
-		put_truncated(s, index, before, begin, out);
-	}
-	if (data.len == 0)
-		return;
-	autobuf whole = s->carry[index];
-	s->carry[index] = (struct buf){0};
-	begin -= whole.len;
-	buf_append(&whole, data.data, data.len);
+	autobuf whole = buf_take(&s->carry[i]);
+	uint64_t begin = o->offset - whole.len;
+	buf_append(&whole, o->bytes->data, o->bytes->len);
+	s->position[i] = o->offset + o->bytes->len;
 	if (!s->base64)
-		hold_back(s, index, &whole);
+		hold_back(s, i, &whole);
 	if (whole.len > 0)
-		put_data(s, index, begin, &whole, out);
+		put_data(s, i, begin, &whole, out);
 }
 
-static bool is_all_read(const struct stream *s, const struct execution_view *view,
-	const struct execution_watcher *w)
+static int stream_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
-		uint64_t end = s->stops ? s->until[i] : view->length[i];
-		if (!w->ignores[i] && w->position[i] < end)
-			return false;
-	}
-	return true;
+	struct stream *s = a->own;
+	(void)e;
+	if (event->kind == OP_STARTED)
+		put_start(s, event->execution, &a->out);
+	else if (event->kind == OP_OUTPUT)
+		put_output(s, &event->output, &a->out);
+	else
+		for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+			put_carry(s, i, &a->out);
+	if (event->kind == OP_EXITED)
+		put_exit(s, event->execution, &a->out);
+	return 0;
 }
 
-bool stream_collect(
-	struct stream *s, struct execution *x, struct execution_watcher *w, struct buf *out)
+static void stream_head(struct answer *a)
 {
-	struct execution_view view;
-	execution_view(x, &view);
-	if (!s->announced) {
-		execution_record(x);
-		announce(s, &view, out);
-	}
-	bool ended = execution_has_ended(x);
-	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
-		collect_stream(s, x, w, i, out);
-	if ((!ended && !s->stops) || !is_all_read(s, &view, w))
-		return false;
-	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
-		put_carry(s, i, w->position[i], out);
-	if (ended)
-		put_exit(s, &view, out);
-	return true;
+	http_add_header(a->req, "Cache-Control", "no-store");
 }
 
-void stream_finish(struct stream *s)
+static void stream_finish(struct answer *a)
 {
+	struct stream *s = a->own;
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
 		buf_finish(&s->carry[i]);
 }
+
+const struct answer_form stream_form = {.pace = ANSWER_LIVE,
+	.own_size = sizeof(struct stream),
+	.put = stream_put,
+	.head = stream_head,
+	.finish = stream_finish};

@@ -10,10 +10,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/buf.h"
-#include "box/execution.h"
+#include "api/routes.h"
 
 enum stream_format {
 	STREAM_NONE, /* one JSON answer at the end */
@@ -21,20 +18,16 @@ enum stream_format {
 	STREAM_SSE
 };
 
+/* Of the form's answers what `own` is. */
 struct stream {
 	enum stream_format format;
 	bool base64;
-	bool announced;
-	bool failed; /* the spool could not be read: the stream must end as one that was cut short
-		      */
-	bool stops;  /* at `until`, without an exit, if it still runs then */
-	uint64_t until[EXECUTION_STREAMS];
-	struct buf carry[EXECUTION_STREAMS]; /* the beginning of a character */
+	uint64_t position[EXECUTION_STREAMS]; /* the next byte's */
+	struct buf carry[EXECUTION_STREAMS];  /* the beginning of a character */
 };
+
+extern const struct answer_form stream_form;
 
 enum stream_format stream_format_of(const char *accept);
 const char *stream_content_type(enum stream_format format);
-/* Appends the events there are; true when the last one is among them. */
-bool stream_collect(
-	struct stream *s, struct execution *x, struct execution_watcher *w, struct buf *out);
-void stream_finish(struct stream *s);
+void stream_begin(struct answer *a, enum stream_format format);

@@ -16,11 +16,13 @@
 
 #include "api/api.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/schedule.h"
 #include "base/trim.h"
 #include "dialect/agentuity/agentuity.h"
 #include "dialect/e2b/e2b.h"
+#include "op/op.h"
 #include "server/confine.h"
 #include "store/store.h"
 
@@ -35,6 +37,7 @@ struct front {
 	struct box *box;
 	struct auth *auth;
 	struct http_server *server;
+	struct ops ops;
 	struct api api;
 	struct e2b e2b;
 	struct agentuity agentuity;
@@ -123,7 +126,7 @@ static void stop(struct front *fr)
 	if (fr->stopping)
 		return;
 	fr->stopping = true;
-	fr->api.stopping = true;
+	fr->ops.stopping = true;
 	agentuity_stop(&fr->agentuity);
 	if (fr->server)
 		http_server_close(fr->server, CLOSE_GRACE_MS, http_closed, fr);
@@ -144,6 +147,24 @@ static void on_warden_lost(void *arg)
 	log_error("the warden is gone; stopping");
 	_exit(1);
 }
+
+/* ---- audit ---- */
+
+static void op_ended(void *arg, const struct op_record *r, const struct error *e, bool left)
+{
+	(void)arg;
+	if (!log_is_enabled(LOG_DEBUG))
+		return;
+	log_debug("operation", "name", r->name, "api", r->api, "request",
+		r->request ? r->request : "", "tenant", r->tenant ? r->tenant : "", "sandbox",
+		r->sandbox ? r->sandbox : "", "end",
+		left ? "left"
+		: e  ? error_name(e->code)
+		     : "done",
+		"us", log_num(clock_monotonic_us() - r->began_us));
+}
+
+static const struct op_hook op_hooks[] = {{.ended = op_ended}};
 
 /* ---- starting ---- */
 
@@ -215,12 +236,23 @@ static int open_core(struct front *fr, struct error *e)
 		    serve, fr, e) < 0)
 		return -1;
 	box_on_warden_lost(fr->box, on_warden_lost, fr);
-	fr->api = (struct api){
-		.box = fr->box, .auth = fr->auth, .loop = &fr->loop, .domain = c->domain};
+	fr->ops = (struct ops){.box = fr->box,
+		.loop = &fr->loop,
+		.hooks = op_hooks,
+		.hook_count = ARRAY_LEN(op_hooks)};
+	fr->api = (struct api){.box = fr->box,
+		.ops = &fr->ops,
+		.auth = fr->auth,
+		.loop = &fr->loop,
+		.domain = c->domain};
 	name_sandbox_domain(fr);
-	fr->e2b = (struct e2b){
-		.box = fr->box, .auth = fr->auth, .loop = &fr->loop, .domain = fr->sandbox_domain};
-	fr->agentuity = (struct agentuity){.box = fr->box, .auth = fr->auth, .loop = &fr->loop};
+	fr->e2b = (struct e2b){.box = fr->box,
+		.ops = &fr->ops,
+		.auth = fr->auth,
+		.loop = &fr->loop,
+		.domain = fr->sandbox_domain};
+	fr->agentuity = (struct agentuity){
+		.box = fr->box, .ops = &fr->ops, .auth = fr->auth, .loop = &fr->loop};
 	return 0;
 }
 

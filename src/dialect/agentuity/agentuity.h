@@ -15,8 +15,11 @@
 struct agentuity_guard;
 struct agentuity_input;
 
+struct ops;
+
 struct agentuity {
 	struct box *box;
+	struct ops *ops;
 	struct auth *auth;
 	uv_loop_t *loop;
 	struct agentuity_guard *guards; /* executions that end when nobody waits for them */

@@ -330,3 +330,5 @@ int agentuity_make_home(
 	};
 	return file_begin(s, "root", &request, events, arg, &making, e);
 }
+
+const struct op_first agentuity_home = {.workdir = AGENTUITY_HOME};

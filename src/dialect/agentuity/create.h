@@ -18,6 +18,8 @@ int agentuity_decode_create(const cJSON *body, struct scratch *memory, struct sa
 /* The directory that is $HOME: no template comes with it. */
 int agentuity_make_home(
 	struct sandbox *s, const struct file_events *events, void *arg, struct error *e);
+/* The same as a request, for the sandbox's own user. */
+extern const struct op_first agentuity_home;
 /* {stdout, stderr, stdin, timestamps}; stdin_id may be NULL: there is none. */
 int agentuity_decode_streams(
 	const cJSON *value, bool ignores[2], const char **stdin_id, struct error *e);

@@ -29,185 +29,85 @@ static const struct json_field execute_fields[] = {
 	{"stream", JSON_OBJECT, AT(stream), 0, 0, 0},
 };
 
-struct execute_call {
-	struct http_request *req; /* NULL once the client has gone */
-	struct agentuity *dialect;
-	cJSON *body;
-	struct scratch memory;
-	char *tenant;
-	char sandbox_id[ID_SIZE];
-	struct execution_spec spec;
-	const struct file_spec *files;
-	size_t file_count;
+struct execute {
 	bool ignores[2];
-	bool auto_resumed;
 };
 
-static void call_free(struct execute_call *call)
-{
-	scratch_finish(&call->memory);
-	cJSON_Delete(call->body);
-	free(call->tenant);
-	free(call);
-}
-
-static void execute_aborted(void *arg)
-{
-	((struct execute_call *)arg)->req = NULL;
-}
-
-static void fail(struct execute_call *call, const struct error *e)
-{
-	if (call->req)
-		http_respond_error(call->req, e);
-	call_free(call);
-}
-
-static bool is_busy(const struct sandbox *s)
-{
-	for (struct execution *x = execution_first(s); x; x = execution_next(x)) {
-		struct execution_view view;
-		execution_view(x, &view);
-		if (view.kind == EXECUTION_COMMAND && !execution_has_ended(x))
-			return true;
-	}
-	return false;
-}
-
-static void respond_busy(struct http_request *req)
-{
-	agentuity_respond_failure(req, 409, "SANDBOX_BUSY",
-		"the sandbox runs another command: wait for its end, or use a job");
-}
-
-static void respond_started(struct execute_call *call, const struct execution *x)
-{
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct execution_view view;
-	execution_view(x, &view);
-	agentuity_begin_data(&w);
-	json_begin_object(&w);
-	agentuity_put_execution(&w, call->req, &view, call->ignores);
-	json_end_object(&w);
-	if (call->auto_resumed)
-		json_put_bool(&w, "autoResumed", true);
-	agentuity_respond_data(call->req, 200, &w);
-}
-
-static void start(struct execute_call *call, struct sandbox *s)
-{
-	struct error e = {0};
-	struct execution *x = NULL;
-	if (is_busy(s)) {
-		respond_busy(call->req);
-		call_free(call);
-	} else if (execution_start(s, &call->spec, &x, &e) < 0) {
-		fail(call, &e);
-	} else {
-		waiting_guard(call->dialect, x);
-		respond_started(call, x);
-		call_free(call);
-	}
-}
-
-static void files_written(void *arg, const struct error *e)
-{
-	struct execute_call *call = arg;
-	struct error gone;
-	struct sandbox *s = sandbox_find(call->dialect->box, call->tenant, call->sandbox_id);
-	error_set(&gone, ERROR_NOT_FOUND, "there is no such sandbox");
-	if (e || !s || !call->req)
-		fail(call, e ? e : &gone);
-	else
-		start(call, s);
-}
-
-static void write_files(struct execute_call *call, const struct error *e)
-{
-	struct sandbox *s = sandbox_find(call->dialect->box, call->tenant, call->sandbox_id);
-	if (e || !s || !call->req || call->file_count == 0)
-		files_written(call, e);
-	else
-		files_write(s, &(struct files_owner){0}, call->files, call->file_count,
-			files_written, call);
-}
-
-static void home_entry(void *arg, const struct file_entry *entry)
-{
-	(void)arg;
-	(void)entry;
-}
-
-static void home_made(void *arg, const struct file_result *result, const struct error *e)
-{
-	(void)result;
-	write_files(arg, e);
-}
-
-/* Whoever was quicker than the create's own answer finds its home there, too. */
-static void awake(void *arg, const struct error *e)
-{
-	static const struct file_events events = {.entry = home_entry, .done = home_made};
-	struct execute_call *call = arg;
-	struct sandbox_view view;
-	struct error failure;
-	struct sandbox *s = sandbox_find(call->dialect->box, call->tenant, call->sandbox_id);
-	if (e || !s || !call->req) {
-		write_files(call, e);
-		return;
-	}
-	sandbox_view(s, &view);
-	if (view.executions > 0 || strcmp(view.workdir, AGENTUITY_HOME) != 0)
-		write_files(call, NULL);
-	else if (agentuity_make_home(s, &events, call, &failure) < 0)
-		write_files(call, &failure);
-}
-
-static int decode_execute(struct execute_call *call, struct error *e)
+static int decode_execute(const cJSON *body, struct scratch *memory, struct op_exec *exec,
+	bool ignores[2], struct error *e)
 {
 	struct execute_body fields = {0};
-	if (json_decode_known(
-		    call->body, execute_fields, ARRAY_LEN(execute_fields), "", &fields, e) < 0 ||
-		agentuity_decode_argv(
-			fields.command, "command", &call->memory, &call->spec.argv, e) < 0 ||
-		agentuity_decode_files(fields.files, "files", &call->memory, &call->files,
-			&call->file_count, e) < 0 ||
-		agentuity_decode_streams(fields.stream, call->ignores, NULL, e) < 0)
+	if (json_decode_known(body, execute_fields, ARRAY_LEN(execute_fields), "", &fields, e) <
+			0 ||
+		agentuity_decode_argv(fields.command, "command", memory, &exec->spec.argv, e) < 0 ||
+		agentuity_decode_files(
+			fields.files, "files", memory, &exec->files, &exec->file_count, e) < 0 ||
+		agentuity_decode_streams(fields.stream, ignores, NULL, e) < 0)
 		return -1;
-	call->spec.timeout_ms = fields.timeout_ms;
-	call->spec.attended = true;
+	exec->spec.timeout_ms = fields.timeout_ms;
+	exec->spec.attended = true;
 	return 0;
+}
+
+static int put_started(struct answer *a, const struct op_event *event, struct error *e)
+{
+	const struct execute *own = a->own;
+	struct agentuity *d = agentuity_of(a->req);
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	if (event->kind != OP_STARTED)
+		return 0;
+	waiting_guard(d, execution_find(d->box, NULL, event->execution->id));
+	agentuity_begin_data(&w);
+	json_begin_object(&w);
+	agentuity_put_execution(&w, a->req, event->execution, own->ignores);
+	json_end_object(&w);
+	if (event->woke)
+		json_put_bool(&w, "autoResumed", true);
+	json_end_object(&w);
+	return 0;
+}
+
+static enum answer_failure fail_execute(
+	struct answer *a, struct error *e, const struct op_event *event)
+{
+	if (!event || event->reason != OP_BUSY)
+		return agentuity_fail(a, e, event);
+	a->status = 409;
+	agentuity_put_failure(a->req, &a->out, "SANDBOX_BUSY",
+		"the sandbox runs another command: wait for its end, or use a job");
+	return ANSWER_PUT;
+}
+
+static void free_tree(void *tree)
+{
+	cJSON_Delete(tree);
 }
 
 /* The answer comes when it runs; a sandbox that is being made or sleeps is waited for. */
 static void handle_execute(struct http_request *req)
 {
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct execute),
+		.put = put_started,
+		.fail = fail_execute};
+	/* Whoever was quicker than the create's own answer finds its home there, too. */
+	struct op_exec exec = {
+		.wants = OP_EXEC_START, .exclusive = true, .wakes = true, .first = &agentuity_home};
 	struct error e = {0};
-	struct sandbox_view view;
-	struct sandbox *s = agentuity_sandbox(req);
-	cJSON *body = s ? agentuity_body(req) : NULL;
+	cJSON *body = agentuity_body(req);
 	if (!body)
 		return;
-	struct execute_call *call = calloc(1, sizeof *call);
-	if (!call || !(call->tenant = strdup(agentuity_tenant(req))))
-		abort();
-	call->req = req;
-	call->dialect = agentuity_of(req);
-	call->body = body;
-	sandbox_view(s, &view);
-	memcpy(call->sandbox_id, view.id, ID_SIZE);
-	if (decode_execute(call, &e) < 0) {
-		fail(call, &e);
-	} else if (is_busy(s)) {
-		respond_busy(req);
-		call_free(call);
-	} else {
-		call->auto_resumed =
-			view.status == SANDBOX_PAUSED || view.status == SANDBOX_SUSPENDED;
-		http_on_abort(req, execute_aborted, call);
-		sandbox_resume(s, true, awake, call);
+	struct answer *a = agentuity_answer(req, &form);
+	scratch_own(&a->call.memory, body, free_tree);
+	if (decode_execute(body, &a->call.memory, &exec, ((struct execute *)a->own)->ignores, &e) <
+		0) {
+		answer_refuse(a, &e);
+		return;
 	}
+	a->op = op_exec(&a->call, &exec);
+	answer_run(a);
 }
 
 /* ---- one execution ---- */

@@ -15,43 +15,52 @@
 
 /* ---- write ---- */
 
-struct write_call {
-	struct http_request *req; /* NULL once the client has gone */
-	size_t count;
-};
-
-static void write_aborted(void *arg)
+static int put_written(struct answer *a, const struct op_event *event, struct error *e)
 {
-	((struct write_call *)arg)->req = NULL;
-}
-
-static void written(void *arg, const struct error *e)
-{
-	struct write_call call = *(struct write_call *)arg;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	free(arg);
-	if (!call.req)
-		return;
-	if (e) {
-		http_respond_error(call.req, e);
-		return;
-	}
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	if (event->kind != OP_DONE)
+		return 0;
 	agentuity_begin_data(&w);
 	json_begin_object(&w);
-	json_put_int(&w, "filesWritten", (int64_t)call.count);
+	json_put_int(&w, "filesWritten", (int64_t)event->result.count);
 	json_end_object(&w);
-	agentuity_respond_data(call.req, 200, &w);
+	json_end_object(&w);
+	return 0;
+}
+
+/* It is told which one it was. */
+static enum answer_failure fail_write(
+	struct answer *a, struct error *e, const struct op_event *event)
+{
+	if (event && event->reason == OP_ERROR && e->field[0] == '\0')
+		snprintf(e->field, sizeof e->field, "files[%llu]",
+			(unsigned long long)event->result.count);
+	return agentuity_fail(a, e, event);
+}
+
+static void put_files(struct op *op, const struct file_spec *files, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct file_target target = {.path = files[i].path,
+			.flags = FILE_PARENTS | (files[i].has_mode ? FILE_HAS_MODE : 0),
+			.mode = files[i].mode};
+		op_put_file(op, &target, files[i].content, files[i].len);
+	}
+	op_put(op, &(struct op_item){OP_ITEM_END});
 }
 
 static void handle_write(struct http_request *req)
 {
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.put = put_written,
+		.fail = fail_write};
 	struct error e = {0};
 	autoscratch memory = {0};
 	const struct file_spec *files = NULL;
 	size_t count = 0;
-	struct sandbox *s = agentuity_sandbox(req);
-	cJSON *body = s ? agentuity_body(req) : NULL;
+	cJSON *body = agentuity_body(req);
 	if (!body)
 		return;
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(body, "files");
@@ -59,45 +68,23 @@ static void handle_write(struct http_request *req)
 			? agentuity_decode_files(list, "files", &memory, &files, &count, &e)
 			: error_set_field(&e, ERROR_MISSING_FIELD, "files",
 				  "\"files\" must be a list of files");
+	struct answer *a = agentuity_answer(req, &form);
 	if (r < 0) {
-		http_respond_error(req, &e);
+		answer_refuse(a, &e);
 	} else {
-		struct write_call *call = calloc(1, sizeof *call);
-		if (!call)
-			abort();
-		*call = (struct write_call){req, count};
-		http_on_abort(req, write_aborted, call);
-		files_write(s, &(struct files_owner){0}, files, count, written, call);
+		a->op = op_files(&a->call,
+			&(struct op_files){.request = {.fixed.op = FILE_WRITE,
+						   .text[FILE_PATH] = count ? files[0].path : ""}});
+		put_files(a->op, files, count);
+		answer_run(a);
 	}
 	cJSON_Delete(body);
 }
 
 /* ---- list ---- */
 
-struct list_call {
-	struct http_request *req;
-	struct file_call *file;
-	struct buf body;
-	struct json_writer w;
-};
-
-static void list_free(struct list_call *call)
+static void put_entry(struct json_writer *w, const struct file_entry *entry)
 {
-	buf_finish(&call->body);
-	free(call);
-}
-
-static void list_aborted(void *arg)
-{
-	struct list_call *call = arg;
-	file_cancel(call->file);
-	list_free(call);
-}
-
-static void list_entry(void *arg, const struct file_entry *entry)
-{
-	struct list_call *call = arg;
-	struct json_writer *w = &call->w;
 	char mode[16];
 	const char *slash = strrchr(entry->path, '/');
 	snprintf(mode, sizeof mode, "%04o", entry->mode & 07777u);
@@ -114,47 +101,44 @@ static void list_entry(void *arg, const struct file_entry *entry)
 	json_end_object(w);
 }
 
-static void list_done(void *arg, const struct file_result *result, const struct error *e)
+static int put_list(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct list_call *call = arg;
-	struct http_request *req = call->req;
-	struct error many;
-	error_set(&many, ERROR_QUOTA_EXCEEDED, "the directory has more than %d entries", LIST_MAX);
-	json_end_array(&call->w);
-	json_end_object(&call->w);
-	if (e || result->truncated)
-		http_respond_error(req, e ? e : &many);
-	else
-		agentuity_respond_data(req, 200, &call->w);
-	list_free(call);
+	struct json_writer *w = a->own;
+	if (event->kind == OP_ENTRY)
+		put_entry(w, event->entry);
+	if (event->kind != OP_DONE)
+		return 0;
+	if (event->result.truncated)
+		return error_set(e, ERROR_QUOTA_EXCEEDED, "the directory has more than %d entries",
+			LIST_MAX);
+	json_end_array(w);
+	json_end_object(w);
+	json_end_object(w);
+	return 0;
 }
 
 static void handle_list(struct http_request *req)
 {
-	static const struct file_events events = {.entry = list_entry, .done = list_done};
-	struct error e;
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct json_writer),
+		.put = put_list,
+		.fail = agentuity_fail};
 	const char *path = http_query(req, "path");
-	struct sandbox *s = agentuity_sandbox(req);
-	if (!s)
-		return;
-	const struct file_request request = {
-		.fixed = {.op = FILE_LIST, .flags = FILE_FOLLOW, .depth = 1, .limit = LIST_MAX},
-		.text = {[FILE_PATH] = path && path[0] ? path : "."}};
-	struct list_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	call->w.out = &call->body;
-	if (file_begin(s, NULL, &request, &events, call, &call->file, &e) < 0) {
-		list_free(call);
-		http_respond_error(req, &e);
-		return;
-	}
-	agentuity_begin_data(&call->w);
-	json_begin_object(&call->w);
-	json_key(&call->w, "files");
-	json_begin_array(&call->w);
-	http_on_abort(req, list_aborted, call);
+	struct answer *a = agentuity_answer(req, &form);
+	struct json_writer *w = a->own;
+	w->out = &a->out;
+	agentuity_begin_data(w);
+	json_begin_object(w);
+	json_key(w, "files");
+	json_begin_array(w);
+	a->op = op_files(&a->call,
+		&(struct op_files){.request = {.fixed = {.op = FILE_LIST,
+						       .flags = FILE_FOLLOW,
+						       .depth = 1,
+						       .limit = LIST_MAX},
+					   .text = {[FILE_PATH] = path && path[0] ? path : "."}}});
+	answer_run(a);
 }
 
 /* ---- make and remove ---- */

@@ -8,31 +8,30 @@
 #include "dialect/agentuity/encode.h"
 
 /* Not an envelope with data: the SDK wants these fields beside `success`. */
-static void paused(void *arg, const struct error *e)
+static int put_paused(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct sandbox *s;
-	struct sandbox_view view;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct http_request *req = agentuity_call_sandbox(arg, e, &s);
-	if (!req)
-		return;
-	sandbox_view(s, &view);
+	struct json_writer w = {.out = &a->out};
+	const struct sandbox_view *view = event->sandbox;
+	(void)e;
 	json_begin_object(&w);
 	json_put_bool(&w, "success", true);
-	agentuity_put_id(&w, "sandboxId", "sbx_", view.id);
-	json_put_string(&w, "status", agentuity_status(&view));
-	if (view.terminates_ms)
-		json_put_time(&w, "terminatesAt", view.terminates_ms);
+	agentuity_put_id(&w, "sandboxId", "sbx_", view->id);
+	json_put_string(&w, "status", agentuity_status(view));
+	if (view->terminates_ms)
+		json_put_time(&w, "terminatesAt", view->terminates_ms);
 	json_end_object(&w);
-	http_respond(req, 200, "application/json", &body);
+	return 0;
 }
 
 static void handle_pause(struct http_request *req)
 {
-	struct sandbox *s = agentuity_sandbox(req);
-	if (s)
-		sandbox_pause(s, false, paused, agentuity_call_new(req, s));
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.put = put_paused,
+		.fail = agentuity_fail};
+	struct answer *a = agentuity_answer(req, &form);
+	a->op = op_pause(&a->call, false);
+	answer_run(a);
 }
 
 static void handle_resume(struct http_request *req)

@@ -183,17 +183,23 @@ void agentuity_respond_success(struct http_request *req)
 	http_respond(req, 200, "application/json", &body);
 }
 
-void agentuity_respond_failure(
-	struct http_request *req, int status, const char *code, const char *message)
+void agentuity_put_failure(
+	struct http_request *req, struct buf *out, const char *code, const char *message)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
+	struct json_writer w = {.out = out};
 	json_begin_object(&w);
 	json_put_bool(&w, "success", false);
 	json_put_string(&w, "message", message);
 	json_put_string(&w, "code", code);
 	json_end_object(&w);
 	http_add_header(req, "x-session-id", http_request_id(req));
+}
+
+void agentuity_respond_failure(
+	struct http_request *req, int status, const char *code, const char *message)
+{
+	struct buf body = {0};
+	agentuity_put_failure(req, &body, code, message);
 	http_respond(req, status, "application/json", &body);
 }
 
@@ -250,6 +256,46 @@ struct sandbox *agentuity_sandbox(struct http_request *req)
 struct sandbox *agentuity_sandbox_or_404(struct http_request *req)
 {
 	return find_sandbox(req, 404);
+}
+
+/* ---- operations ---- */
+
+struct answer *agentuity_answer(struct http_request *req, const struct answer_form *form)
+{
+	struct answer *a = answer_new(req, form);
+	const char *id = http_param(req, "id");
+	a->call.ops = agentuity_of(req)->ops;
+	a->call.api = "agentuity";
+	a->call.tenant = agentuity_tenant(req);
+	a->call.sandbox = strncmp(id, "sbx_", 4) == 0 ? id + 4 : id;
+	a->call.asks_for_ended = true;
+	return a;
+}
+
+static enum answer_failure fail(
+	struct answer *a, const struct op_event *event, int status_if_missing)
+{
+	bool ended = event && event->reason == OP_SANDBOX_ENDED;
+	if (!ended && !(event && event->reason == OP_NO_SANDBOX))
+		return ANSWER_ERROR;
+	a->status = ended && status_if_missing != 200 ? 410 : status_if_missing;
+	a->type = "application/json";
+	agentuity_put_failure(a->req, &a->out, ended ? "SANDBOX_TERMINATED" : "SANDBOX_NOT_FOUND",
+		ended ? "the sandbox has terminated" : "there is no such sandbox");
+	return ANSWER_PUT;
+}
+
+enum answer_failure agentuity_fail(struct answer *a, struct error *e, const struct op_event *event)
+{
+	(void)e;
+	return fail(a, event, 200);
+}
+
+enum answer_failure agentuity_fail_404(
+	struct answer *a, struct error *e, const struct op_event *event)
+{
+	(void)e;
+	return fail(a, event, 404);
 }
 
 /* ---- a request that waits ---- */

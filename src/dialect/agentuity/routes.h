@@ -8,6 +8,7 @@
 #include "box/execution.h"
 #include "box/sandbox.h"
 #include "dialect/agentuity/agentuity.h"
+#include "answer/answer.h"
 #include "http/json.h"
 
 #define AGENTUITY_BODY_LIMIT (32u << 20)
@@ -74,6 +75,8 @@ void agentuity_respond_success(struct http_request *req);
  * {"success":false,"message","code"}. What the SDK has an error class for, it finds by its code
  * behind a status 200; everything else is an HTTP error.
  */
+void agentuity_put_failure(
+	struct http_request *req, struct buf *out, const char *code, const char *message);
 void agentuity_respond_failure(
 	struct http_request *req, int status, const char *code, const char *message);
 
@@ -84,6 +87,15 @@ void agentuity_respond_failure(
 struct sandbox *agentuity_sandbox(struct http_request *req);
 /* The same for answers that are bytes, where the status has to tell. */
 struct sandbox *agentuity_sandbox_or_404(struct http_request *req);
+
+/*
+ * An answer whose operation is about the sandbox that {id} names. One that is missing is told as
+ * above, if the form's `fail` is agentuity_fail or agentuity_fail_404.
+ */
+struct answer *agentuity_answer(struct http_request *req, const struct answer_form *form);
+enum answer_failure agentuity_fail(struct answer *a, struct error *e, const struct op_event *event);
+enum answer_failure agentuity_fail_404(
+	struct answer *a, struct error *e, const struct op_event *event);
 
 /* ---- a request that waits ---- */
 

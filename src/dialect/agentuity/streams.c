@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "dialect/agentuity/routes.h"
-#include "handler/waiting.h"
 
 #define TOKEN_KIND "agentuity-stream"
 #define PIECE      (256u * 1024)
@@ -37,108 +36,60 @@ void agentuity_put_stream_urls(
 
 /* ---- reading ---- */
 
-struct reading {
-	struct http_request *req;
-	struct execution *execution;
-	struct execution_watcher watcher;
-	unsigned stream;
-	bool hungry;
-};
-
-static void reading_free(struct reading *r)
+static int put_bytes(struct answer *a, const struct op_event *event, struct error *e)
 {
-	execution_unwatch(r->execution, &r->watcher);
-	free(r);
+	(void)e;
+	if (event->kind == OP_OUTPUT)
+		answer_put_bytes(a, event->output.bytes);
+	return 0;
 }
 
-static void pump(struct reading *r)
+static enum answer_failure fail_stream(
+	struct answer *a, struct error *e, const struct op_event *event)
 {
-	struct buf data = {0};
-	struct http_request *req = r->req;
-	if (!r->hungry)
-		return;
-	bool ended = execution_has_ended(r->execution);
-	if (!execution_read(r->execution, &r->watcher, r->stream, PIECE, &data)) {
-		buf_finish(&data);
-		reading_free(r);
-		http_stream_abort(req);
-		return;
-	}
-	if (data.len == 0 && !ended)
-		return;
-	r->hungry = false;
-	if (data.len > 0) {
-		http_stream_write(req, &data);
-	} else {
-		reading_free(r);
-		http_stream_end(req);
-	}
+	(void)a;
+	(void)event;
+	if (e->code == ERROR_NOT_FOUND)
+		error_set(e, ERROR_NOT_FOUND, "there is no such stream");
+	return ANSWER_ERROR;
 }
 
-static void proceed(void *arg)
+static void add_headers(struct answer *a)
 {
-	struct reading *r = arg;
-	r->hungry = true;
-	pump(r);
+	http_add_header(a->req, "Cache-Control", "no-store");
+	http_add_header(a->req, "X-Content-Type-Options", "nosniff");
 }
 
-static void stopped(void *arg)
-{
-	reading_free(arg);
-}
-
-static void changed(void *arg)
-{
-	pump(arg);
-}
-
-/* The last digit of the address says which of the two. */
-static unsigned path_stream(const struct http_request *req)
-{
-	const char *text = http_param(req, "stream");
-	return text[strlen(text) - 1] == '1';
-}
-
-static void begin(struct http_request *req, struct execution *x)
-{
-	struct reading *r = calloc(1, sizeof *r);
-	if (!r)
-		abort();
-	const struct http_generator generator = {proceed, stopped, r};
-	r->req = req;
-	r->execution = x;
-	r->stream = path_stream(req);
-	r->watcher = (struct execution_watcher){.changed = changed, .arg = r, .paced = true};
-	r->watcher.ignores[!r->stream] = true;
-	execution_watch(x, &r->watcher);
-	http_add_header(req, "Cache-Control", "no-store");
-	http_add_header(req, "X-Content-Type-Options", "nosniff");
-	http_stream_begin(req, 200, "application/octet-stream", &generator);
-}
+static const struct answer_form stream_form = {.type = "application/octet-stream",
+	.pace = ANSWER_LIVE,
+	.put = put_bytes,
+	.fail = fail_stream,
+	.head = add_headers};
 
 /* ---- the route ---- */
 
-static void respond_missing(struct http_request *req)
-{
-	struct error e;
-	error_set(&e, ERROR_NOT_FOUND, "there is no such stream");
-	http_respond_error(req, &e);
-}
-
 static void handle_stream(struct http_request *req)
 {
-	char token[AUTH_TOKEN_SIZE], id[ID_SIZE];
+	char token[AUTH_TOKEN_SIZE], id[ID_SIZE] = "";
 	const char *text = http_param(req, "stream");
 	size_t len = strcspn(text, ".");
 	bool known = len < sizeof token &&
 		     (strcmp(text + len, ".0") == 0 || strcmp(text + len, ".1") == 0);
+	struct op_attach attach = {.execution = id, .piece = PIECE};
+	struct error e;
+	struct answer *a = answer_new(req, &stream_form);
+	a->call.ops = agentuity_of(req)->ops;
+	a->call.api = "agentuity";
 	snprintf(token, sizeof token, "%.*s", (int)(known ? len : 0), text);
 	if (!known || !auth_open_token(agentuity_of(req)->auth, TOKEN_KIND, token, id)) {
-		respond_missing(req);
+		error_set(&e, ERROR_NOT_FOUND, "there is no such stream");
+		answer_refuse(a, &e);
 		return;
 	}
-	const struct wanted_execution query = {.box = agentuity_of(req)->box, .id = id};
-	handler_find_execution(req, &query, begin, respond_missing);
+	/* The last digit of the address says which of the two. */
+	attach.ignores[text[len + 1] == '0'] = true;
+	a->op = op_attach(&a->call, &attach);
+	answer_run(a);
 }
 
 static const struct http_route routes[] = {

@@ -119,7 +119,7 @@ int64_t connect_timeout_ms(struct http_request *req)
 	return -1;
 }
 
-static uint64_t keepalive_ms(const struct http_request *req)
+uint64_t connect_keepalive_ms(const struct http_request *req)
 {
 	int64_t seconds;
 	const char *text = http_header(req, "keepalive-ping-interval");
@@ -263,7 +263,8 @@ struct connect_stream *connect_stream_begin(
 	s->source = *source;
 	open_timer(s, loop, &s->keepalive);
 	open_timer(s, loop, &s->deadline);
-	uv_timer_start(&s->keepalive, keepalive_passed, keepalive_ms(req), keepalive_ms(req));
+	uv_timer_start(&s->keepalive, keepalive_passed, connect_keepalive_ms(req),
+		connect_keepalive_ms(req));
 	const char *text = http_header(req, "connect-timeout-ms");
 	if (text && parse_digits(text, TIMEOUT_DIGITS_MAX, &timeout) && timeout > 0)
 		uv_timer_start(&s->deadline, deadline_passed, (uint64_t)timeout, 0);

@@ -67,5 +67,7 @@ struct connect_stream *connect_stream_begin(
 /* There may be more to collect. */
 void connect_stream_wake(struct connect_stream *s);
 
+/* How long a stream may be quiet. */
+uint64_t connect_keepalive_ms(const struct http_request *req);
 /* Milliseconds; 0: none. -1 after the request was refused, because it is no number. */
 int64_t connect_timeout_ms(struct http_request *req);

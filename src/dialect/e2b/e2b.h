@@ -13,8 +13,11 @@
 #include "http/auth.h"
 #include "http/http.h"
 
+struct ops;
+
 struct e2b {
 	struct box *box;
+	struct ops *ops;
 	struct auth *auth;
 	uv_loop_t *loop;
 	const char

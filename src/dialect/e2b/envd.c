@@ -72,6 +72,16 @@ int envd_admit(struct http_request *req, struct error *e)
 	return check_access(d, req, place->id, e);
 }
 
+struct answer *envd_answer(struct http_request *req, const struct answer_form *form)
+{
+	struct answer *a = answer_new(req, form);
+	const struct e2b_place *place = http_principal(req);
+	a->call.ops = e2b_of(req)->ops;
+	a->call.api = "e2b";
+	a->call.sandbox = place->id;
+	return a;
+}
+
 struct sandbox *envd_sandbox(const struct http_request *req)
 {
 	const struct e2b_place *place = http_principal(req);

@@ -5,6 +5,7 @@
 
 #include "dialect/e2b/place.h"
 #include "dialect/e2b/routes.h"
+#include "answer/answer.h"
 
 extern const struct e2b_table envd_table, envd_metrics_table, envd_ports_table;
 
@@ -23,6 +24,8 @@ void envd_encode_error(
 void envd_encode_rpc_error(
 	struct http_request *req, const struct error *e, struct http_error_answer *answer);
 
+/* An answer whose operation is about the sandbox that admission found. */
+struct answer *envd_answer(struct http_request *req, const struct answer_form *form);
 /* Admission found it: the sandbox lives, and the caller may have it. */
 struct sandbox *envd_sandbox(const struct http_request *req);
 /*

@@ -4,16 +4,7 @@
 #include "box/volume.h"
 #include "dialect/e2b/entry.h"
 #include "dialect/e2b/envd.h"
-
-/* One of the two. */
-struct files_place {
-	struct sandbox *sandbox;
-	struct volume *volume;
-};
-
-/* With root's rights. */
-int files_begin_at(const struct files_place *at, const struct file_request *request,
-	const struct file_events *events, void *arg, struct file_call **ret, struct error *e);
+#include "answer/content.h"
 
 /* For whom: the query's username counts before the header. */
 int files_actor(struct http_request *req, struct envd_actor *ret, struct error *e);
@@ -22,18 +13,17 @@ void files_explain(const char *path, const char *user, const struct error *why, 
 
 /* ---- download.c ---- */
 
+/* Words for errors, of the request's memory. */
 struct download_target {
 	const char *given; /* the path, as the client has it */
 	const char *path, *cwd;
 	const char *user; /* NULL: nobody was named */
 };
 
-/*
- * Answers with the file's bytes, or with those of the header Range (RFC 9110, one range of bytes;
- * anything else there is passed over, as it may be).
- */
-int download_begin(struct http_request *req, const struct files_place *at,
-	const struct download_target *target, struct error *e);
+extern const struct answer_form download_form;
+/* Answers with the file's bytes, or with those of the header Range. */
+void download_run(struct answer *a, const struct download_target *target);
+void download_refuse(struct answer *a, const struct download_target *target, const struct error *e);
 
 /* ---- listing.c ---- */
 
@@ -45,12 +35,13 @@ struct listing_form {
 	void (*explain)(const char *path, const struct error *why, struct error *e);
 };
 
+extern const struct answer_form listing_answer;
 /*
  * Answers with a directory's entries. A tree may have a million files, so that they go out as they
  * are found: nothing is looked for while the client does not read. Errors come before the first
- * entry, or the answer is cut short. given: the path, as the client has it.
+ * entries, or the answer is cut short. given: the path, as the client has it.
  */
-int listing_begin(struct http_request *req, const struct files_place *at, const char *given,
-	const struct file_request *request, const struct listing_form *form, struct error *e);
+void listing_run(struct answer *a, const char *given, const struct file_request *request,
+	const struct listing_form *form);
 
 extern const struct e2b_table files_download_table, files_upload_table;

@@ -23,37 +23,21 @@ void files_explain(const char *path, const char *user, const struct error *why, 
 		error_set(e, ERROR_IS_A_DIRECTORY, "path '%.250s' is a directory", path);
 }
 
-int files_begin_at(const struct files_place *at, const struct file_request *request,
-	const struct file_events *events, void *arg, struct file_call **ret, struct error *e)
-{
-	if (at->volume)
-		return volume_file_begin(at->volume, request, events, arg, ret, e);
-	return file_begin(at->sandbox, ENVD_FILE_USER, request, events, arg, ret, e);
-}
-
-static int begin(
-	struct http_request *req, const char *given, struct envd_actor *actor, struct error *e)
-{
-	const struct files_place at = {.sandbox = envd_sandbox(req)};
-	struct download_target target = {.given = given, .path = envd_path(given, e)};
-	if (!target.path || files_actor(req, actor, e) < 0)
-		return -1;
-	target.user = actor->user;
-	target.cwd = actor->cwd;
-	return download_begin(req, &at, &target, e);
-}
-
 static void handle_download(struct http_request *req)
 {
-	struct error e = {0}, explained;
-	const char *path = http_query(req, "path");
+	struct error e = {0};
+	const char *given = http_query(req, "path");
 	struct envd_actor actor = {0};
-	if (!path)
-		path = "";
-	if (begin(req, path, &actor, &e) == 0)
-		return;
-	files_explain(path, actor.user, &e, &explained);
-	http_respond_error(req, &explained);
+	struct answer *a = envd_answer(req, &download_form);
+	struct download_target target = {.given = given ? given : ""};
+	target.path = envd_path(target.given, &e);
+	int r = target.path ? files_actor(req, &actor, &e) : -1;
+	target.user = actor.user;
+	target.cwd = actor.cwd;
+	if (r < 0)
+		download_refuse(a, &target, &e);
+	else
+		download_run(a, &target);
 }
 
 static const struct http_route routes[] = {

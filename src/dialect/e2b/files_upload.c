@@ -22,10 +22,9 @@
 #define PIECE            (64u * 1024)
 
 struct upload {
-	struct http_request *req;
-	struct file_call *file; /* NULL once it is done */
-	char *path;             /* of the query; NULL: the form says */
-	char *user, *owner;
+	struct answer *answer;
+	const char *path; /* of the query; NULL: the form says */
+	struct envd_actor actor;
 	char *current; /* the file being written, for errors */
 	struct multipart *form;
 	z_stream *inflate;
@@ -33,49 +32,33 @@ struct upload {
 	struct buf metadata; /* key, NUL, value, NUL */
 	struct buf targets;  /* path, NUL: nothing is written twice */
 	bool in_file;        /* the part is one that is written */
-	bool paused;
-	struct buf body;
 	struct json_writer json;
 	struct entry_writer entry;
 };
 
-static void upload_free(struct upload *u)
+static void upload_finish(struct answer *a)
 {
+	struct upload *u = a->own;
 	multipart_destroy(u->form);
 	if (u->inflate)
 		inflateEnd(u->inflate);
 	free(u->inflate);
 	buf_finish(&u->metadata);
 	buf_finish(&u->targets);
-	buf_finish(&u->body);
-	free(u->path);
-	free(u->user);
-	free(u->owner);
 	free(u->current);
-	free(u);
 }
 
-static void upload_aborted(void *arg)
+static enum answer_failure upload_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
 {
-	struct upload *u = arg;
-	if (u->file)
-		file_cancel(u->file);
-	upload_free(u);
-}
-
-/* Answers with what is wrong, whether or not the body has come to its end. */
-static void upload_fail(struct upload *u, const struct error *why)
-{
-	struct error e;
-	struct http_request *req = u->req;
-	files_explain(u->current ? u->current : "", u->user, why, &e);
-	if (why->code == ERROR_IS_A_DIRECTORY)
-		error_set(&e, ERROR_IS_A_DIRECTORY, "path is a directory: %.250s",
-			u->current ? u->current : "");
-	if (u->file)
-		file_cancel(u->file);
-	upload_free(u);
-	http_respond_error(req, &e);
+	const struct upload *u = a->own;
+	const struct error why = *e;
+	const char *current = u->current ? u->current : "";
+	(void)event;
+	files_explain(current, u->actor.user, &why, e);
+	if (why.code == ERROR_IS_A_DIRECTORY)
+		error_set(e, ERROR_IS_A_DIRECTORY, "path is a directory: %.250s", current);
+	return ANSWER_ERROR;
 }
 
 static void out_of_memory_unless(const void *p)
@@ -98,7 +81,7 @@ static int take_metadata(struct upload *u, struct error *e)
 {
 	const char *name, *value;
 	size_t prefix = strlen(METADATA_PREFIX), total = 0;
-	for (size_t i = 0; http_header_at(u->req, i, &name, &value); i++) {
+	for (size_t i = 0; http_header_at(u->answer->req, i, &name, &value); i++) {
 		if (strncasecmp(name, METADATA_PREFIX, prefix) != 0)
 			continue;
 		size_t key_len = strlen(name + prefix);
@@ -118,16 +101,22 @@ static int take_metadata(struct upload *u, struct error *e)
 	return 0;
 }
 
+static void put_attribute(struct upload *u, const char *name, const char *value, size_t len)
+{
+	op_put(u->answer->op,
+		&(struct op_item){OP_ITEM_ATTRIBUTE, .attribute = {name, value, len}});
+}
+
 static void put_metadata(struct upload *u)
 {
-	file_put_attribute(u->file, ENTRY_ATTRIBUTES, NULL, 0);
+	put_attribute(u, ENTRY_ATTRIBUTES, NULL, 0);
 	for (size_t at = 0; at < u->metadata.len;) {
 		const char *key = u->metadata.data + at, *value = key + strlen(key) + 1;
 		autobuf name = {0};
 		buf_append_str(&name, ENTRY_ATTRIBUTES);
 		buf_append(&name, key, strlen(key) + 1);
 		if (!name.failed)
-			file_put_attribute(u->file, name.data, value, strlen(value));
+			put_attribute(u, name.data, value, strlen(value));
 		at += strlen(key) + strlen(value) + 2;
 	}
 }
@@ -155,36 +144,29 @@ static int begin_file(struct upload *u, const char *given, struct error *e)
 		return -1;
 	free(u->current);
 	u->current = e2b_copy(given);
-	file_put_target(u->file,
-		&(struct file_target){.path = path, .flags = FILE_PARENTS, .owner = u->owner});
+	op_put(u->answer->op,
+		&(struct op_item){OP_ITEM_FILE,
+			.target = {.path = path, .flags = FILE_PARENTS, .owner = u->actor.owner}});
 	put_metadata(u);
 	u->in_file = true;
 	return 0;
 }
 
+static void put_data(struct upload *u, const char *data, size_t len)
+{
+	op_put(u->answer->op, &(struct op_item){OP_ITEM_DATA, .bytes = {data, len}});
+}
+
 static void end_file(struct upload *u)
 {
-	file_put_done(u->file);
+	op_put(u->answer->op, &(struct op_item){OP_ITEM_FILE_END});
 	u->in_file = false;
 }
 
 /* The client waits until the sandbox has taken what it was given. */
-static bool pause_if_full(struct upload *u)
+static bool is_full(const struct upload *u)
 {
-	if (file_room(u->file) > 0)
-		return false;
-	if (!u->paused)
-		http_body_pause(u->req);
-	return u->paused = true;
-}
-
-static void room_again(void *arg)
-{
-	struct upload *u = arg;
-	if (!u->paused)
-		return;
-	u->paused = false;
-	http_body_resume(u->req);
+	return op_room(u->answer->op) == 0;
 }
 
 /* ---- a form ---- */
@@ -205,8 +187,8 @@ static int part_data(void *arg, const char *data, size_t len, struct error *e)
 	(void)e;
 	if (!u->in_file)
 		return MULTIPART_GO_ON;
-	file_put_data(u->file, data, len);
-	return pause_if_full(u) ? MULTIPART_PAUSE : MULTIPART_GO_ON;
+	put_data(u, data, len);
+	return is_full(u) ? MULTIPART_PAUSE : MULTIPART_GO_ON;
 }
 
 static int part_ends(void *arg, struct error *e)
@@ -237,36 +219,27 @@ static ptrdiff_t take_compressed(struct upload *u, const char *data, size_t len,
 			return error_set(e, ERROR_INVALID_REQUEST, "the body is not valid gzip");
 		u->inflated = r == Z_STREAM_END;
 		if (z->avail_out < sizeof piece)
-			file_put_data(u->file, piece, sizeof piece - z->avail_out);
-	} while ((z->avail_out == 0 && !u->inflated) || (z->avail_in > 0 && !pause_if_full(u)));
-	pause_if_full(u);
+			put_data(u, piece, sizeof piece - z->avail_out);
+	} while ((z->avail_out == 0 && !u->inflated) || (z->avail_in > 0 && !is_full(u)));
 	return (ptrdiff_t)(len - z->avail_in);
-}
-
-static ptrdiff_t take_plain(struct upload *u, const char *data, size_t len)
-{
-	file_put_data(u->file, data, len);
-	pause_if_full(u);
-	return (ptrdiff_t)len;
 }
 
 /* ---- the body ---- */
 
-static void body_data(void *arg, const char *data, size_t len)
+static ptrdiff_t body_data(struct answer *a, const char *data, size_t len, struct error *e)
 {
-	struct upload *u = arg;
-	struct error e = {0};
-	ptrdiff_t taken = u->form      ? multipart_push(u->form, data, len, &e)
-			  : u->inflate ? take_compressed(u, data, len, &e)
-				       : take_plain(u, data, len);
-	if (taken < 0)
-		upload_fail(u, &e);
-	else if ((size_t)taken < len)
-		http_body_unread(u->req, len - (size_t)taken);
+	struct upload *u = a->own;
+	if (u->form)
+		return multipart_push(u->form, data, len, e);
+	if (u->inflate)
+		return take_compressed(u, data, len, e);
+	put_data(u, data, len);
+	return (ptrdiff_t)len;
 }
 
-static int end_body(struct upload *u, struct error *e)
+static int body_end(struct answer *a, struct error *e)
 {
+	struct upload *u = a->own;
 	if (u->form)
 		return multipart_end(u->form, e);
 	if (u->inflate && !u->inflated)
@@ -275,51 +248,29 @@ static int end_body(struct upload *u, struct error *e)
 	return 0;
 }
 
-static void body_end(void *arg)
-{
-	struct upload *u = arg;
-	struct error e = {0};
-	if (end_body(u, &e) < 0)
-		upload_fail(u, &e);
-	else
-		file_put_end(u->file);
-}
+/* ---- the answer ---- */
 
-/* ---- what the core tells ---- */
-
-static void file_written(void *arg, const struct file_entry *entry)
+static int put_written(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct upload *u = arg;
-	entry_begin_written(&u->entry, entry);
-}
-
-static void file_attribute(void *arg, const struct file_attribute *attribute)
-{
-	entry_attribute(&((struct upload *)arg)->entry, attribute);
-}
-
-static void write_ended(void *arg, const struct file_result *result, const struct error *e)
-{
-	struct upload *u = arg;
-	struct http_request *req = u->req;
-	(void)result;
-	u->file = NULL;
-	if (e) {
-		upload_fail(u, e);
-		return;
+	struct upload *u = a->own;
+	(void)e;
+	if (event->kind == OP_ENTRY) {
+		entry_begin_written(&u->entry, event->entry);
+	} else if (event->kind == OP_ATTRIBUTE) {
+		entry_attribute(&u->entry, event->attribute);
+	} else if (event->kind == OP_DONE) {
+		entry_end(&u->entry);
+		json_end_array(&u->json);
 	}
-	entry_end(&u->entry);
-	json_end_array(&u->json);
-	struct buf body = u->body;
-	u->body = (struct buf){0};
-	upload_free(u);
-	e2b_respond_json(req, 200, &body);
+	return 0;
 }
 
-static const struct file_events upload_events = {.entry = file_written,
-	.attribute = file_attribute,
-	.room = room_again,
-	.done = write_ended};
+static const struct answer_form upload_form = {.type = "application/json; charset=utf-8",
+	.pace = ANSWER_WHOLE,
+	.own_size = sizeof(struct upload),
+	.put = put_written,
+	.fail = upload_fail,
+	.finish = upload_finish};
 
 /* ---- the request ---- */
 
@@ -338,15 +289,15 @@ static int open_inflate(struct upload *u, const char *encoding, struct error *e)
 /* What the body is; before anything is asked of the sandbox. */
 static int open_body(struct upload *u, struct error *e)
 {
-	const char *encoding = http_header(u->req, "content-encoding");
-	if (http_has_type(u->req, "multipart/form-data")) {
+	const char *encoding = http_header(u->answer->req, "content-encoding");
+	if (http_has_type(u->answer->req, "multipart/form-data")) {
 		if (encoding)
 			return error_set(
 				e, ERROR_UNSUPPORTED_MEDIA_TYPE, "a form cannot be compressed");
-		return multipart_create(&u->form, http_header(u->req, "content-type"), FILES_MAX,
-			&part_events, u, e);
+		return multipart_create(&u->form, http_header(u->answer->req, "content-type"),
+			FILES_MAX, &part_events, u, e);
 	}
-	if (!http_has_type(u->req, "application/octet-stream"))
+	if (!http_has_type(u->answer->req, "application/octet-stream"))
 		return error_set(e, ERROR_INVALID_REQUEST,
 			"files come as multipart/form-data or application/octet-stream");
 	if (!u->path)
@@ -356,39 +307,34 @@ static int open_body(struct upload *u, struct error *e)
 
 static int upload_begin(struct upload *u, struct error *e)
 {
-	struct file_request request = {
-		.fixed = {.op = FILE_WRITE, .flags = FILE_WITH_ATTRIBUTES, .limit = UINT64_MAX}};
-	struct envd_actor actor;
-	request.text[FILE_PATH] = "";
-	if (files_actor(u->req, &actor, e) < 0 || take_metadata(u, e) < 0 || open_body(u, e) < 0)
+	struct answer *a = u->answer;
+	if (files_actor(a->req, &u->actor, e) < 0 || take_metadata(u, e) < 0 || open_body(u, e) < 0)
 		return -1;
-	u->user = e2b_copy(actor.user);
-	u->owner = e2b_copy(actor.owner);
-	request.text[FILE_CWD] = actor.cwd;
-	if (file_begin(envd_sandbox(u->req), ENVD_FILE_USER, &request, &upload_events, u, &u->file,
-		    e) < 0)
-		return -1;
+	a->op = op_files(
+		&a->call, &(struct op_files){ENVD_FILE_USER,
+				  {.fixed = {.op = FILE_WRITE,
+					   .flags = FILE_WITH_ATTRIBUTES,
+					   .limit = UINT64_MAX},
+					  .text = {[FILE_PATH] = "", [FILE_CWD] = u->actor.cwd}}});
 	return u->form ? 0 : begin_file(u, u->path, e);
 }
 
 static void handle_upload(struct http_request *req)
 {
+	static const struct answer_body body = {body_data, body_end};
 	struct error e = {0};
 	const char *path = http_query(req, "path");
-	struct upload *u = calloc(1, sizeof *u);
-	const struct http_body_sink sink = {body_data, body_end, upload_aborted, u};
-	out_of_memory_unless(u);
-	u->req = req;
-	u->path = path && path[0] ? e2b_copy(path) : NULL;
-	u->json.out = &u->body;
+	struct answer *a = envd_answer(req, &upload_form);
+	struct upload *u = a->own;
+	u->answer = a;
+	u->path = path && path[0] ? path : NULL;
+	u->json.out = &a->out;
 	u->entry.json = &u->json;
 	json_begin_array(&u->json);
-	if (upload_begin(u, &e) < 0) {
-		upload_fail(u, &e);
-		return;
-	}
-	http_on_abort(req, upload_aborted, u);
-	http_body_stream(req, &sink);
+	if (upload_begin(u, &e) < 0)
+		answer_refuse(a, &e);
+	else
+		answer_run_with_body(a, &body);
 }
 
 static const struct http_route routes[] = {

@@ -53,120 +53,75 @@ void filesystem_explain(const char *path, const struct error *why, struct error 
 /* ---- one call ---- */
 
 struct filesystem_call {
-	struct http_request *req;
-	struct file_call *file;
-	char *path;
+	const char *path;
 	bool is_mkdir, is_second; /* what is in the way of a mkdir was asked about */
 	uint32_t mode;            /* of what was found */
-	struct buf body;
 	struct json_writer json;
 	struct entry_writer entry;
 };
 
-static void call_free(struct filesystem_call *call)
-{
-	buf_finish(&call->body);
-	free(call->path);
-	free(call);
-}
-
-static void call_aborted(void *arg)
-{
-	struct filesystem_call *call = arg;
-	file_cancel(call->file);
-	call_free(call);
-}
-
-static void call_fail(struct filesystem_call *call, const struct error *why)
-{
-	struct error e;
-	struct http_request *req = call->req;
-	filesystem_explain(call->path, why, &e);
-	call_free(call);
-	http_respond_error(req, &e);
-}
-
-static void call_entry(void *arg, const struct file_entry *entry)
-{
-	struct filesystem_call *call = arg;
-	call->mode = entry->mode;
-	json_key(&call->json, "entry");
-	entry_begin(&call->entry, entry);
-}
-
-static void call_attribute(void *arg, const struct file_attribute *attribute)
-{
-	entry_attribute(&((struct filesystem_call *)arg)->entry, attribute);
-}
-
-static void call_done(void *arg, const struct file_result *result, const struct error *e);
-
-static const struct file_events call_events = {
-	.entry = call_entry, .attribute = call_attribute, .done = call_done};
-
 /* A directory in the way is told apart from anything else: clients take it for granted. */
-static int ask_what_is_there(struct filesystem_call *call, struct error *e)
+static int refuse_mkdir(const struct filesystem_call *call, struct error *e)
 {
-	struct file_request request;
-	call->is_second = true;
-	if (filesystem_request(call->req, call->path, FILE_STAT, FILE_FOLLOW, &request, e) < 0)
-		return -1;
-	return file_begin(envd_sandbox(call->req), ENVD_FILE_USER, &request, &call_events, call,
-		&call->file, e);
-}
-
-static void refuse_mkdir(struct filesystem_call *call)
-{
-	struct error e;
 	if (S_ISDIR(call->mode))
-		error_set(&e, ERROR_ALREADY_EXISTS, "directory already exists: %.250s", call->path);
-	else
-		error_set(&e, ERROR_NOT_A_DIRECTORY,
-			"path already exists but it is not a directory: %.200s", call->path);
-	call_fail(call, &e);
+		return error_set(
+			e, ERROR_ALREADY_EXISTS, "directory already exists: %.250s", call->path);
+	return error_set(e, ERROR_NOT_A_DIRECTORY,
+		"path already exists but it is not a directory: %.200s", call->path);
 }
 
-static void call_done(void *arg, const struct file_result *result, const struct error *e)
+static int put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct filesystem_call *call = arg;
-	struct http_request *req = call->req;
-	struct error second;
-	(void)result;
-	if (call->is_second && !e) {
-		refuse_mkdir(call);
-	} else if (e && call->is_mkdir && !call->is_second && e->code == ERROR_ALREADY_EXISTS) {
-		if (ask_what_is_there(call, &second) < 0)
-			call_fail(call, &second);
-	} else if (e) {
-		call_fail(call, e);
+	struct filesystem_call *call = a->own;
+	if (event->kind == OP_ENTRY) {
+		call->mode = event->entry->mode;
+		json_key(&call->json, "entry");
+		entry_begin(&call->entry, event->entry);
+	} else if (event->kind == OP_ATTRIBUTE) {
+		entry_attribute(&call->entry, event->attribute);
+	} else if (call->is_second) {
+		return refuse_mkdir(call, e);
 	} else {
 		entry_end(&call->entry);
 		json_end_object(&call->json);
-		struct buf body = call->body;
-		call->body = (struct buf){0};
-		call_free(call);
-		connect_respond(req, &body);
 	}
+	return 0;
 }
 
-static int call_begin(struct http_request *req, const char *path,
-	const struct file_request *request, struct error *e)
+static enum answer_failure fail(struct answer *a, struct error *e, const struct op_event *event)
 {
-	struct filesystem_call *call = calloc(1, sizeof *call);
-	if (!call || !(call->path = strdup(path)))
-		abort();
-	call->req = req;
+	struct filesystem_call *call = a->own;
+	struct file_request request;
+	struct error why = *e;
+	bool in_the_way =
+		event && call->is_mkdir && !call->is_second && e->code == ERROR_ALREADY_EXISTS;
+	if (in_the_way && filesystem_request(a->req, call->path, FILE_STAT, FILE_FOLLOW, &request,
+				  &why) == 0) {
+		call->is_second = true;
+		a->op = op_files(&a->call, &(struct op_files){ENVD_FILE_USER, request});
+		return ANSWER_RETRY;
+	}
+	filesystem_explain(call->path, &why, e);
+	return ANSWER_ERROR;
+}
+
+static const struct answer_form call_form = {.type = "application/json",
+	.pace = ANSWER_WHOLE,
+	.own_size = sizeof(struct filesystem_call),
+	.put = put,
+	.fail = fail};
+
+static void call_run(struct http_request *req, const char *path, const struct file_request *request)
+{
+	struct answer *a = envd_answer(req, &call_form);
+	struct filesystem_call *call = a->own;
+	call->path = http_copy(req, path);
 	call->is_mkdir = request->fixed.op == FILE_MKDIR;
-	call->json.out = &call->body;
+	call->json.out = &a->out;
 	call->entry.json = &call->json;
 	json_begin_object(&call->json);
-	int r = file_begin(
-		envd_sandbox(req), ENVD_FILE_USER, request, &call_events, call, &call->file, e);
-	if (r < 0)
-		call_free(call);
-	else
-		http_on_abort(req, call_aborted, call);
-	return r;
+	a->op = op_files(&a->call, &(struct op_files){ENVD_FILE_USER, *request});
+	answer_run(a);
 }
 
 /* ---- the calls ---- */
@@ -181,7 +136,8 @@ static int begin_on_path(struct http_request *req, const cJSON *message, enum fi
 		return -1;
 	if (op == FILE_MKDIR)
 		request.fixed.mode = 0755;
-	return call_begin(req, fields.path, &request, e);
+	call_run(req, fields.path, &request);
+	return 0;
 }
 
 static int begin_move(struct http_request *req, const cJSON *message, struct error *e)
@@ -193,7 +149,10 @@ static int begin_move(struct http_request *req, const cJSON *message, struct err
 			ENTRY_FLAGS | FILE_PARENTS | FILE_OVERWRITE, &request, e) < 0)
 		return -1;
 	request.text[FILE_OTHER] = envd_path(fields.destination, e);
-	return request.text[FILE_OTHER] ? call_begin(req, fields.source, &request, e) : -1;
+	if (!request.text[FILE_OTHER])
+		return -1;
+	call_run(req, fields.source, &request);
+	return 0;
 }
 
 static void handle(struct http_request *req, enum file_op op, unsigned flags)

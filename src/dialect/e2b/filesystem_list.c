@@ -30,27 +30,21 @@ static void end_entries(struct json_writer *w)
 static const struct listing_form list_form = {
 	begin_entries, entry_begin, end_entries, filesystem_explain};
 
-static int list_begin(struct http_request *req, const cJSON *message, struct error *e)
-{
-	struct list_message fields = {.path = ""};
-	struct file_request request;
-	if (json_decode_known(message, list_fields, ARRAY_LEN(list_fields), "", &fields, e) < 0 ||
-		filesystem_request(req, fields.path, FILE_LIST, ENTRY_FLAGS, &request, e) < 0)
-		return -1;
-	request.fixed.depth = fields.depth > 0 ? (uint32_t)fields.depth : 1;
-	const struct files_place at = {.sandbox = envd_sandbox(req)};
-	return listing_begin(req, &at, fields.path, &request, &list_form, e);
-}
-
 static void handle_list_dir(struct http_request *req)
 {
 	struct error e = {0}, explained;
+	struct list_message fields = {.path = ""};
+	struct file_request request;
 	cJSON *message = connect_request(req);
 	if (!message)
 		return;
-	if (list_begin(req, message, &e) < 0) {
+	if (json_decode_known(message, list_fields, ARRAY_LEN(list_fields), "", &fields, &e) < 0 ||
+		filesystem_request(req, fields.path, FILE_LIST, ENTRY_FLAGS, &request, &e) < 0) {
 		filesystem_explain("", &e, &explained);
 		http_respond_error(req, &explained);
+	} else {
+		request.fixed.depth = fields.depth > 0 ? (uint32_t)fields.depth : 1;
+		listing_run(envd_answer(req, &listing_answer), fields.path, &request, &list_form);
 	}
 	cJSON_Delete(message);
 }

@@ -140,8 +140,17 @@ static void handle_connect_v2(struct http_request *req)
 	connect_sandbox(req, E2B_TIMEOUT_V2_S);
 }
 
+static int put_nothing(struct answer *a, const struct op_event *event, struct error *e)
+{
+	(void)event;
+	(void)e;
+	a->status = 204;
+	return 0;
+}
+
 static void handle_pause(struct http_request *req)
 {
+	static const struct answer_form form = {.pace = ANSWER_WHOLE, .put = put_nothing};
 	struct error e;
 	struct lifecycle_body body = {.timeout_s = E2B_TIMEOUT_V1_S, .memory = true};
 	struct sandbox *s = e2b_sandbox(req);
@@ -152,7 +161,9 @@ static void handle_pause(struct http_request *req)
 		http_respond_error(req, &e);
 		return;
 	}
-	sandbox_pause(s, body.memory, call_done, call_new(req, s, 204, 0));
+	struct answer *a = e2b_answer(req, &form);
+	a->op = op_pause(&a->call, body.memory);
+	answer_run(a);
 }
 
 static void handle_timeout(struct http_request *req)

@@ -27,8 +27,6 @@
 #define DEFAULT_DEADLINE_MS 60000
 #define ARGUMENTS_MAX       4000
 #define PATH_LEN_MAX        4095
-#define RECENT_MS           250
-#define RECENT_MAX          (64u * 1024)
 
 /* ---- messages ---- */
 
@@ -156,249 +154,138 @@ static int decode_start(const struct sandbox *s, const cJSON *message, struct sc
 
 /* ---- the stream ---- */
 
-/* Where the stream stood at a moment. */
-struct mark {
-	uint64_t time_ms; /* of the loop */
-	uint64_t position[EXECUTION_STREAMS];
-};
-
 struct process_stream {
-	const struct e2b *dialect;
-	struct http_request *req; /* until the stream has begun */
-	struct connect_stream *stream;
-	struct execution *execution;
-	struct execution_watcher watcher;
-	char *user, *cwd; /* as the request had them, for what is said when they are wrong */
-	bool announced;
-	bool owns_deadline;   /* the stream's deadline is the process's */
-	struct mark marks[2]; /* at least RECENT_MS apart, the older first */
-	uint64_t last_sent_ms;
+	const char *user, *cwd; /* as the request had them, for what is said when they are wrong */
+	bool terminal;
+	bool owns_deadline; /* the stream's deadline is the process's */
 };
 
-static void stream_free(struct process_stream *p)
+/* A program that cannot be run has no pid. */
+static int put_start(struct answer *a, const struct execution_view *view, struct error *e)
 {
-	if (p->execution)
-		execution_unwatch(p->execution, &p->watcher);
-	free(p->user);
-	free(p->cwd);
-	free(p);
+	struct process_stream *p = a->own;
+	p->terminal = view->terminal;
+	if (view->pid == 0 && view->status > EXECUTION_RUNNING)
+		return error_set(e, ERROR_INVALID_FIELD, "cannot run '%.200s'", view->command);
+	process_put_start(&a->out, view->pid);
+	return 0;
 }
 
-/* ---- what a client that left may not have taken ---- */
-
-static void note_position(struct process_stream *p)
+static int put_end(struct answer *a, const struct op_event *event, struct error *e)
 {
-	uint64_t now = uv_now(p->dialect->loop);
-	p->last_sent_ms = now;
-	if (now - p->marks[1].time_ms < RECENT_MS)
-		return;
-	p->marks[0] = p->marks[1];
-	p->marks[1].time_ms = now;
-	memcpy(p->marks[1].position, p->watcher.position, sizeof p->watcher.position);
+	const struct process_stream *p = a->own;
+	if (event->lost)
+		return error_set(e, ERROR_NONE, "the client shall see a broken connection");
+	if (event->execution->timed_out && p->owns_deadline)
+		return error_set(
+			e, ERROR_REQUEST_TIMEOUT, "the deadline of the command has passed");
+	process_put_end(&a->out, event->execution);
+	return 0;
 }
 
-static void unsee_recent(struct process_stream *p)
+static int put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	uint64_t now = uv_now(p->dialect->loop), recent = 0;
-	const struct mark *safe = &p->marks[now - p->marks[1].time_ms >= RECENT_MS];
-	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
-		recent += p->watcher.position[i] - safe->position[i];
-	if (now - p->last_sent_ms >= RECENT_MS || recent <= RECENT_MAX)
-		return;
-	memcpy(p->watcher.position, safe->position, sizeof safe->position);
-	execution_unsee(p->execution, safe->position);
-}
-
-static void stream_closed(void *arg, bool client_left)
-{
-	struct process_stream *p = arg;
-	if (client_left)
-		unsee_recent(p);
-	stream_free(p);
-}
-
-/* ---- what it tells ---- */
-
-static bool collect_output(struct process_stream *p, const struct execution_view *view,
-	unsigned index, struct buf *out)
-{
-	autobuf data = {0};
-	if (!execution_read(p->execution, &p->watcher, index, PROCESS_DATA_MAX, &data))
-		return false;
-	if (data.len > 0)
-		process_put_data(out, process_stream_name(view->terminal, index), &data);
-	return true;
-}
-
-/* It ended because its sandbox did. */
-static bool was_lost(const struct process_stream *p, const struct execution_view *ended)
-{
-	struct sandbox_view view;
-	const struct sandbox *s = sandbox_find_any(p->dialect->box, ended->sandbox_id);
-	if (ended->status == EXECUTION_COMPLETED)
-		return false;
-	if (s)
-		sandbox_view(s, &view);
-	return !s || e2b_state_of(&view) != E2B_RUNNING;
-}
-
-static enum connect_progress put_result(const struct process_stream *p,
-	const struct execution_view *view, struct buf *out, struct error *e)
-{
-	if (was_lost(p, view))
-		return CONNECT_RESET;
-	if (view->timed_out && p->owns_deadline) {
-		error_set(e, ERROR_REQUEST_TIMEOUT, "the deadline of the command has passed");
-		return CONNECT_FAILED;
+	const struct process_stream *p = a->own;
+	const struct op_output *o = &event->output;
+	switch (event->kind) {
+	case OP_STARTED:
+		return put_start(a, event->execution, e);
+	case OP_OUTPUT:
+		if (o->bytes->len > 0)
+			process_put_data(
+				&a->out, process_stream_name(p->terminal, o->stream), o->bytes);
+		return 0;
+	case OP_EXITED:
+		return put_end(a, event, e);
+	default:
+		envelope_put_end(&a->out, NULL);
+		return 0;
 	}
-	process_put_end(out, view);
-	return CONNECT_DONE;
 }
 
-static enum connect_progress stream_collect(void *arg, struct buf *out, struct error *e)
+/* In envd's words, where there are any, and in the last envelope. */
+static enum answer_failure fail(struct answer *a, struct error *e, const struct op_event *event)
 {
-	struct process_stream *p = arg;
-	struct execution_view view;
-	bool is_all_read = true;
-	execution_view(p->execution, &view);
-	if (!p->announced)
-		process_put_start(out, view.pid);
-	p->announced = true;
-	note_position(p);
-	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
-		if (!collect_output(p, &view, i, out))
-			return CONNECT_RESET;
-		is_all_read &= p->watcher.position[i] >= view.length[i];
-	}
-	if (!execution_has_ended(p->execution) || !is_all_read)
-		return CONNECT_MORE;
-	return put_result(p, &view, out, e);
+	const struct process_stream *p = a->own;
+	if (e->code == ERROR_NONE || (event && event->reason == OP_BROKEN))
+		return ANSWER_ERROR;
+	if (strcmp(e->field, "user") == 0)
+		error_set(e, ERROR_UNAUTHORIZED, "invalid username: '%s'", p->user ? p->user : "");
+	else if (strcmp(e->field, "cwd") == 0)
+		error_set(e, ERROR_INVALID_FIELD, "cwd '%.200s' does not exist",
+			p->cwd ? p->cwd : "");
+	envelope_put_end(&a->out, e);
+	return ANSWER_PUT;
 }
 
-static void begin_stream(struct process_stream *p)
+static const struct answer_form stream_form = {.type = "application/connect+json",
+	.pace = ANSWER_LIVE,
+	.own_size = sizeof(struct process_stream),
+	.put = put,
+	.fail = fail};
+
+static struct answer *stream_answer(struct http_request *req, int64_t deadline_ms)
 {
-	const struct connect_source source = {stream_collect, PROCESS_KEEPALIVE, stream_closed, p};
-	memcpy(p->marks[0].position, p->watcher.position, sizeof p->watcher.position);
-	p->marks[1] = p->marks[0];
-	p->marks[1].time_ms = uv_now(p->dialect->loop);
-	p->stream = connect_stream_begin(take_ptr(p->req), p->dialect->loop, &source);
+	static const char keepalive[] = "\0\0\0\0\x1a" PROCESS_KEEPALIVE;
+	struct answer *a = envd_answer(req, &stream_form);
+	a->call.deadline_ms = deadline_ms;
+	answer_keep_alive(a, keepalive, sizeof keepalive - 1, connect_keepalive_ms(req));
+	return a;
 }
 
 /* ---- Start ---- */
 
-/* In envd's words, where there are any. */
-static void refuse(struct process_stream *p, const struct error *why)
+static void free_tree(void *tree)
 {
-	struct error e = *why;
-	struct http_request *req = p->req;
-	if (strcmp(why->field, "user") == 0)
-		error_set(&e, ERROR_UNAUTHORIZED, "invalid username: '%s'", p->user ? p->user : "");
-	else if (strcmp(why->field, "cwd") == 0)
-		error_set(&e, ERROR_INVALID_FIELD, "cwd '%.200s' does not exist",
-			p->cwd ? p->cwd : "");
-	stream_free(p);
-	connect_stream_refuse(req, &e);
-}
-
-static void refuse_program(struct process_stream *p, const struct execution_view *view)
-{
-	struct error e;
-	error_set(&e, ERROR_INVALID_FIELD, "cannot run '%.200s'", view->command);
-	refuse(p, &e);
-}
-
-static void execution_changed(void *arg)
-{
-	struct process_stream *p = arg;
-	struct execution_view view;
-	if (p->stream) {
-		connect_stream_wake(p->stream);
-		return;
-	}
-	if (execution_refusal(p->execution)) {
-		refuse(p, execution_refusal(p->execution));
-		return;
-	}
-	execution_view(p->execution, &view);
-	if (execution_has_ended(p->execution) && view.pid == 0)
-		refuse_program(p, &view);
-	else if (execution_has_started(p->execution))
-		begin_stream(p);
-}
-
-/* The client left before its process had begun; that goes on nevertheless. */
-static void start_aborted(void *arg)
-{
-	stream_free(arg);
-}
-
-static struct process_stream *stream_new(struct http_request *req)
-{
-	struct process_stream *p = calloc(1, sizeof *p);
-	if (!p)
-		abort();
-	p->req = req;
-	p->dialect = e2b_of(req);
-	p->watcher =
-		(struct execution_watcher){.changed = execution_changed, .arg = p, .paced = true};
-	return p;
-}
-
-static int start(struct http_request *req, const cJSON *message, int64_t deadline_ms,
-	struct process_stream **ret, struct error *e)
-{
-	autoscratch memory = {0};
-	struct execution_spec spec = {0};
-	struct sandbox *s = envd_sandbox(req);
-	struct execution *x;
-	if (deadline_ms != DEFAULT_DEADLINE_MS)
-		spec.timeout_ms = deadline_ms;
-	if (envd_user(req, &spec.user, e) < 0 || decode_start(s, message, &memory, &spec, e) < 0 ||
-		execution_start(s, &spec, &x, e) < 0)
-		return -1;
-	struct process_stream *p = *ret = stream_new(req);
-	p->execution = x;
-	p->owns_deadline = spec.timeout_ms > 0;
-	p->user = e2b_copy(spec.user);
-	p->cwd = e2b_copy(spec.cwd);
-	return 0;
+	cJSON_Delete(tree);
 }
 
 static void handle_start(struct http_request *req)
 {
 	struct error e = {0};
-	struct process_stream *p;
+	struct op_exec exec = {.wants = OP_EXEC_STREAM, .piece = PROCESS_DATA_MAX};
 	cJSON *message = connect_stream_request(req);
 	int64_t deadline_ms = message ? connect_timeout_ms(req) : -1;
 	if (deadline_ms < 0) {
 		cJSON_Delete(message);
 		return;
 	}
-	int r = start(req, message, deadline_ms, &p, &e);
-	cJSON_Delete(message);
-	if (r < 0) {
-		connect_stream_refuse(req, &e);
+	struct answer *a = stream_answer(req, deadline_ms);
+	struct process_stream *p = a->own;
+	struct scratch *memory = &a->call.memory;
+	scratch_own(memory, message, free_tree);
+	if (deadline_ms != DEFAULT_DEADLINE_MS)
+		exec.spec.timeout_ms = deadline_ms;
+	p->owns_deadline = exec.spec.timeout_ms > 0;
+	if (envd_user(req, &exec.spec.user, &e) < 0 ||
+		decode_start(envd_sandbox(req), message, memory, &exec.spec, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
 	}
-	http_on_abort(req, start_aborted, p);
-	execution_watch(p->execution, &p->watcher);
+	p->user = exec.spec.user;
+	p->cwd = http_copy(req, exec.spec.cwd);
+	a->op = op_exec(&a->call, &exec);
+	answer_run(a);
 }
 
 /* ---- Connect ---- */
 
-static void join_process(struct http_request *req, const struct process_selector *selector)
+static void join_process(
+	struct http_request *req, const struct process_selector *selector, int64_t deadline_ms)
 {
+	struct execution_view view;
 	struct sandbox *s = envd_sandbox(req);
 	struct execution *x = process_find_any(s, selector);
 	if (!x) {
 		process_connect_past(req, s, selector);
 		return;
 	}
-	struct process_stream *p = stream_new(req);
-	p->execution = x;
-	execution_seen(x, p->watcher.position);
-	execution_watch(x, &p->watcher);
-	begin_stream(p);
+	struct answer *a = stream_answer(req, deadline_ms);
+	execution_view(x, &view);
+	a->op = op_attach(&a->call,
+		&(struct op_attach){
+			.execution = view.id, .where_left = true, .piece = PROCESS_DATA_MAX});
+	answer_run(a);
 }
 
 static void handle_connect(struct http_request *req)
@@ -408,11 +295,12 @@ static void handle_connect(struct http_request *req)
 	cJSON *message = connect_stream_request(req);
 	if (!message)
 		return;
+	int64_t deadline_ms = -1;
 	if (process_decode_selector(
 		    cJSON_GetObjectItemCaseSensitive(message, "process"), &selector, &e) < 0)
 		connect_stream_refuse(req, &e);
-	else if (connect_timeout_ms(req) >= 0)
-		join_process(req, &selector);
+	else if ((deadline_ms = connect_timeout_ms(req)) >= 0)
+		join_process(req, &selector, deadline_ms);
 	cJSON_Delete(message);
 }
 

@@ -179,6 +179,17 @@ cJSON *e2b_body(struct http_request *req)
 	return NULL;
 }
 
+struct answer *e2b_answer(struct http_request *req, const struct answer_form *form)
+{
+	struct answer *a = answer_new(req, form);
+	char *id = http_alloc(req, ID_SIZE);
+	a->call.ops = e2b_of(req)->ops;
+	a->call.api = "e2b";
+	a->call.tenant = e2b_tenant(req);
+	a->call.sandbox = id && e2b_parse_id(http_param(req, "id"), id) ? id : "";
+	return a;
+}
+
 struct sandbox *e2b_sandbox_in_any_state(struct http_request *req)
 {
 	struct error e;

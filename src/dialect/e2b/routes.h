@@ -10,6 +10,7 @@
 #include "base/scratch.h"
 #include "box/sandbox.h"
 #include "dialect/e2b/e2b.h"
+#include "answer/answer.h"
 #include "http/json.h"
 
 #define E2B_BODY_LIMIT   (4u << 20)
@@ -58,6 +59,8 @@ void e2b_respond_nothing(struct http_request *req, int status);
 int e2b_parse_body(const struct http_request *req, cJSON **ret, struct error *e);
 /* The same; NULL after the request was answered. */
 cJSON *e2b_body(struct http_request *req);
+/* An answer whose operation is about the sandbox that the path names. */
+struct answer *e2b_answer(struct http_request *req, const struct answer_form *form);
 /* The sandbox that the path names, running or paused; NULL after the request was answered. */
 struct sandbox *e2b_sandbox(struct http_request *req);
 /* Also when it has failed. */

@@ -229,8 +229,8 @@ static int begin_list(struct http_request *req, struct volume *v, const char *pa
 	if (e2b_query_number(req, "depth", UINT32_MAX, &depth, e) < 0)
 		return -1;
 	request.fixed.depth = depth > 0 ? (uint32_t)depth : 1;
-	const struct files_place at = {.volume = v};
-	return listing_begin(req, &at, path, &request, &list_form, e);
+	listing_run(e2b_volume_answer(req, &listing_answer), path, &request, &list_form);
+	return 0;
 }
 
 static void handle_list(struct http_request *req)
@@ -242,9 +242,11 @@ static void handle_list(struct http_request *req)
 
 static int begin_read(struct http_request *req, struct volume *v, const char *path, struct error *e)
 {
-	const struct files_place at = {.volume = v};
 	const struct download_target target = {.given = path, .path = path, .cwd = "/"};
-	return download_begin(req, &at, &target, e);
+	(void)v;
+	(void)e;
+	download_run(e2b_volume_answer(req, &download_form), &target);
+	return 0;
 }
 
 static void handle_read(struct http_request *req)

@@ -111,6 +111,15 @@ int e2b_volume_make(
 	return 0;
 }
 
+struct answer *e2b_volume_answer(struct http_request *req, const struct answer_form *form)
+{
+	struct answer *a = answer_new(req, form);
+	a->call.ops = e2b_of(req)->ops;
+	a->call.api = "e2b";
+	a->call.volume = http_param(req, "volume");
+	return a;
+}
+
 void e2b_volume_explain(const char *path, const struct error *why, struct error *e)
 {
 	*e = *why;

@@ -1,0 +1,96 @@
+/*
+ * The answer to one request that is carried out by one operation (op/op.h): the only place where a
+ * client's going away, a client that reads slowly and a body that comes too fast are dealt with.
+ *
+ * A dialect makes an answer, fills its call, begins an operation and runs it. From then on its form
+ * is asked: `put` turns each event into bytes of `out`, and may set status, length and headers
+ * before the first byte has gone. It frees nothing, waits for nothing and is not called any more
+ * when the client has gone.
+ *
+ * What is small is one response with its length; the head of what is large goes out with the first
+ * 64 KiB. So an error that comes before that is an error status, and one that comes later cuts the
+ * answer short, visibly.
+ */
+#pragma once
+
+#include "http/http.h"
+#include "op/op.h"
+
+enum answer_pace {
+	ANSWER_BULK,  /* in large pieces, the next one read while one is sent */
+	ANSWER_LIVE,  /* what there is, at once; nothing is asked for that cannot be sent */
+	ANSWER_WHOLE, /* one response */
+};
+
+#define ANSWER_UNKNOWN UINT64_MAX
+
+struct answer;
+
+enum answer_failure {
+	ANSWER_ERROR, /* *e is told, perhaps in other words */
+	ANSWER_PUT,   /* what was put is the answer, or its end, not *e */
+	ANSWER_RETRY  /* another operation was begun instead, in a->op */
+};
+
+struct answer_form {
+	const char *type; /* of the content; may be changed in the answer */
+	enum answer_pace pace;
+	size_t own_size;
+	/* Every event but OP_ROOM, OP_IDLE and OP_FAILED. Negative: *e is told instead. */
+	int (*put)(struct answer *a, const struct op_event *event, struct error *e);
+	/* It failed. event: OP_FAILED, or NULL when `put` or the body was at fault. */
+	enum answer_failure (*fail)(
+		struct answer *a, struct error *e, const struct op_event *event);
+	/* The head goes out, and it is no error's: adds headers. NULL: none. */
+	void (*head)(struct answer *a);
+	/* Frees what `own` has beyond itself. NULL: nothing. */
+	void (*finish)(struct answer *a);
+};
+
+struct answer {
+	/* the dialect's: */
+	struct http_request *req;
+	struct op_call call;
+	struct op *op;
+	void *own; /* of own_size, zeroed */
+	struct buf out;
+	int status; /* 200 */
+	const char *type;
+	uint64_t length; /* of the whole content, announced if it is large */
+	struct {
+		const char *data;
+		size_t len;
+		uint64_t ms;
+	} keepalive; /* what goes out whenever a stream has been quiet for so long */
+
+	/* ours: */
+	const struct answer_form *form;
+	const struct answer_body *body;
+	void *body_arg;
+	bool streaming, hungry, paused; /* paused: the operation is */
+	bool ended, cut;                /* what is in `out` is the last */
+	bool body_paused;
+};
+
+/* event and arg of its call are set. */
+struct answer *answer_new(struct http_request *req, const struct answer_form *form);
+/* The operation is its op. The answer is not the caller's any more. */
+void answer_run(struct answer *a);
+/* Instead of all that: before an operation was begun. */
+void answer_refuse(struct answer *a, const struct error *e);
+/* Sent whenever a stream has been quiet for so long. The bytes stay the caller's. */
+void answer_keep_alive(struct answer *a, const char *data, size_t len, uint64_t ms);
+/* Appends, or takes if that is less work. */
+void answer_put_bytes(struct answer *a, struct buf *bytes);
+
+/* How a request's body becomes input. */
+struct answer_body {
+	/* How much was taken; the rest comes again when there is room. Negative: *e. */
+	ptrdiff_t (*data)(struct answer *a, const char *bytes, size_t len, struct error *e);
+	int (*end)(struct answer *a, struct error *e);
+	void (*finish)(void *body_arg); /* NULL: there is nothing to free */
+};
+/* One file, or one archive: bytes as they are. */
+extern const struct answer_body answer_body_file;
+/* answer_run, with the request's body as the operation's input, as fast as that takes it. */
+void answer_run_with_body(struct answer *a, const struct answer_body *body);

@@ -1,0 +1,503 @@
+/*
+ * Commands: begun by steps, told at the pace of whoever listens, joined later by others.
+ *
+ * A command outlives its caller. What a caller that leaves in the middle of a flood was sent last
+ * has most likely not arrived: it counts as missed, for whoever comes next (`where_left`).
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "op/op_core.h"
+
+#define PIECE      (64u * 1024)
+#define RECENT_MS  250
+#define RECENT_MAX (64u * 1024) /* a client takes in so much at once */
+
+/* Where the caller stood at a moment. */
+struct mark {
+	uint64_t time_ms; /* of the loop */
+	uint64_t position[EXECUTION_STREAMS];
+};
+
+struct exec_op {
+	struct op op;
+	struct op_exec request; /* what it points at: until it has begun */
+	struct op_attach attach;
+	char execution_id[ID_SIZE];
+	size_t step;
+	struct file_call *file; /* of the step under way, if it can be cancelled */
+	struct execution *execution;
+	struct execution_watcher watcher;
+	bool woke, announced, exited;
+	uint64_t until[EXECUTION_STREAMS]; /* of one that stops */
+	struct mark marks[2];              /* at least RECENT_MS apart, the older first */
+	uint64_t last_told_ms;
+	/* of a result: */
+	struct output_copy copies[EXECUTION_STREAMS];
+	unsigned current;
+	uint64_t position;
+};
+
+static const struct op_type exec_type;
+
+/* ---- what a caller that left may not have taken ---- */
+
+static void note_position(struct exec_op *x)
+{
+	uint64_t now = uv_now(x->op.ops->loop);
+	x->last_told_ms = now;
+	if (x->marks[1].time_ms && now - x->marks[1].time_ms < RECENT_MS)
+		return;
+	x->marks[0] = x->marks[1];
+	x->marks[1].time_ms = now;
+	memcpy(x->marks[1].position, x->watcher.position, sizeof x->watcher.position);
+}
+
+static void unsee_recent(struct exec_op *x)
+{
+	uint64_t now = uv_now(x->op.ops->loop), recent = 0;
+	const struct mark *safe = &x->marks[now - x->marks[1].time_ms >= RECENT_MS];
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+		recent += x->watcher.position[i] - safe->position[i];
+	if (now - x->last_told_ms >= RECENT_MS || recent <= RECENT_MAX)
+		return;
+	memcpy(x->watcher.position, safe->position, sizeof safe->position);
+	execution_unsee(x->execution, safe->position);
+}
+
+/* ---- telling ---- */
+
+/* It ended because its sandbox did, or was put to sleep without its memory. */
+static bool was_lost(const struct exec_op *x, const struct execution_view *ended)
+{
+	struct sandbox_view view;
+	if (ended->status == EXECUTION_COMPLETED)
+		return false;
+	const struct sandbox *s = sandbox_find_any(x->op.ops->box, ended->sandbox_id);
+	if (!s)
+		return true;
+	sandbox_view(s, &view);
+	return view.ending || view.status > SANDBOX_RUNNING;
+}
+
+static bool tell_state(struct exec_op *x, enum op_event_kind kind)
+{
+	struct execution_view view;
+	execution_view(x->execution, &view);
+	return op_emit(&x->op, &(struct op_event){.kind = kind,
+				       .execution = &view,
+				       .woke = x->woke,
+				       .lost = kind == OP_EXITED && was_lost(x, &view)});
+}
+
+static void fail_broken(struct exec_op *x)
+{
+	struct error e;
+	error_set(&e, ERROR_INTERNAL, "output that was kept cannot be read");
+	op_fail(&x->op, OP_BROKEN, &e);
+}
+
+/* False: the operation is gone. */
+static bool tell_output(struct exec_op *x, unsigned stream)
+{
+	autobuf data = {0};
+	uint64_t before = x->watcher.position[stream];
+	if (x->watcher.ignores[stream])
+		return true;
+	if (!execution_read(x->execution, &x->watcher, stream, x->request.piece, &data)) {
+		fail_broken(x);
+		return false;
+	}
+	uint64_t begin = x->watcher.position[stream] - data.len;
+	if (data.len == 0 && begin == before)
+		return true;
+	return op_emit(&x->op, &(struct op_event){.kind = OP_OUTPUT,
+				       .output = {stream, begin, begin - before, &data}});
+}
+
+static bool is_all_told(const struct exec_op *x)
+{
+	struct execution_view view;
+	execution_view(x->execution, &view);
+	const uint64_t *end = x->attach.stops ? x->until : view.length;
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+		if (!x->watcher.ignores[i] && x->watcher.position[i] < end[i])
+			return false;
+	return true;
+}
+
+static void tell_live(struct exec_op *x)
+{
+	struct op *op = &x->op;
+	if (x->exited) {
+		op_done(op, &(struct op_event){.kind = OP_DONE});
+		return;
+	}
+	if (!x->announced) {
+		if (!execution_has_started(x->execution))
+			return;
+		x->announced = true;
+		execution_record(x->execution);
+		if (!tell_state(x, OP_STARTED) || op->paused)
+			return;
+	}
+	note_position(x);
+	bool ended = execution_has_ended(x->execution);
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+		if (!tell_output(x, i) || op->paused)
+			return;
+	if ((!ended && !x->attach.stops) || !is_all_told(x)) {
+		op_emit(op, &(struct op_event){.kind = OP_IDLE});
+		return;
+	}
+	x->exited = true;
+	if (!ended || (tell_state(x, OP_EXITED) && !op->paused))
+		op_done(op, &(struct op_event){.kind = OP_DONE});
+}
+
+static void let_go(struct exec_op *x)
+{
+	if (x->execution)
+		execution_unwatch(take_ptr(x->execution), &x->watcher);
+}
+
+static void tell_result(struct exec_op *x)
+{
+	struct op *op = &x->op;
+	bool is_exec = op->type == &exec_type;
+	if (!x->exited && is_exec && !execution_has_ended(x->execution))
+		return;
+	if (!x->exited) {
+		x->exited = true;
+		execution_copy_output(x->execution, x->copies);
+		if (!tell_state(x, OP_EXITED))
+			return;
+		let_go(x);
+	}
+	for (; x->current < EXECUTION_STREAMS; x->current++, x->position = 0) {
+		const struct output_copy *c = &x->copies[x->current];
+		while (x->position < c->length) {
+			autobuf data = {0};
+			uint64_t begin = x->position;
+			if (op->paused)
+				return;
+			if (output_copy_read(c, &x->position, x->request.piece, &data) < 0) {
+				fail_broken(x);
+				return;
+			}
+			if (!op_emit(op, &(struct op_event){.kind = OP_OUTPUT,
+						 .output = {x->current, begin, 0, &data}}))
+				return;
+		}
+	}
+	if (!op->paused)
+		op_done(op, &(struct op_event){.kind = OP_DONE});
+}
+
+static void tell_start(struct exec_op *x)
+{
+	if (tell_state(x, OP_STARTED))
+		op_done(&x->op, &(struct op_event){.kind = OP_DONE});
+}
+
+static void exec_tell(struct exec_op *x)
+{
+	static void (*const ways[])(struct exec_op *) = {
+		[OP_EXEC_STREAM] = tell_live,
+		[OP_EXEC_RESULT] = tell_result,
+		[OP_EXEC_START] = tell_start,
+	};
+	const struct error *refusal = x->execution ? execution_refusal(x->execution) : NULL;
+	if (refusal)
+		op_fail(&x->op, OP_ERROR, refusal);
+	else if (!x->op.paused)
+		ways[x->request.wants](x);
+}
+
+static void exec_changed(void *arg)
+{
+	exec_tell(arg);
+}
+
+/* ---- the steps ---- */
+
+enum step_result {
+	STEP_FAILED = -1,
+	STEP_DONE,
+	STEP_WAITS /* step_ended will be called */
+};
+
+static void exec_advance(struct exec_op *x);
+
+static void step_ended(struct exec_op *x, const struct error *e)
+{
+	if (e)
+		op_fail(&x->op, OP_ERROR, e);
+	else
+		exec_advance(x);
+}
+
+static void step_called_back(void *arg, const struct error *e)
+{
+	if (op_awaited(arg))
+		step_ended(arg, e);
+}
+
+static enum step_result check_busy(struct exec_op *x, struct sandbox *s, struct error *e)
+{
+	for (struct execution *other = execution_first(s); x->request.exclusive && other;
+		other = execution_next(other)) {
+		struct execution_view view;
+		execution_view(other, &view);
+		if (view.kind == EXECUTION_COMMAND && !execution_has_ended(other)) {
+			x->op.reason = OP_BUSY;
+			return (enum step_result)error_set(
+				e, ERROR_IN_USE, "the sandbox runs another command");
+		}
+	}
+	return STEP_DONE;
+}
+
+static enum step_result wake(struct exec_op *x, struct sandbox *s, struct error *e)
+{
+	struct sandbox_view view;
+	(void)e;
+	if (!x->request.wakes)
+		return STEP_DONE;
+	sandbox_view(s, &view);
+	x->woke = view.status == SANDBOX_PAUSED || view.status == SANDBOX_SUSPENDED;
+	op_await(&x->op);
+	sandbox_resume(s, true, step_called_back, x);
+	return STEP_WAITS;
+}
+
+static void created(void *arg, struct sandbox *s, const struct error *e)
+{
+	struct exec_op *x = arg;
+	struct sandbox_view view;
+	if (s && x->op.gone)
+		sandbox_destroy(s, NULL, NULL);
+	if (!op_awaited(&x->op))
+		return;
+	if (s) {
+		sandbox_view(s, &view);
+		x->op.record.sandbox = x->op.sandbox = strdup(view.id);
+	}
+	step_ended(x, e);
+}
+
+static enum step_result create(struct exec_op *x, struct sandbox *s, struct error *e)
+{
+	(void)s;
+	if (!x->request.creates)
+		return STEP_DONE;
+	op_await(&x->op);
+	if (sandbox_create(x->op.ops->box, x->request.creates, created, x, e) == 0)
+		return STEP_WAITS;
+	op_awaited(&x->op);
+	return STEP_FAILED;
+}
+
+static void first_entry(void *arg, const struct file_entry *entry)
+{
+	(void)arg;
+	(void)entry;
+}
+
+static void first_done(void *arg, const struct file_result *result, const struct error *e)
+{
+	struct exec_op *x = arg;
+	(void)result;
+	x->file = NULL;
+	step_ended(x, e);
+}
+
+static enum step_result do_first(struct exec_op *x, struct sandbox *s, struct error *e)
+{
+	static const struct file_events events = {.entry = first_entry, .done = first_done};
+	struct sandbox_view view;
+	if (!x->request.first)
+		return STEP_DONE;
+	sandbox_view(s, &view);
+	if (view.executions > 0 || strcmp(view.workdir, x->request.first->workdir) != 0)
+		return STEP_DONE;
+	const struct file_request mkdir = {
+		.fixed = {.op = FILE_MKDIR,
+			.flags = FILE_PARENTS | FILE_EXIST_OK | FILE_HAS_MODE,
+			.mode = 0755},
+		.text = {[FILE_CWD] = "/", [FILE_PATH] = view.workdir, [FILE_OWNER] = view.user},
+	};
+	int r = file_begin(s, "root", &mkdir, &events, x, &x->file, e);
+	return r < 0 ? STEP_FAILED : STEP_WAITS;
+}
+
+static enum step_result write_files(struct exec_op *x, struct sandbox *s, struct error *e)
+{
+	const struct execution_spec *spec = &x->request.spec;
+	(void)e;
+	if (x->request.file_count == 0)
+		return STEP_DONE;
+	op_await(&x->op);
+	files_write(s, &(struct files_owner){spec->user, spec->cwd}, x->request.files,
+		x->request.file_count, step_called_back, x);
+	return STEP_WAITS;
+}
+
+static enum step_result start(struct exec_op *x, struct sandbox *s, struct error *e)
+{
+	if (execution_start(s, &x->request.spec, &x->execution, e) < 0)
+		return STEP_FAILED;
+	execution_watch(x->execution, &x->watcher);
+	op_has_begun(&x->op);
+	return STEP_DONE;
+}
+
+static const struct {
+	const char *name;
+	enum step_result (*run)(struct exec_op *x, struct sandbox *s, struct error *e);
+} steps[] = {
+	{"create", create},
+	{"nothing else runs", check_busy},
+	{"wake", wake},
+	{"first work", do_first},
+	{"files", write_files},
+	{"nothing else runs still", check_busy},
+	{"start", start},
+};
+
+/* Finds the sandbox whenever it goes on: meanwhile it may have gone. */
+static void exec_advance(struct exec_op *x)
+{
+	struct error e = {0};
+	bool made = x->step > 0 || !x->request.creates;
+	struct sandbox *s = made ? op_sandbox(&x->op, &e) : NULL;
+	enum step_result r = s || !made ? STEP_DONE : STEP_FAILED;
+	while (r == STEP_DONE && x->step < ARRAY_LEN(steps))
+		r = steps[x->step++].run(x, s, &e);
+	if (r == STEP_FAILED)
+		op_fail(&x->op, x->op.reason, &e);
+	/* Of a stream the beginning is news, of a result the end. */
+	else if (r == STEP_DONE && x->request.wants == OP_EXEC_START)
+		exec_tell(x);
+}
+
+/* ---- an operation ---- */
+
+static void exec_resume(struct op *op)
+{
+	struct exec_op *x = (struct exec_op *)op;
+	if (x->step == 0)
+		exec_advance(x);
+	else if (x->execution || x->exited)
+		exec_tell(x);
+}
+
+static void exec_release(struct op *op, enum op_end end)
+{
+	struct exec_op *x = (struct exec_op *)op;
+	if (x->file)
+		file_cancel(take_ptr(x->file));
+	if (x->execution && end == OP_CANCELLED)
+		execution_cancel(x->execution);
+	if (x->execution && x->announced && end == OP_LEFT)
+		unsee_recent(x);
+	bool unused = end == OP_ENDED ? !x->execution && !x->exited : !op->ops->stopping;
+	let_go(x);
+	struct error e;
+	struct sandbox *own = x->request.creates && op->sandbox ? op_sandbox(op, &e) : NULL;
+	if (own && unused)
+		sandbox_destroy(own, NULL, NULL);
+	if (x->request.wants == OP_EXEC_RESULT && x->exited)
+		for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+			output_copy_finish(&x->copies[i]);
+}
+
+static const struct op_type exec_type = {
+	.name = "exec",
+	.changes = true,
+	.outlives_caller = true,
+	.resume = exec_resume,
+	.release = exec_release,
+};
+
+static struct exec_op *exec_new(
+	const struct op_call *call, const struct op_type *type, size_t piece)
+{
+	struct sandbox *s;
+	struct exec_op *x = (struct exec_op *)op_new(call, type, sizeof *x, &s);
+	x->request.piece = piece ? piece : PIECE;
+	x->watcher = (struct execution_watcher){.changed = exec_changed, .arg = x};
+	return x;
+}
+
+struct op *op_exec(const struct op_call *call, const struct op_exec *request)
+{
+	struct exec_op *x = exec_new(call, &exec_type, request->piece);
+	size_t piece = x->request.piece;
+	x->request = *request;
+	x->request.piece = piece;
+	x->watcher.paced = request->wants == OP_EXEC_STREAM;
+	return &x->op;
+}
+
+/* ---- joining one ---- */
+
+static void attach_found(struct exec_op *x, struct execution *found)
+{
+	struct error e;
+	if (!found) {
+		error_set(&e, ERROR_NOT_FOUND, "there is no such execution");
+		op_fail(&x->op, OP_ERROR, &e);
+		return;
+	}
+	struct execution_view view;
+	execution_view(found, &view);
+	memcpy(x->until, view.length, sizeof x->until);
+	x->execution = found;
+	if (x->attach.where_left)
+		execution_seen(found, x->watcher.position);
+	memcpy(x->marks[1].position, x->watcher.position, sizeof x->watcher.position);
+	execution_watch(found, &x->watcher);
+	exec_tell(x);
+}
+
+static void attach_loaded(void *arg, struct execution *found)
+{
+	if (op_awaited(arg))
+		attach_found(arg, found);
+}
+
+static void attach_resume(struct op *op)
+{
+	struct exec_op *x = (struct exec_op *)op;
+	if (x->execution || x->exited) {
+		exec_tell(x);
+		return;
+	}
+	struct execution *found = execution_find(op->ops->box, op->tenant, x->execution_id);
+	if (found) {
+		attach_found(x, found);
+		return;
+	}
+	op_await(op);
+	execution_load(op->ops->box, op->tenant, NULL, x->execution_id, attach_loaded, x);
+}
+
+static const struct op_type attach_type = {
+	.name = "exec.attach",
+	.outlives_caller = true,
+	.resume = attach_resume,
+	.release = exec_release,
+};
+
+struct op *op_attach(const struct op_call *call, const struct op_attach *request)
+{
+	struct exec_op *x = exec_new(call, &attach_type, request->piece);
+	x->attach = *request;
+	memccpy(x->execution_id, request->execution, '\0', sizeof x->execution_id - 1);
+	x->request.wants = request->wants;
+	x->watcher.paced = request->wants == OP_EXEC_STREAM;
+	memcpy(x->watcher.position, request->position, sizeof x->watcher.position);
+	memcpy(x->watcher.ignores, request->ignores, sizeof x->watcher.ignores);
+	return &x->op;
+}

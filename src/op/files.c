@@ -1,0 +1,188 @@
+/* File work: a call of box/files.h, told as events, with the caller's pace. */
+#include "base/cleanup.h"
+#include "box/volume.h"
+#include "op/op_core.h"
+
+struct files_op {
+	struct op op;
+	struct file_call *call; /* NULL: it has ended, or did not begin */
+};
+
+/* ---- what the core tells ---- */
+
+static void files_emit(struct files_op *f, const struct op_event *event)
+{
+	if (op_emit(&f->op, event) && f->op.paused)
+		file_pause(f->call);
+}
+
+static void files_entry(void *arg, const struct file_entry *entry)
+{
+	files_emit(arg, &(struct op_event){.kind = OP_ENTRY, .entry = entry});
+}
+
+static void files_content(void *arg, uint64_t length, uint64_t offset)
+{
+	files_emit(arg, &(struct op_event){.kind = OP_CONTENT, .content = {length, offset}});
+}
+
+static void files_data(void *arg, struct buf *bytes)
+{
+	files_emit(arg, &(struct op_event){.kind = OP_DATA, .data = bytes});
+}
+
+static void files_match(void *arg, const struct file_match *match)
+{
+	files_emit(arg, &(struct op_event){.kind = OP_MATCH, .match = match});
+}
+
+static void files_change(void *arg, const struct file_change *change)
+{
+	files_emit(arg, &(struct op_event){.kind = OP_CHANGE, .change = change});
+}
+
+static void files_attribute(void *arg, const struct file_attribute *attribute)
+{
+	files_emit(arg, &(struct op_event){.kind = OP_ATTRIBUTE, .attribute = attribute});
+}
+
+static void files_ready(void *arg)
+{
+	files_emit(arg, &(struct op_event){.kind = OP_READY});
+}
+
+static void files_notice(void *arg, const struct file_notice *notice)
+{
+	files_emit(arg, &(struct op_event){.kind = OP_NOTICE, .notice = notice});
+}
+
+/* About the other direction: told whether or not the caller is paused. */
+static void files_has_room(void *arg)
+{
+	struct files_op *f = arg;
+	f->op.event(f->op.arg, &(struct op_event){.kind = OP_ROOM});
+}
+
+static void files_done(void *arg, const struct file_result *result, const struct error *e)
+{
+	struct files_op *f = arg;
+	f->call = NULL;
+	op_done(&f->op,
+		&(struct op_event){.kind = e ? OP_FAILED : OP_DONE, .error = e, .result = *result});
+}
+
+/* ---- what the caller does ---- */
+
+static void files_resume(struct op *op)
+{
+	struct files_op *f = (struct files_op *)op;
+	file_resume(f->call);
+}
+
+static void files_release(struct op *op, enum op_end end)
+{
+	struct files_op *f = (struct files_op *)op;
+	(void)end;
+	if (f->call)
+		file_cancel(f->call);
+}
+
+static void files_put(struct op *op, const struct op_item *item)
+{
+	struct file_call *c = ((struct files_op *)op)->call;
+	switch (item->kind) {
+	case OP_ITEM_FILE:
+		file_put_target(c, &item->target);
+		break;
+	case OP_ITEM_LENGTH:
+		file_put_length(c, item->length);
+		break;
+	case OP_ITEM_DATA:
+		file_put_data(c, item->bytes.data, item->bytes.len);
+		break;
+	case OP_ITEM_ATTRIBUTE:
+		file_put_attribute(
+			c, item->attribute.name, item->attribute.value, item->attribute.len);
+		break;
+	case OP_ITEM_FILE_END:
+		file_put_done(c);
+		break;
+	case OP_ITEM_END:
+		file_put_end(c);
+		break;
+	}
+}
+
+static size_t files_room(const struct op *op)
+{
+	return file_room(((const struct files_op *)op)->call);
+}
+
+/* ---- the begin ---- */
+
+#define FILES_TYPE(name, changes)                                                                  \
+	{                                                                                          \
+		"files." name, changes, false, files_resume, files_release, files_put, files_room  \
+	}
+
+static const struct op_type types[FILE_OP_END] = {
+	[FILE_READ] = FILES_TYPE("read", false),
+	[FILE_WRITE] = FILES_TYPE("write", true),
+	[FILE_STAT] = FILES_TYPE("stat", false),
+	[FILE_LIST] = FILES_TYPE("list", false),
+	[FILE_MKDIR] = FILES_TYPE("mkdir", true),
+	[FILE_MOVE] = FILES_TYPE("move", true),
+	[FILE_COPY] = FILES_TYPE("copy", true),
+	[FILE_REMOVE] = FILES_TYPE("remove", true),
+	[FILE_CHMOD] = FILES_TYPE("chmod", true),
+	[FILE_CHOWN] = FILES_TYPE("chown", true),
+	[FILE_SYMLINK] = FILES_TYPE("symlink", true),
+	[FILE_FIND] = FILES_TYPE("find", false),
+	[FILE_GREP] = FILES_TYPE("grep", false),
+	[FILE_REPLACE] = FILES_TYPE("replace", true),
+	[FILE_ATTRIBUTES] = FILES_TYPE("attributes", true),
+	[FILE_PACK] = FILES_TYPE("pack", false),
+	[FILE_UNPACK] = FILES_TYPE("unpack", true),
+	[FILE_WATCH] = FILES_TYPE("watch", false),
+	[FILE_ROOT] = FILES_TYPE("root", true),
+};
+
+static const struct file_events files_events = {
+	.entry = files_entry,
+	.content = files_content,
+	.data = files_data,
+	.match = files_match,
+	.change = files_change,
+	.attribute = files_attribute,
+	.ready = files_ready,
+	.notice = files_notice,
+	.room = files_has_room,
+	.done = files_done,
+};
+
+static int begin_in_volume(struct files_op *f, const struct op_call *call,
+	const struct file_request *request, struct error *e)
+{
+	struct box *b = call->ops->box;
+	struct volume *v = call->tenant ? volume_find(b, call->tenant, call->volume)
+					: volume_find_any(b, call->volume);
+	if (!v)
+		return error_set(e, ERROR_NOT_FOUND, "volume \"%.64s\" not found", call->volume);
+	return volume_file_begin(v, request, &files_events, f, &f->call, e);
+}
+
+struct op *op_files(const struct op_call *call, const struct op_files *request)
+{
+	struct sandbox *s;
+	struct op *op =
+		op_new(call, &types[request->request.fixed.op], sizeof(struct files_op), &s);
+	struct files_op *f = (struct files_op *)op;
+	if (op->failed)
+		return op;
+	int r = s ? file_begin(s, request->user, &request->request, &files_events, f, &f->call,
+			    &op->failure)
+		  : begin_in_volume(f, call, &request->request, &op->failure);
+	op->failed = r < 0;
+	op_has_begun(op);
+	return op;
+}

@@ -1,0 +1,237 @@
+/*
+ * What all operations share: who may, who is told, when it ends. Here, and nowhere else, it is
+ * decided whether a caller may have a sandbox (op_locate), and hooks are asked and told.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "op/op_core.h"
+
+static void op_free(struct op *op)
+{
+	if (op->deadline)
+		uv_close((uv_handle_t *)op->deadline, (uv_close_cb)free);
+	op->deadline = NULL;
+	op->gone = true;
+	if (op->awaits)
+		return;
+	scratch_finish(&op->memory);
+	free(op->sandbox);
+	free(op->tenant);
+	free(op);
+}
+
+void op_await(struct op *op)
+{
+	op->awaits = true;
+}
+
+bool op_awaited(struct op *op)
+{
+	op->awaits = false;
+	if (!op->gone)
+		return true;
+	op_free(op);
+	return false;
+}
+
+static void tell_hooks(struct op *op, const struct error *e, bool left)
+{
+	for (size_t i = 0; i < op->ops->hook_count; i++)
+		if (op->ops->hooks[i].ended)
+			op->ops->hooks[i].ended(op->ops->hooks[i].arg, &op->record, e, left);
+}
+
+/* ---- the end ---- */
+
+void op_done(struct op *op, const struct op_event *event)
+{
+	if (op->over)
+		return;
+	op->over = true;
+	tell_hooks(op, event->kind == OP_FAILED ? event->error : NULL, false);
+	op->type->release(op, OP_ENDED);
+	op->event(op->arg, event);
+	op_free(op);
+}
+
+void op_fail(struct op *op, enum op_reason reason, const struct error *e)
+{
+	if (op->over)
+		return;
+	op->failed = true;
+	op->reason = reason;
+	if (e != &op->failure)
+		op->failure = *e;
+	if (!op->paused)
+		op_done(op, &(struct op_event){
+				    .kind = OP_FAILED, .error = &op->failure, .reason = reason});
+}
+
+static void end_unheard(struct op *op, enum op_end end)
+{
+	op->over = true;
+	tell_hooks(op, op->failed ? &op->failure : NULL, true);
+	op->type->release(op, end);
+	op_free(op);
+}
+
+void op_leave(struct op *op)
+{
+	end_unheard(op, op->type->outlives_caller ? OP_LEFT : OP_CANCELLED);
+}
+
+void op_cancel(struct op *op)
+{
+	end_unheard(op, OP_CANCELLED);
+}
+
+/* ---- telling ---- */
+
+bool op_emit(struct op *op, const struct op_event *event)
+{
+	if (op->over)
+		return false;
+	enum op_verdict verdict = op->event(op->arg, event);
+	if (verdict == OP_STOP) {
+		op_leave(op);
+		return false;
+	}
+	op->paused = verdict == OP_PAUSE;
+	return true;
+}
+
+void op_resume(struct op *op)
+{
+	op->paused = false;
+	if (op->failed && !op->awaits)
+		op_fail(op, op->reason, &op->failure);
+	else if (!op->failed && !op->awaits)
+		op->type->resume(op);
+}
+
+static void deadline_passed(uv_timer_t *timer)
+{
+	struct op *op = timer->data;
+	struct error e = {0};
+	error_set(&e, ERROR_REQUEST_TIMEOUT, "the deadline of the call has passed");
+	op->paused = false; /* it was the caller's wish not to wait longer */
+	op_fail(op, OP_DEADLINE, &e);
+}
+
+static void set_deadline(struct op *op, int64_t ms)
+{
+	if (ms <= 0)
+		return;
+	op->deadline = calloc(1, sizeof *op->deadline);
+	if (!op->deadline)
+		abort();
+	uv_timer_init(op->ops->loop, op->deadline);
+	op->deadline->data = op;
+	uv_timer_start(op->deadline, deadline_passed, (uint64_t)ms, 0);
+}
+
+/* ---- input ---- */
+
+void op_put(struct op *op, const struct op_item *item)
+{
+	if (!op->failed)
+		op->type->put(op, item);
+}
+
+void op_put_file(struct op *op, const struct file_target *target, const char *content, size_t len)
+{
+	op_put(op, &(struct op_item){OP_ITEM_FILE, .target = *target});
+	op_put(op, &(struct op_item){OP_ITEM_LENGTH, .length = len});
+	op_put(op, &(struct op_item){OP_ITEM_DATA, .bytes = {content, len}});
+	op_put(op, &(struct op_item){OP_ITEM_FILE_END});
+}
+
+size_t op_room(const struct op *op)
+{
+	return op->failed ? SIZE_MAX : op->type->room(op);
+}
+
+/* ---- the begin ---- */
+
+static char *copy(const char *text)
+{
+	char *twin = text ? strdup(text) : NULL;
+	if (text && !twin)
+		abort();
+	return twin;
+}
+
+struct sandbox *op_sandbox(const struct op *op, struct error *e)
+{
+	struct box *b = op->ops->box;
+	struct sandbox *s = op->tenant ? sandbox_find(b, op->tenant, op->sandbox)
+				       : sandbox_find_any(b, op->sandbox);
+	if (!s)
+		error_set(e, ERROR_NOT_FOUND, "there is no such sandbox");
+	return s;
+}
+
+static void ended_found(void *arg, const struct sandbox_view *view)
+{
+	struct op *op = arg;
+	bool ended = view && view->status == SANDBOX_TERMINATED;
+	if (op_awaited(op))
+		op_fail(op, ended ? OP_SANDBOX_ENDED : OP_NO_SANDBOX, &op->failure);
+}
+
+/* The one place where a sandbox is given to whoever asks for it. */
+static struct sandbox *op_locate(struct op *op, const struct op_call *call)
+{
+	struct sandbox *s = op_sandbox(op, &op->failure);
+	if (s)
+		return s;
+	op->failed = true;
+	op->reason = OP_NO_SANDBOX;
+	if (call->asks_for_ended) {
+		op_await(op);
+		sandbox_load_ended(op->ops->box, op->tenant, op->sandbox, ended_found, op);
+	}
+	return NULL;
+}
+
+static int ask_hooks(struct op *op)
+{
+	for (size_t i = 0; i < op->ops->hook_count; i++) {
+		const struct op_hook *hook = &op->ops->hooks[i];
+		if (hook->admit && hook->admit(hook->arg, &op->record, &op->failure) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+struct op *op_new(
+	const struct op_call *call, const struct op_type *type, size_t size, struct sandbox **s)
+{
+	struct op *op = calloc(1, size);
+	if (!op)
+		abort();
+	op->type = type;
+	op->ops = call->ops;
+	op->event = call->event;
+	op->arg = call->arg;
+	op->paused = true;
+	op->memory = call->memory;
+	op->sandbox = copy(call->sandbox);
+	op->tenant = copy(call->tenant);
+	op->record = (struct op_record){type->name, type->changes, call->api, call->request,
+		op->tenant, op->sandbox, call->volume, clock_monotonic_us()};
+	*s = call->sandbox ? op_locate(op, call) : NULL;
+	if (!op->failed && ask_hooks(op) < 0) {
+		op->failed = true;
+		*s = NULL;
+	}
+	set_deadline(op, call->deadline_ms);
+	return op;
+}
+
+void op_has_begun(struct op *op)
+{
+	scratch_finish(&op->memory);
+}

@@ -1,0 +1,235 @@
+/*
+ * Operations: what any API can ask of a sandbox, once for all of them.
+ *
+ * An operation is begun by id and value, never by pointer: `struct op_call` says who asks, for
+ * which sandbox or volume, and who is told; the request's struct says what. The sandbox may be on
+ * this machine or, later, on another one: nothing in this header tells the difference.
+ *
+ * Beginning never fails. Whatever is wrong (no such sandbox, not yours, refused by a hook, no such
+ * user inside) is told as OP_FAILED. Nothing is told before the first op_resume.
+ *
+ * Events come while the caller wants them. Its function answers each with OP_GO_ON, with OP_PAUSE
+ * (this one was taken; nothing more until op_resume) or with OP_STOP (the caller leaves). What an
+ * event points at lives for the time of the call; an OP_DATA's or OP_OUTPUT's bytes may be taken.
+ * The last event is OP_DONE or OP_FAILED, exactly once; with it, or with OP_STOP, the handle is
+ * gone.
+ *
+ * A caller that goes away says op_leave, at any time but inside an event, and hears nothing more.
+ * What then becomes of the operation is a property of the operation (op_core.h, `outlives_caller`):
+ * a command runs on, a pause is carried through, a read or a half-sent write ends. What has not
+ * begun yet (its sandbox still wakes, an approval is outstanding) ends in any case. op_cancel ends
+ * the operation itself.
+ *
+ * What a request points at is borrowed until the operation's first event, or until it is left. A
+ * request with memory of its own hands it over in op_call.memory: it is freed as soon as the
+ * operation has begun.
+ */
+#pragma once
+
+#include <uv.h>
+
+#include "base/scratch.h"
+#include "box/execution.h"
+#include "box/files.h"
+#include "box/sandbox.h"
+
+struct op;
+struct ops;
+
+/* ---- events ---- */
+
+enum op_event_kind {
+	OP_STARTED,   /* execution: it runs */
+	OP_OUTPUT,    /* output */
+	OP_EXITED,    /* execution, lost */
+	OP_CONTENT,   /* content: as many bytes follow as OP_DATA */
+	OP_DATA,      /* data */
+	OP_ENTRY,     /* entry; then its attributes, if they were asked for */
+	OP_ATTRIBUTE, /* attribute */
+	OP_MATCH,     /* match */
+	OP_CHANGE,    /* change */
+	OP_READY,     /* of a watch: what happens from now on is told */
+	OP_NOTICE,    /* notice */
+	OP_ROOM,      /* op_put takes more again */
+	OP_IDLE,      /* that was all for now: whoever collects may send */
+	OP_DONE,      /* result, of file work; sandbox, of those that change one */
+	OP_FAILED     /* error, reason */
+};
+
+/* Why an operation failed, where dialects tell it apart from other errors of the same code. */
+enum op_reason {
+	OP_ERROR,
+	OP_NO_SANDBOX,    /* there is none of this id, or it is somebody else's */
+	OP_SANDBOX_ENDED, /* there was; only if op_call.asks_for_ended */
+	OP_BUSY,          /* an exclusive command finds another one running */
+	OP_NO_PROGRAM,    /* the command's program does not exist */
+	OP_DEADLINE,      /* the caller's time is over; what outlives its caller goes on */
+	OP_BROKEN         /* output that was kept cannot be read any more */
+};
+
+struct op_output {
+	unsigned stream;
+	uint64_t offset;  /* of the first byte */
+	uint64_t missing; /* so many before it were not kept */
+	struct buf *bytes;
+};
+
+struct op_event {
+	enum op_event_kind kind;
+	union {
+		const struct execution_view *execution;
+		struct op_output output;
+		struct {
+			uint64_t length, offset; /* RECORD_UNKNOWN: nobody knows beforehand */
+		} content;
+		struct buf *data;
+		const struct file_entry *entry;
+		const struct file_attribute *attribute;
+		const struct file_match *match;
+		const struct file_change *change;
+		const struct file_notice *notice;
+		const struct sandbox_view *sandbox; /* NULL: it is gone meanwhile */
+		const struct error *error;
+	};
+	struct file_result result; /* also of OP_FAILED: how far it came */
+	enum op_reason reason;
+	bool woke; /* OP_STARTED: its sandbox slept before */
+	bool lost; /* OP_EXITED: its sandbox was ended or put to sleep under it */
+};
+
+enum op_verdict {
+	OP_STOP = -1,
+	OP_GO_ON,
+	OP_PAUSE
+};
+
+typedef enum op_verdict op_event_fn(void *arg, const struct op_event *event);
+
+/* ---- calls ---- */
+
+struct op_call {
+	struct ops *ops;
+	const char *api;     /* "native", "e2b": for audit */
+	const char *request; /* the request's id: for audit and traces */
+	/* Whose it must be. NULL: the caller has shown a token of this very sandbox or volume. */
+	const char *tenant;
+	const char *sandbox, *volume; /* ids, one of them */
+	int64_t deadline_ms;          /* how long the caller listens; 0: for ever */
+	bool asks_for_ended;          /* tell one that has ended from one that never was */
+	struct scratch memory;        /* taken */
+	op_event_fn *event;
+	void *arg;
+};
+
+/* Tells on: now, and whenever there is something, until the caller says OP_PAUSE. */
+void op_resume(struct op *op);
+void op_leave(struct op *op);
+void op_cancel(struct op *op);
+
+/* ---- input ---- */
+
+enum op_item_kind {
+	OP_ITEM_FILE,      /* target: a file begins */
+	OP_ITEM_LENGTH,    /* length: so many bytes follow; else each piece tells its own */
+	OP_ITEM_DATA,      /* bytes */
+	OP_ITEM_ATTRIBUTE, /* attribute; value NULL removes it */
+	OP_ITEM_FILE_END,  /* the file is complete */
+	OP_ITEM_END        /* the input is complete */
+};
+
+struct op_item {
+	enum op_item_kind kind;
+	union {
+		struct file_target target;
+		uint64_t length;
+		struct {
+			const char *data;
+			size_t len;
+		} bytes;
+		struct file_attribute attribute;
+	};
+};
+
+/* Copies. Beyond op_room it is taken, too, and kept. Nothing happens if the operation has failed.
+ */
+void op_put(struct op *op, const struct op_item *item);
+size_t op_room(const struct op *op);
+/* A whole file. */
+void op_put_file(struct op *op, const struct file_target *target, const char *content, size_t len);
+
+/* ---- the operations ---- */
+
+/* Everything that wire/record.h lists, in a sandbox as a user of it, or in a volume as root. */
+struct op_files {
+	const char *user; /* NULL: the sandbox's */
+	struct file_request request;
+};
+struct op *op_files(const struct op_call *call, const struct op_files *request);
+
+enum op_exec_wants {
+	OP_EXEC_STREAM, /* STARTED, OUTPUT as it comes, EXITED; a slow caller slows the command */
+	OP_EXEC_RESULT, /* EXITED, then OUTPUT as far as it was kept */
+	OP_EXEC_START   /* STARTED as soon as it is queued */
+};
+
+/* If this is the sandbox's working directory, and no template comes with it, it is made. */
+struct op_first {
+	const char *workdir;
+};
+
+/* A command, and what has to be there before: each step only if it is asked for. */
+struct op_exec {
+	/* In a sandbox made for it, which does not outlive the call; NULL: in the call's. */
+	const struct sandbox_spec *creates;
+	struct execution_spec spec;
+	enum op_exec_wants wants;
+	bool exclusive;               /* OP_BUSY while another command runs */
+	bool wakes;                   /* a sandbox that sleeps or is being made is waited for */
+	const struct op_first *first; /* before the first command of all; NULL: nothing */
+	const struct file_spec *files;
+	size_t file_count;
+	size_t piece; /* of output, at most; 0: 64 KiB */
+};
+struct op *op_exec(const struct op_call *call, const struct op_exec *request);
+
+/* The output of a command that runs or has ended. */
+struct op_attach {
+	const char *execution;    /* its id */
+	enum op_exec_wants wants; /* a stream; or a result, as it is now if it still runs */
+	uint64_t position[EXECUTION_STREAMS];
+	bool where_left; /* instead: from where the callers before have stopped */
+	bool ignores[EXECUTION_STREAMS];
+	bool stops; /* at the end of what there is now */
+	size_t piece;
+};
+struct op *op_attach(const struct op_call *call, const struct op_attach *request);
+
+/* OP_DONE with the sandbox as it is then. */
+struct op *op_pause(const struct op_call *call, bool keep_memory);
+struct op *op_resume_sandbox(const struct op_call *call, bool keep_memory);
+
+/* ---- where they are carried out ---- */
+
+/* One operation as audit, approvals and traces see it. */
+struct op_record {
+	const char *name; /* "files.read", "exec" */
+	bool changes;     /* something in the sandbox or the sandbox itself */
+	const char *api, *request, *tenant, *sandbox, *volume;
+	int64_t began_us;
+};
+
+struct op_hook {
+	/* Before anything happens; negative: *e is why not. */
+	int (*admit)(void *arg, const struct op_record *record, struct error *e);
+	/* e: why it failed, or NULL; left: it was ended by its caller's going. */
+	void (*ended)(void *arg, const struct op_record *record, const struct error *e, bool left);
+	void *arg;
+};
+
+struct ops {
+	struct box *box;
+	uv_loop_t *loop;
+	const struct op_hook *hooks;
+	size_t hook_count;
+	bool stopping; /* callers that leave now leave because of us */
+};

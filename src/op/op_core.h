@@ -1,0 +1,64 @@
+/* An operation as the files of this room see it. */
+#pragma once
+
+#include "base/id.h"
+#include "op/op.h"
+
+enum op_end {
+	OP_ENDED,    /* it was told to its last event */
+	OP_LEFT,     /* its caller has gone; it goes on, if it can without one */
+	OP_CANCELLED /* it is to end */
+};
+
+struct op_type {
+	const char *name;
+	bool changes;
+	bool outlives_caller;
+	/* The caller wants events. Not called once it has failed. */
+	void (*resume)(struct op *op);
+	/* Ends or lets go of what is under way, and frees what the type has; `op` itself is ours.
+	 */
+	void (*release)(struct op *op, enum op_end end);
+	void (*put)(struct op *op, const struct op_item *item);
+	size_t (*room)(const struct op *op);
+};
+
+/* The first member of each type's own struct. */
+struct op {
+	const struct op_type *type;
+	struct ops *ops;
+	op_event_fn *event;
+	void *arg;
+	bool paused; /* the caller cannot take more; from the beginning on */
+	bool failed;
+	bool over;   /* nothing is told any more, whatever `release` sets off */
+	bool awaits; /* a callback is due that cannot be taken back */
+	bool gone;   /* ... and is all that keeps this alive */
+	enum op_reason reason;
+	struct error failure;
+	struct scratch memory;
+	uv_timer_t *deadline;
+	char *sandbox, *tenant; /* copies: the call is the caller's */
+	struct op_record record;
+};
+
+/*
+ * A zeroed `size` with the operation in front, checked and announced. If it is not admitted, or
+ * there is no such sandbox, op->failed is set and *s is NULL.
+ */
+struct op *op_new(
+	const struct op_call *call, const struct op_type *type, size_t size, struct sandbox **s);
+/* The sandbox now; NULL and *e when it is gone meanwhile. For operations of several steps. */
+struct sandbox *op_sandbox(const struct op *op, struct error *e);
+/* A callback is due that cannot be taken back. */
+void op_await(struct op *op);
+/* It has come. False: nobody wants it any more, and op is gone. */
+bool op_awaited(struct op *op);
+/* What the request pointed at is not needed any more. */
+void op_has_begun(struct op *op);
+/* False: the operation is gone, and so is op. Look at op->paused before the next one. */
+bool op_emit(struct op *op, const struct op_event *event);
+/* The last event. op is gone. */
+void op_done(struct op *op, const struct op_event *event);
+/* The same when it failed; told now, or as soon as the caller listens. */
+void op_fail(struct op *op, enum op_reason reason, const struct error *e);
