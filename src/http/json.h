@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/field.h"
 #include "base/scratch.h"
 
 #define JSON_MAX_DEPTH 64
@@ -28,36 +29,6 @@
 
 /* On success *ret is owned by the caller (cJSON_Delete). */
 int json_parse(const char *text, size_t len, cJSON **ret, struct error *e);
-
-enum json_kind {
-	JSON_STRING,   /* const char *, borrowed from the tree; "" allowed unless JSON_NOT_EMPTY */
-	JSON_BOOL,     /* bool */
-	JSON_INTEGER,  /* int64_t within [min, max] */
-	JSON_DURATION, /* int64_t milliseconds, from "30s" */
-	JSON_SIZE,     /* int64_t bytes, from "256Mi" or a plain number */
-	JSON_CPU,      /* int64_t millicores, from "500m", "0.5" or a plain number of cores */
-	JSON_OBJECT,   /* const cJSON * */
-	JSON_ARRAY,    /* const cJSON * */
-	JSON_STRING_MAP, /* const cJSON *: an object whose values are all strings */
-	JSON_ANY         /* const cJSON * */
-};
-
-enum json_flags {
-	JSON_REQUIRED = 1,
-	JSON_NOT_EMPTY = 2 /* for strings, arrays, objects and maps */
-};
-
-struct json_field {
-	const char *name;
-	enum json_kind kind;
-	size_t offset; /* of the destination, in the struct that json_decode fills */
-	unsigned flags;
-	/*
-	 * For the numeric kinds, unless both are 0. For strings, arrays and maps max is the length
-	 * in bytes or entries (0: 65,536), and min is not looked at.
-	 */
-	int64_t min, max;
-};
 
 /*
  * Absent and null fields leave the destination alone. A field that no table names is refused.
@@ -73,9 +44,34 @@ int json_decode(const cJSON *object, const struct json_field *fields, size_t cou
 int json_decode_known(const cJSON *object, const struct json_field *fields, size_t count,
 	const char *path, void *destination, struct error *e);
 
+/* A table that takes part in decoding an object, and the struct that it fills. */
+struct json_part {
+	const struct field *fields;    /* of an object, or */
+	const struct json_field *rows; /* of this request alone */
+	size_t count;
+	unsigned flags; /* only rows with all of these take part */
+	void *destination;
+	struct field_set *given; /* the rows that were there; may be NULL */
+};
+
+/*
+ * Fills several structs from one object, in which a row "a.b" is the member b of the object a. What
+ * has to be made of the tree (texts of maps and of JSON) is taken from the memory. A field that is
+ * in none of the tables is refused. The parts are closed by one without fields.
+ */
+int json_decode_parts(const cJSON *object, const struct json_part *parts, struct scratch *memory,
+	struct error *e);
+
+/* The same, but what no table names is passed over. */
+int json_decode_known_parts(const cJSON *object, const struct json_part *parts,
+	struct scratch *memory, struct error *e);
+
 /* NAME=VALUE strings, NULL-terminated, from a JSON_STRING_MAP; a NULL map leaves *ret alone. */
 int json_environment(const cJSON *map, const char *field, struct scratch *memory,
 	const char *const **ret, struct error *e);
+/* The same, one behind the other. */
+int json_strings(const cJSON *map, const char *field, struct scratch *memory, struct strings *ret,
+	struct error *e);
 /* A value as the text it is kept as; NULL leaves *ret alone. */
 int json_text(const cJSON *value, const char *field, size_t max, struct scratch *memory,
 	const char **ret, struct error *e);
@@ -93,6 +89,8 @@ void json_begin_array(struct json_writer *w);
 void json_end_array(struct json_writer *w);
 void json_key(struct json_writer *w, const char *key);
 void json_key_n(struct json_writer *w, const char *key, size_t len);
+/* A key of our own, in which nothing has to be escaped. */
+void json_key_plain(struct json_writer *w, const char *key, size_t len);
 /* NULL is written as null. */
 void json_string(struct json_writer *w, const char *value);
 void json_string_n(struct json_writer *w, const char *value, size_t len);
@@ -109,6 +107,7 @@ void json_end_base64(struct json_writer *w, struct json_base64_rest *rest);
 void json_int(struct json_writer *w, int64_t value);
 void json_bool(struct json_writer *w, bool value);
 void json_null(struct json_writer *w);
+void json_time(struct json_writer *w, int64_t wall_ms);
 /* A value that is JSON text already, such as metadata kept as it came. */
 void json_raw(struct json_writer *w, const char *json);
 void json_raw_n(struct json_writer *w, const char *json, size_t len);
@@ -128,3 +127,16 @@ void json_put_bool(struct json_writer *w, const char *key, bool value);
 void json_env(struct json_writer *w, const char *env, size_t len);
 void json_put_env(struct json_writer *w, const char *key, const char *env, size_t len);
 void json_put_time(struct json_writer *w, const char *key, int64_t wall_ms);
+
+/*
+ * The members of an object, by its table: the rows that are shown, in their order. Rows of kind
+ * FIELD_OWN are written by `own`, which may be NULL when there are none.
+ */
+typedef void json_own_fn(struct json_writer *w, const struct field *f, const void *record);
+void json_encode(
+	struct json_writer *w, const struct field_table *t, const void *record, json_own_fn *own);
+/* The schema of the rows that have all of `flags`; of an answer with FIELD_SHOWN, else a request.
+ */
+void json_schema(struct json_writer *w, const struct field_table *t, unsigned flags);
+/* One value, without its key. */
+void json_encode_value(struct json_writer *w, const struct field *f, const void *record);

@@ -15,18 +15,35 @@
 /* Beyond, a double does not hold every integer, so that the client may have meant another one. */
 #define INTEGER_MAX 9007199254740992.0 /* 2^53 */
 
+/* What an object is decoded by. */
+struct decoding {
+	const struct json_part *parts;
+	struct scratch *memory;
+	const char *path; /* in front of every name, for errors only */
+	bool is_strict;
+};
+
 /* The field being decoded, with its name as the client knows it. */
 struct place {
-	const struct json_field *field;
+	const struct field *field;
+	struct scratch *memory;
 	char name[160];
 	void *to;
 };
 
-static const struct json_field *find_field(
-	const struct json_field *fields, size_t count, const char *name);
+static int decode_level(
+	const struct decoding *d, const cJSON *object, const char *prefix, struct error *e);
+static int decode_item(
+	const struct decoding *d, const cJSON *item, const char *prefix, struct error *e);
 static int check_required(
-	const cJSON *object, const struct json_field *field, const char *path, struct error *e);
+	const struct decoding *d, const cJSON *object, const char *prefix, struct error *e);
+static const struct json_field *row_at(const struct json_part *part, size_t i);
+static int find_row(
+	const struct json_part *part, const char *prefix, const char *name, bool *is_group);
 static void name_place(struct place *p, const char *path, const char *dot, const char *name);
+static int decode_enum(const cJSON *item, const struct place *p, struct error *e);
+static int decode_env(const cJSON *item, const struct place *p, struct error *e);
+static int decode_json(const cJSON *item, const struct place *p, struct error *e);
 static int decode_string(const cJSON *item, const struct place *p, struct error *e);
 static int decode_bool(const cJSON *item, const struct place *p, struct error *e);
 static int decode_integer(const cJSON *item, const struct place *p, struct error *e);
@@ -43,7 +60,7 @@ static int put_number(int64_t value, const struct place *p, struct error *e);
 static int put_item(const cJSON *item, const struct place *p);
 static int refuse(const struct place *p, const char *wanted, struct error *e);
 static int refuse_range(const struct place *p, struct error *e);
-static void format_amount(enum json_kind kind, int64_t value, char out[UNITS_TEXT_SIZE]);
+static void format_amount(enum field_kind kind, int64_t value, char out[UNITS_TEXT_SIZE]);
 static int64_t max_length(const struct place *p);
 
 static int (*const decoders[])(const cJSON *item, const struct place *p, struct error *e) = {
@@ -57,65 +74,139 @@ static int (*const decoders[])(const cJSON *item, const struct place *p, struct 
 	[JSON_ARRAY] = decode_array,
 	[JSON_STRING_MAP] = decode_string_map,
 	[JSON_ANY] = decode_any,
+	[FIELD_ENUM] = decode_enum,
+	[FIELD_ENV] = decode_env,
+	[FIELD_JSON] = decode_json,
 };
 
 int json_decode(const cJSON *object, const struct json_field *fields, size_t count,
 	const char *path, void *destination, struct error *e)
 {
-	for (const cJSON *item = cJSON_IsObject(object) ? object->child : NULL; item;
-		item = item->next) {
-		struct place p = {0};
-		name_place(&p, path, "", item->string);
-		if (!find_field(fields, count, item->string))
-			return error_set_field(e, ERROR_UNKNOWN_FIELD, p.name,
-				"\"%s\" is not a known field", p.name);
-	}
-	return json_decode_known(object, fields, count, path, destination, e);
+	const struct json_part parts[] = {{NULL, fields, count, 0, destination, NULL}, {0}};
+	return decode_level(&(struct decoding){parts, NULL, path, true}, object, "", e);
 }
 
 int json_decode_known(const cJSON *object, const struct json_field *fields, size_t count,
 	const char *path, void *destination, struct error *e)
 {
-	if (!cJSON_IsObject(object))
-		return error_set(e, ERROR_INVALID_JSON, "a JSON object was expected");
-	for (const cJSON *item = object->child; item; item = item->next) {
-		struct place p = {.field = find_field(fields, count, item->string)};
-		if (!p.field)
-			continue;
-		name_place(&p, path, "", item->string);
-		p.to = (char *)destination + p.field->offset;
-		int r = cJSON_IsNull(item) ? 0 : decoders[p.field->kind](item, &p, e);
-		if (r < 0)
-			return r;
-	}
-	for (size_t i = 0; i < count; i++) {
-		int r = check_required(object, &fields[i], path, e);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	const struct json_part parts[] = {{NULL, fields, count, 0, destination, NULL}, {0}};
+	return decode_level(&(struct decoding){parts, NULL, path, false}, object, "", e);
 }
 
-static const struct json_field *find_field(
-	const struct json_field *fields, size_t count, const char *name)
+int json_decode_parts(
+	const cJSON *object, const struct json_part *parts, struct scratch *memory, struct error *e)
 {
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(fields[i].name, name) == 0)
-			return &fields[i];
-	return NULL;
+	return decode_level(&(struct decoding){parts, memory, "", true}, object, "", e);
+}
+
+int json_decode_known_parts(
+	const cJSON *object, const struct json_part *parts, struct scratch *memory, struct error *e)
+{
+	return decode_level(&(struct decoding){parts, memory, "", false}, object, "", e);
+}
+
+static int decode_level(
+	const struct decoding *d, const cJSON *object, const char *prefix, struct error *e)
+{
+	if (!cJSON_IsObject(object))
+		return error_set(e, ERROR_INVALID_JSON, "a JSON object was expected");
+	for (const cJSON *item = object->child; d->is_strict && item; item = item->next) {
+		bool is_group = false;
+		int row = -1;
+		for (const struct json_part *part = d->parts; part->destination && row < 0; part++)
+			row = find_row(part, prefix, item->string, &is_group);
+		struct place p = {0};
+		if (row >= 0 || is_group)
+			continue;
+		name_place(&p, d->path, prefix, item->string);
+		return error_set_field(
+			e, ERROR_UNKNOWN_FIELD, p.name, "\"%s\" is not a known field", p.name);
+	}
+	for (const cJSON *item = object->child; item; item = item->next) {
+		int r = cJSON_IsNull(item) ? 0 : decode_item(d, item, prefix, e);
+		if (r < 0)
+			return r;
+	}
+	return check_required(d, object, prefix, e);
+}
+
+static int decode_item(
+	const struct decoding *d, const cJSON *item, const char *prefix, struct error *e)
+{
+	bool is_group = false;
+	struct place p = {.memory = d->memory};
+	for (const struct json_part *part = d->parts; part->destination; part++) {
+		int row = find_row(part, prefix, item->string, &is_group);
+		if (row < 0)
+			continue;
+		struct field whole = {0};
+		memcpy(&whole, row_at(part, (size_t)row), sizeof(struct json_field));
+		p.field = part->fields ? &part->fields[row] : &whole;
+		p.to = (char *)part->destination + p.field->offset;
+		name_place(&p, d->path, prefix, item->string);
+		if (part->given)
+			field_set_add(part->given, (size_t)row);
+		return p.field->scale ? decode_integer(item, &p, e)
+				      : decoders[p.field->kind](item, &p, e);
+	}
+	if (!is_group)
+		return 0;
+	name_place(&p, d->path, prefix, item->string);
+	if (!cJSON_IsObject(item))
+		return refuse(&p, "an object", e);
+	char inner[sizeof p.name];
+	snprintf(inner, sizeof inner, "%s%s.", prefix, item->string);
+	return decode_level(d, item, inner, e);
+}
+
+/* What every row begins with. */
+static const struct json_field *row_at(const struct json_part *part, size_t i)
+{
+	return part->fields ? (const struct json_field *)&part->fields[i] : &part->rows[i];
+}
+
+/* The row of a member; or, when it is none, whether it holds some of them. */
+static int find_row(
+	const struct json_part *part, const char *prefix, const char *name, bool *is_group)
+{
+	size_t prefix_len = strlen(prefix), len = strlen(name);
+	size_t stride = part->fields ? sizeof *part->fields : sizeof *part->rows;
+	const char *at = part->count ? (const char *)row_at(part, 0) : NULL;
+	for (size_t i = 0; i < part->count; i++, at += stride) {
+		const struct json_field *f = (const void *)at;
+		if (!f->name || (f->flags & part->flags) != part->flags ||
+			(prefix_len && strncmp(f->name, prefix, prefix_len) != 0) ||
+			f->name[prefix_len] != name[0] ||
+			strncmp(f->name + prefix_len, name, len) != 0)
+			continue;
+		if (f->name[prefix_len + len] == '\0')
+			return (int)i;
+		*is_group |= f->name[prefix_len + len] == '.';
+	}
+	return -1;
 }
 
 static int check_required(
-	const cJSON *object, const struct json_field *field, const char *path, struct error *e)
+	const struct decoding *d, const cJSON *object, const char *prefix, struct error *e)
 {
-	if (!(field->flags & JSON_REQUIRED))
-		return 0;
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, field->name);
-	if (item && !cJSON_IsNull(item))
-		return 0;
-	struct place p = {.field = field};
-	name_place(&p, path, "", field->name);
-	return error_set_field(e, ERROR_MISSING_FIELD, p.name, "\"%s\" is required", p.name);
+	size_t prefix_len = strlen(prefix);
+	for (const struct json_part *part = d->parts; part->destination; part++)
+		for (size_t i = 0; i < part->count; i++) {
+			const struct json_field *f = row_at(part, i);
+			if (!(f->flags & FIELD_REQUIRED) ||
+				strncmp(f->name, prefix, prefix_len) != 0 ||
+				strchr(f->name + prefix_len, '.'))
+				continue;
+			const cJSON *item =
+				cJSON_GetObjectItemCaseSensitive(object, f->name + prefix_len);
+			if (item && !cJSON_IsNull(item))
+				continue;
+			struct place p = {0};
+			name_place(&p, d->path, "", f->name);
+			return error_set_field(
+				e, ERROR_MISSING_FIELD, p.name, "\"%s\" is required", p.name);
+		}
+	return 0;
 }
 
 /* Names from the client are cut: they only serve to find the field again. */
@@ -135,8 +226,45 @@ static int decode_string(const cJSON *item, const struct place *p, struct error 
 		return error_set_field(e, ERROR_INVALID_FIELD, p->name,
 			"\"%s\" must not be longer than %lld bytes", p->name,
 			(long long)max_length(p));
+	if (p->field->check && p->field->check(item->valuestring, p->name, e) < 0)
+		return -1;
 	*(const char **)p->to = item->valuestring;
 	return 0;
+}
+
+static int decode_enum(const cJSON *item, const struct place *p, struct error *e)
+{
+	int value = cJSON_IsString(item) ? field_enum_of(p->field, item->valuestring) : -1;
+	autobuf wanted = {0};
+	if (value >= 0) {
+		*(unsigned *)p->to = (unsigned)value;
+		return 0;
+	}
+	for (const char *const *name = p->field->names; *name; name++)
+		buf_printf(&wanted, "%s\"%s\"",
+			name == p->field->names ? ""
+			: name[1]               ? ", "
+						: " or ",
+			*name);
+	buf_append_char(&wanted, '\0');
+	return refuse(p, wanted.data, e);
+}
+
+static int decode_env(const cJSON *item, const struct place *p, struct error *e)
+{
+	const cJSON *map = NULL;
+	struct place inner = *p;
+	inner.to = &map;
+	if (decode_string_map(item, &inner, e) < 0)
+		return -1;
+	return json_strings(map, p->name, p->memory, p->to, e);
+}
+
+static int decode_json(const cJSON *item, const struct place *p, struct error *e)
+{
+	if (!cJSON_IsObject(item))
+		return refuse(p, "an object", e);
+	return json_text(item, p->name, (size_t)max_length(p), p->memory, p->to, e);
 }
 
 static int decode_bool(const cJSON *item, const struct place *p, struct error *e)
@@ -152,6 +280,8 @@ static int decode_integer(const cJSON *item, const struct place *p, struct error
 	int64_t value;
 	if (!whole_number(item, &value))
 		return refuse(p, "a whole number", e);
+	if (p->field->scale && __builtin_mul_overflow(value, p->field->scale, &value))
+		return refuse_range(p, e);
 	return put_number(value, p, e);
 }
 
@@ -214,7 +344,7 @@ static int decode_string_map(const cJSON *item, const struct place *p, struct er
 	if (r < 0)
 		return r;
 	for (const cJSON *entry = item->child; entry; entry = entry->next) {
-		const struct json_field any_string = {.name = entry->string};
+		const struct field any_string = {.name = entry->string};
 		const char *value;
 		struct place inner = {.field = &any_string, .to = &value};
 		name_place(&inner, p->name, ".", entry->string);
@@ -255,7 +385,7 @@ static bool whole_number(const cJSON *item, int64_t *ret)
 
 static int put_number(int64_t value, const struct place *p, struct error *e)
 {
-	const struct json_field *f = p->field;
+	const struct field *f = p->field;
 	bool limited = f->min || f->max;
 	if (limited && (value < f->min || value > f->max))
 		return refuse_range(p, e);
@@ -278,14 +408,16 @@ static int refuse(const struct place *p, const char *wanted, struct error *e)
 static int refuse_range(const struct place *p, struct error *e)
 {
 	char min[UNITS_TEXT_SIZE], max[UNITS_TEXT_SIZE];
-	format_amount(p->field->kind, p->field->min, min);
-	format_amount(p->field->kind, p->field->max, max);
+	int64_t scale = p->field->scale ? p->field->scale : 1;
+	enum field_kind kind = p->field->scale ? FIELD_INTEGER : p->field->kind;
+	format_amount(kind, p->field->min / scale, min);
+	format_amount(kind, p->field->max / scale, max);
 	return error_set_field(e, ERROR_INVALID_FIELD, p->name, "\"%s\" must be between %s and %s",
 		p->name, min, max);
 }
 
 /* As the client would write it. */
-static void format_amount(enum json_kind kind, int64_t value, char out[UNITS_TEXT_SIZE])
+static void format_amount(enum field_kind kind, int64_t value, char out[UNITS_TEXT_SIZE])
 {
 	if (kind == JSON_DURATION)
 		units_format_duration_ms(value, out);

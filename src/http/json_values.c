@@ -40,6 +40,27 @@ int json_environment(const cJSON *map, const char *field, struct scratch *memory
 	return 0;
 }
 
+int json_strings(const cJSON *map, const char *field, struct scratch *memory, struct strings *ret,
+	struct error *e)
+{
+	size_t size = 0;
+	const cJSON *item;
+	cJSON_ArrayForEach(item, map)
+	{
+		if (check_env_name(item->string, field, e) < 0)
+			return -1;
+		size += strlen(item->string) + strlen(item->valuestring) + 2;
+	}
+	if (!map)
+		return 0;
+	ret->data = scratch_alloc(memory, size + 1);
+	ret->len = 0;
+	cJSON_ArrayForEach(item, map) ret->len +=
+		1 + (size_t)snprintf(ret->data + ret->len, size + 1 - ret->len, "%s=%s",
+			    item->string, item->valuestring);
+	return 0;
+}
+
 int json_text(const cJSON *value, const char *field, size_t max, struct scratch *memory,
 	const char **ret, struct error *e)
 {

@@ -56,6 +56,21 @@ void json_key_n(struct json_writer *w, const char *key, size_t len)
 	w->need_comma = false;
 }
 
+void json_key_plain(struct json_writer *w, const char *key, size_t len)
+{
+	struct buf *b = w->out;
+	if (!buf_reserve(b, len + 4))
+		return;
+	if (w->need_comma)
+		b->data[b->len++] = ',';
+	b->data[b->len++] = '"';
+	memcpy(b->data + b->len, key, len);
+	b->len += len;
+	b->data[b->len++] = '"';
+	b->data[b->len++] = ':';
+	w->need_comma = false;
+}
+
 void json_string(struct json_writer *w, const char *value)
 {
 	if (value)
@@ -186,11 +201,17 @@ void json_put_env(struct json_writer *w, const char *key, const char *env, size_
 	json_env(w, env, len);
 }
 
-void json_put_time(struct json_writer *w, const char *key, int64_t wall_ms)
+void json_time(struct json_writer *w, int64_t wall_ms)
 {
 	char text[RFC3339_SIZE];
 	clock_format_rfc3339(wall_ms, text);
-	json_put_string(w, key, text);
+	json_string(w, text);
+}
+
+void json_put_time(struct json_writer *w, const char *key, int64_t wall_ms)
+{
+	json_key(w, key);
+	json_time(w, wall_ms);
 }
 
 /* A key begins with the comma too; its value then follows without one. */

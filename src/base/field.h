@@ -1,0 +1,184 @@
+/*
+ * One description of a field: a row says where a member lives in a C struct, what kind of value it
+ * is, what limits it has, and what it is called in JSON, in SQL and on the command line. Whoever
+ * needs a list of an object's fields walks the rows: the JSON decoder and encoder (http/json.h),
+ * the tables of the store (store/table.h), the options of the CLI, the printer of schemas.
+ *
+ * A row is constant data. This header knows neither JSON nor SQL: a kind says what the C type is
+ * and how a person writes the value.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum field_kind {
+	FIELD_TEXT,     /* const char *; NULL is taken for "" */
+	FIELD_BOOL,     /* bool */
+	FIELD_INTEGER,  /* int64_t */
+	FIELD_DURATION, /* int64_t milliseconds, written "10m" */
+	FIELD_BYTES,    /* int64_t bytes, written "512Mi" */
+	FIELD_CPU,      /* int64_t millicores, written "500m" */
+	FIELD_OBJECT,   /* const cJSON *: the reader looks into it himself, as for the next three */
+	FIELD_ARRAY,    /* const cJSON * */
+	FIELD_STRING_MAP, /* const cJSON * */
+	FIELD_ANY,        /* const cJSON * */
+	FIELD_TIME,       /* int64_t milliseconds of the wall clock, written as RFC 3339 */
+	FIELD_MICROS,     /* int64_t microseconds, written as milliseconds with three digits */
+	FIELD_ENUM,       /* an enum, written as the one of `names` */
+	FIELD_ENV,        /* struct strings of NAME=VALUE, written as a map */
+	FIELD_JSON,       /* const char *: an object, kept as the text that came */
+	FIELD_CHARS,      /* char[], in place: ids, reasons */
+	FIELD_CONSTANT,   /* in no struct: always `missing` */
+	FIELD_OWN,        /* in no struct: written by a function of the API */
+	/* The names that tables of single requests have used so far. */
+	JSON_STRING = FIELD_TEXT,
+	JSON_BOOL = FIELD_BOOL,
+	JSON_INTEGER = FIELD_INTEGER,
+	JSON_DURATION = FIELD_DURATION,
+	JSON_SIZE = FIELD_BYTES,
+	JSON_CPU = FIELD_CPU,
+	JSON_OBJECT = FIELD_OBJECT,
+	JSON_ARRAY = FIELD_ARRAY,
+	JSON_STRING_MAP = FIELD_STRING_MAP,
+	JSON_ANY = FIELD_ANY,
+};
+
+enum field_flags {
+	FIELD_REQUIRED = 1,
+	FIELD_NOT_EMPTY = 2,
+	FIELD_CREATE = 4,      /* a request that creates the object may give it */
+	FIELD_CHANGE = 8,      /* a PATCH may give it */
+	FIELD_SHOWN = 16,      /* part of the answer */
+	FIELD_OMIT_EMPTY = 32, /* unless it is 0 or "" */
+	FIELD_KEY = 64,        /* SQL: the primary key */
+	FIELD_FIXED = 128,     /* SQL: written with a new row, never by a later put */
+	FIELD_SETTING = FIELD_CREATE | FIELD_CHANGE | FIELD_SHOWN,
+	JSON_REQUIRED = FIELD_REQUIRED,
+	JSON_NOT_EMPTY = FIELD_NOT_EMPTY,
+};
+
+/* A row that serves one request: what the decoder needs. */
+struct json_field {
+	const char
+		*name; /* in JSON; "timeout.idle" is `idle` in the object `timeout`. NULL: none */
+	enum field_kind kind;
+	size_t offset;
+	unsigned flags;
+	/*
+	 * For numbers the limits, unless both are 0. For texts, arrays and maps max is the length
+	 * in bytes or entries (0: 65,536), and min is not looked at.
+	 */
+	int64_t min, max;
+};
+
+/* A row of an object's table. */
+struct field {
+	struct json_field;
+	size_t size;              /* of the member; 0 in tables that only decode */
+	const char *const *names; /* of an enum, closed by NULL */
+	const char *missing;      /* the text where none was given; NULL: "" */
+	int (*check)(const char *text, const char *field, struct error *e);
+	int64_t scale;        /* JSON has plain numbers, one of which is so many of ours; 0: none */
+	const char *column;   /* in SQL; NULL: not stored */
+	const char *computed; /* SQL: read by this expression, never written */
+	/* The command line: --option VALUE; what `bunker info` calls it. */
+	char letter;
+	const char *option, *value, *help, *title;
+	const char *about; /* a sentence for readers of the schema */
+};
+
+/* The rows of an object whose struct has `size` bytes. */
+struct field_table {
+	const struct field *fields;
+	size_t count;
+	size_t size;
+};
+
+/*
+ * A row's place in a struct: kind, offset and size in one, refused by the compiler when the member
+ * does not have the kind's type.
+ */
+#define FIELD_AT(KIND, type, member)                                                               \
+	.kind = FIELD_##KIND, .size = sizeof(((type *)0)->member),                                 \
+	.offset = _Generic(&((type *)0)->member, FIELD_TYPE_##KIND *                               \
+			   : offsetof(type, member))
+#define FIELD_CHARS_AT(type, member)                                                               \
+	.kind = FIELD_CHARS, .size = sizeof(((type *)0)->member),                                  \
+	.offset = _Generic(((type *)0)->member, char *: offsetof(type, member))
+
+#define FIELD_TYPE_TEXT     const char *
+#define FIELD_TYPE_JSON     const char *
+#define FIELD_TYPE_BOOL     bool
+#define FIELD_TYPE_INTEGER  int64_t
+#define FIELD_TYPE_DURATION int64_t
+#define FIELD_TYPE_BYTES    int64_t
+#define FIELD_TYPE_CPU      int64_t
+#define FIELD_TYPE_TIME     int64_t
+#define FIELD_TYPE_MICROS   int64_t
+#define FIELD_TYPE_ENUM     unsigned
+#define FIELD_TYPE_ENV      struct strings
+
+/* Strings one behind the other, each with its NUL. */
+struct strings {
+	char *data;
+	size_t len;
+};
+
+/* Which rows of a table were given: one bit each. */
+#define FIELD_SET_MAX 128
+struct field_set {
+	uint64_t bits[FIELD_SET_MAX / 64];
+};
+
+void field_set_add(struct field_set *set, size_t row);
+void field_set_remove(struct field_set *set, size_t row);
+bool field_set_has(const struct field_set *set, size_t row);
+/* The row of the member at this offset; -1: none. */
+int field_at(const struct field_table *t, size_t offset);
+
+/* How a value is kept: numbers, texts and bytes are what every store has. */
+enum field_storage {
+	STORED_NUMBER,
+	STORED_TEXT,
+	STORED_BYTES
+};
+enum field_storage field_storage(const struct field *f);
+
+/* Numbers, enums and flags, as the struct at `from` has them. */
+int64_t field_number(const struct field *f, const void *from);
+void field_set_number(const struct field *f, void *to, int64_t number);
+/* Texts of every kind; never NULL. */
+const char *field_text(const struct field *f, const void *from);
+/* 0, "" or no entries. */
+bool field_is_empty(const struct field *f, const void *from);
+/* The index of a text among a row's names; -1: none of them. */
+int field_enum_of(const struct field *f, const char *text);
+
+/* What another API calls a field of ours: "timeout" in seconds is {"timeout", "timeout.lease",
+ * 1000}. */
+struct field_alias {
+	const char *name, *field;
+	int64_t scale;
+};
+
+/*
+ * The rows of a table under the names of another API, with their limits, but without the rules for
+ * texts, which are this API's own. A field that is not there is a mistake of ours.
+ */
+void fields_alias(const struct field_table *t, const struct field_alias *aliases, size_t count,
+	struct field *rows);
+
+/*
+ * A struct's texts are borrowed unless they were copied by these. Copies the rows that have all of
+ * `flags`, below the offset `end`; what `to` had there is overwritten, not freed.
+ */
+void fields_copy(
+	const struct field_table *t, unsigned flags, size_t end, void *to, const void *from);
+/* Copies those of `given`; what a row of `to` owned is freed. */
+void fields_change(
+	const struct field_table *t, const struct field_set *given, void *to, const void *from);
+void fields_free(const struct field_table *t, void *record);

@@ -1,0 +1,183 @@
+/* A table as JSON Schema: for OpenAPI, for tools that models call, for whoever draws a form. */
+#include <stdio.h>
+#include <string.h>
+
+#include "http/json.h"
+
+static void put_limits(struct json_writer *w, const struct field *f)
+{
+	if (f->min || f->max) {
+		json_put_int(w, "minimum", f->min);
+		json_put_int(w, "maximum", f->max);
+	}
+}
+
+static void put_cores(struct json_writer *w, const struct field *f)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%g", (double)f->min / 1000);
+	json_key(w, "minimum");
+	json_raw(w, text);
+	snprintf(text, sizeof text, "%g", (double)f->max / 1000);
+	json_key(w, "maximum");
+	json_raw(w, text);
+}
+
+/* Amounts may be numbers in a request; in an answer they are texts with a unit. */
+static void put_amount(struct json_writer *w, const struct field *f, bool is_request)
+{
+	if (!is_request) {
+		json_put_string(w, "type", "string");
+		return;
+	}
+	json_key(w, "oneOf");
+	json_begin_array(w);
+	json_begin_object(w);
+	json_put_string(w, "type", "string");
+	json_end_object(w);
+	json_begin_object(w);
+	json_put_string(w, "type", f->kind == FIELD_CPU ? "number" : "integer");
+	if (f->kind == FIELD_CPU)
+		put_cores(w, f);
+	else
+		put_limits(w, f);
+	json_end_object(w);
+	json_end_array(w);
+}
+
+static void put_names(struct json_writer *w, const struct field *f)
+{
+	json_put_string(w, "type", "string");
+	json_key(w, "enum");
+	json_begin_array(w);
+	for (const char *const *name = f->names; *name; name++)
+		json_string(w, *name);
+	json_end_array(w);
+}
+
+static void put_map(struct json_writer *w, const struct field *f, bool is_request)
+{
+	json_put_string(w, "type", "object");
+	if (is_request && f->max && f->kind == FIELD_ENV)
+		json_put_int(w, "maxProperties", f->max);
+	json_key(w, "additionalProperties");
+	if (f->kind == FIELD_JSON) {
+		json_bool(w, true);
+		return;
+	}
+	json_begin_object(w);
+	json_put_string(w, "type", "string");
+	json_end_object(w);
+}
+
+static void put_text(struct json_writer *w, const struct field *f, bool is_request)
+{
+	json_put_string(w, "type", "string");
+	if (is_request && f->flags & FIELD_NOT_EMPTY)
+		json_put_int(w, "minLength", 1);
+	if (is_request && f->max)
+		json_put_int(w, "maxLength", f->max);
+	if (f->kind == FIELD_TIME)
+		json_put_string(w, "format", "date-time");
+	if (f->kind == FIELD_CONSTANT)
+		json_put_string(w, "const", f->missing);
+}
+
+static void put_property(struct json_writer *w, const struct field *f, bool is_request)
+{
+	json_begin_object(w);
+	switch (f->kind) {
+	case FIELD_BOOL:
+		json_put_string(w, "type", "boolean");
+		break;
+	case FIELD_INTEGER:
+		json_put_string(w, "type", "integer");
+		if (is_request)
+			put_limits(w, f);
+		break;
+	case FIELD_MICROS:
+		json_put_string(w, "type", "number");
+		break;
+	case FIELD_BYTES:
+	case FIELD_CPU:
+		put_amount(w, f, is_request);
+		break;
+	case FIELD_ENUM:
+		put_names(w, f);
+		break;
+	case FIELD_ENV:
+	case FIELD_JSON:
+		put_map(w, f, is_request);
+		break;
+	case FIELD_DURATION:
+		json_put_string(w, "type", "string");
+		break;
+	case FIELD_OWN:
+		json_put_string(w, "type", "array");
+		break;
+	default:
+		put_text(w, f, is_request);
+	}
+	if (f->about)
+		json_put_string(w, "description", f->about);
+	json_end_object(w);
+}
+
+/* The properties of one object, those of the objects in it by calling itself. */
+static void put_level(struct json_writer *w, const struct field_table *t, unsigned flags,
+	const char *prefix, size_t prefix_len)
+{
+	const char *group = "";
+	size_t group_len = 0;
+	bool is_request = !(flags & FIELD_SHOWN);
+	json_put_string(w, "type", "object");
+	if (is_request)
+		json_put_bool(w, "additionalProperties", false);
+	json_key(w, "properties");
+	json_begin_object(w);
+	for (const struct field *f = t->fields; f < t->fields + t->count; f++) {
+		if (!f->name || (f->flags & flags) != flags ||
+			strncmp(f->name, prefix, prefix_len) != 0)
+			continue;
+		const char *name = f->name + prefix_len;
+		size_t len = strcspn(name, ".");
+		if (group_len && strncmp(name, group, group_len) == 0 && name[group_len] == '.')
+			continue;
+		json_key_n(w, name, len);
+		group_len = name[len] ? len : 0;
+		group = name;
+		if (!group_len) {
+			put_property(w, f, is_request);
+			continue;
+		}
+		json_begin_object(w);
+		put_level(w, t, flags, f->name, prefix_len + len + 1);
+		json_end_object(w);
+	}
+	json_end_object(w);
+	if (is_request)
+		return;
+	json_key(w, "required");
+	json_begin_array(w);
+	group_len = 0;
+	for (const struct field *f = t->fields; f < t->fields + t->count; f++) {
+		const char *name = f->name ? f->name + prefix_len : "";
+		size_t len = strcspn(name, ".");
+		bool is_member = f->name && (f->flags & flags) == flags &&
+				 strncmp(f->name, prefix, prefix_len) == 0;
+		bool is_known = group_len && strncmp(name, group, group_len) == 0;
+		if (!is_member || is_known || (!name[len] && f->flags & FIELD_OMIT_EMPTY))
+			continue;
+		group = name;
+		group_len = name[len] ? len + 1 : 0;
+		json_string_n(w, name, len);
+	}
+	json_end_array(w);
+}
+
+void json_schema(struct json_writer *w, const struct field_table *t, unsigned flags)
+{
+	json_begin_object(w);
+	put_level(w, t, flags, "", 0);
+	json_end_object(w);
+}
