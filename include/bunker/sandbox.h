@@ -52,6 +52,9 @@ struct bunker_create_options {
 	size_t dependency_count;
 	const char *const *packages; /* npm packages, in the same way */
 	size_t package_count;
+	/* Any other setting by its name in the API: {"timeout.idle", "10m"}. Members win. */
+	const struct bunker_pair *settings;
+	size_t setting_count;
 };
 
 struct bunker_sandbox {

@@ -3,6 +3,7 @@
 
 #include "api/decode_parts.h"
 #include "base/cleanup.h"
+#include "model/check.h"
 
 #define TERMINAL_SIDE_MAX 1000
 
@@ -94,7 +95,7 @@ static int check_process_name(const char *name, struct error *e)
 	if (name && name[0] && strspn(name, "0123456789") == strlen(name))
 		return error_set_field(e, ERROR_INVALID_FIELD, "name",
 			"\"name\" must not be a number, for that is a pid");
-	return decode_name(name, e);
+	return name ? check_name(name, "name", e) : 0;
 }
 
 int decode_process(

@@ -30,9 +30,6 @@ int decode_exec_fields(const struct exec_body *body, struct scratch *memory,
 
 /* ---- decode_values.c ---- */
 
-/* Letters, digits, '-', '_' and '.'; NULL and "" are fine. */
-int decode_name(const char *name, struct error *e);
-int decode_user(const char *user, struct error *e);
 /* Bytes as they were meant; text is used as it is. */
 int decode_bytes(const char *text, bool base64, const char *field, struct scratch *memory,
 	const char **bytes, size_t *len, struct error *e);

@@ -6,6 +6,7 @@
 #include "api/decode_parts.h"
 #include "base/cleanup.h"
 #include "base/units.h"
+#include "model/check.h"
 
 #define ARGUMENTS_MAX 4000
 
@@ -41,50 +42,14 @@ int decode_bytes(const char *text, bool base64, const char *field, struct scratc
 	return 0;
 }
 
-static bool has_parent_step(const char *path)
-{
-	for (const char *p = path; p; p = strchr(p, '/')) {
-		p += *p == '/';
-		if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == '\0'))
-			return true;
-	}
-	return false;
-}
-
 int decode_path(const char *path, const char *field, bool absolute, struct error *e)
 {
-	if (has_parent_step(path))
-		return error_set_field(
-			e, ERROR_INVALID_FIELD, field, "\"%s\" must not contain '..'", field);
-	if (absolute && path[0] != '/')
-		return error_set_field(
-			e, ERROR_INVALID_FIELD, field, "\"%s\" must be an absolute path", field);
-	return 0;
-}
-
-int decode_name(const char *name, struct error *e)
-{
-	static const char allowed[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-	if (!name || !name[0])
-		return 0;
-	if (strspn(name, allowed) != strlen(name) || strchr("-_.", name[0]))
-		return error_set_field(e, ERROR_INVALID_FIELD, "name",
-			"\"name\" may have letters, digits, '-', '_' and '.', and must not begin with a sign");
-	return 0;
-}
-
-int decode_user(const char *user, struct error *e)
-{
-	if (!user || strcspn(user, ":/\n\r\t ") == strlen(user))
-		return 0;
-	return error_set_field(
-		e, ERROR_INVALID_FIELD, "user", "\"user\" must be the name or number of a user");
+	return absolute ? check_absolute_path(path, field, e) : check_path(path, field, e);
 }
 
 int decode_place(const char *user, const char *cwd, struct error *e)
 {
-	if (decode_user(user, e) < 0)
+	if (user && check_user(user, "user", e) < 0)
 		return -1;
 	return cwd ? decode_path(cwd, "cwd", true, e) : 0;
 }

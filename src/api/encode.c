@@ -5,21 +5,6 @@
 
 #include "base/units.h"
 
-static void put_duration(struct json_writer *w, const char *key, int64_t ms)
-{
-	char text[UNITS_TEXT_SIZE];
-	if (ms == 0)
-		return;
-	units_format_duration_ms(ms, text);
-	json_put_string(w, key, text);
-}
-
-static void put_time(struct json_writer *w, const char *key, int64_t ms)
-{
-	if (ms)
-		json_put_time(w, key, ms);
-}
-
 void encode_milliseconds(struct json_writer *w, const char *key, int64_t us)
 {
 	char text[32];
@@ -28,37 +13,11 @@ void encode_milliseconds(struct json_writer *w, const char *key, int64_t us)
 	json_raw(w, text);
 }
 
-static void put_resources(struct json_writer *w, const struct resources *r)
+/* The record is a view's. */
+static void put_volumes(struct json_writer *w, const struct field *f, const void *record)
 {
-	char text[UNITS_TEXT_SIZE];
-	json_key(w, "resources");
-	json_begin_object(w);
-	units_format_size(r->memory, text);
-	json_put_string(w, "memory", text);
-	units_format_millicores(r->cpu, text);
-	json_put_string(w, "cpu", text);
-	json_put_int(w, "pids", r->pids);
-	json_put_int(w, "openFiles", r->open_files);
-	if (r->disk) { /* 0: this server cannot limit it */
-		units_format_size(r->disk, text);
-		json_put_string(w, "disk", text);
-	}
-	json_end_object(w);
-}
-
-static void put_timeout(struct json_writer *w, const struct sandbox_view *view)
-{
-	json_key(w, "timeout");
-	json_begin_object(w);
-	put_duration(w, "idle", view->idle_ms);
-	put_duration(w, "execution", view->execution_ms);
-	put_duration(w, "paused", view->paused_timeout_ms);
-	put_duration(w, "lease", view->lease_ms);
-	json_end_object(w);
-}
-
-static void put_volumes(struct json_writer *w, const struct warden_volume *volumes)
-{
+	const struct warden_volume *volumes = ((const struct sandbox_view *)record)->volumes;
+	(void)f;
 	if (!volumes || !volumes[0].id[0])
 		return;
 	json_key(w, "volumes");
@@ -76,42 +35,7 @@ static void put_volumes(struct json_writer *w, const struct warden_volume *volum
 void encode_sandbox(struct json_writer *w, const struct sandbox_view *view)
 {
 	json_begin_object(w);
-	json_put_string(w, "id", view->id);
-	json_put_string(w, "name", view->name);
-	json_put_string(w, "description", view->description);
-	json_put_string(w, "status", sandbox_status_name(view->status));
-	if (view->failure[0])
-		json_put_string(w, "statusReason", view->failure);
-	json_put_string(w, "template", view->template_name);
-	if (view->snapshot[0])
-		json_put_string(w, "snapshot", view->snapshot);
-	if (view->parent[0])
-		json_put_string(w, "parent", view->parent);
-	put_volumes(w, view->volumes);
-	json_put_string(w, "user", view->user);
-	json_put_string(w, "workdir", view->workdir);
-	json_put_time(w, "createdAt", view->created_ms);
-	json_put_time(w, "lastActiveAt", view->last_active_ms);
-	put_time(w, "expiresAt", view->expires_ms);
-	put_time(w, "terminatesAt", view->terminates_ms);
-	put_time(w, "leaseEndsAt", view->lease_end_ms);
-	put_time(w, "pausedAt", view->paused_ms);
-	put_time(w, "endedAt", view->ended_ms);
-	if (view->ended_by[0])
-		json_put_string(w, "endedBy", view->ended_by);
-	json_put_string(w, "bootId", view->boot_id);
-	encode_milliseconds(w, "startupMs", view->startup_us);
-	put_resources(w, &view->resources);
-	put_timeout(w, view);
-	json_put_string(w, "onIdle", sandbox_expiry_name(view->on_idle));
-	json_put_string(w, "onLease", sandbox_expiry_name(view->on_lease));
-	json_put_bool(w, "autoResume", view->auto_resume);
-	json_put_env(w, "env", view->env, view->env_len);
-	json_key(w, "metadata");
-	json_raw(w, view->metadata);
-	json_put_string(w, "project", view->project);
-	json_put_int(w, "executions", (int64_t)view->executions);
-	json_put_string(w, "isolation", "namespaces");
+	json_encode(w, &sandbox_model, view, put_volumes);
 	json_end_object(w);
 }
 

@@ -15,7 +15,7 @@ static void respond_env(struct http_request *req, const struct sandbox *s)
 	struct json_writer w = {.out = &body};
 	struct sandbox_view view;
 	sandbox_view(s, &view);
-	json_env(&w, view.env, view.env_len);
+	json_env(&w, view.env.data, view.env.len);
 	api_respond_json(req, 200, &body);
 }
 
@@ -43,7 +43,7 @@ static void handle_change_env(struct http_request *req)
 {
 	struct error e;
 	struct scratch memory = {0};
-	struct sandbox_change change = sandbox_no_change;
+	struct sandbox_change change = {0};
 	struct sandbox *s = api_sandbox(req);
 	cJSON *body = s ? api_body(req) : NULL;
 	if (!body)

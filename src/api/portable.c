@@ -11,6 +11,7 @@
 #include "api/decode_parts.h"
 #include "api/feed.h"
 #include "api/intake.h"
+#include "model/check.h"
 
 #define IMPORT_MAX (UINT64_C(64) << 30)
 
@@ -136,7 +137,7 @@ static int parse_spec(struct http_request *req, struct sandbox_spec *ret, struct
 			return -1;
 		*known[k].value = value;
 	}
-	return decode_name(ret->name, e);
+	return ret->name ? check_name(ret->name, "name", e) : 0;
 }
 
 static int check_type(struct http_request *req, struct error *e)

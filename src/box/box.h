@@ -14,19 +14,12 @@
 #include <uv.h>
 
 #include "base/error.h"
+#include "model/sandbox.h"
 #include "wire/warden.h"
 
 struct box;
 struct store;
 struct tenant_quota;
-
-struct resources {
-	int64_t memory;     /* bytes */
-	int64_t cpu;        /* millicores */
-	int64_t pids;       /* processes and threads */
-	int64_t open_files; /* per process */
-	int64_t disk;       /* bytes that it may write */
-};
 
 struct box_config {
 	struct resources defaults, maxima;

@@ -135,8 +135,9 @@ static void store_context(const struct code_context *c, store_done_fn *done, voi
 		done, arg);
 }
 
-static void add_row(void *arg, const struct context_row *row)
+static void add_row(void *arg, const void *found)
 {
+	const struct context_row *row = found;
 	struct sandbox *s = sandbox_find_any(arg, row->sandbox);
 	enum code_language language;
 	if (!s || !id_is_valid(row->id) || code_language_of(row->language, &language, NULL) < 0)

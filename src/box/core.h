@@ -120,39 +120,21 @@ struct move;
 
 struct sandbox {
 	struct box *box;
-	char id[ID_SIZE];
-	char *tenant, *name, *description, *template_name, *user, *workdir, *project, *metadata;
-	struct buf env;
-	enum sandbox_status status;
-	char failure[160];
-	struct resources resources;
-	char snapshot[ID_SIZE];   /* on which its disk began; "": none */
-	char parent[ID_SIZE];     /* the sandbox it is a fork of; "": none */
-	char build[ID_SIZE];      /* the version of its template; "": of a built-in one */
-	char root[ID_SIZE];       /* the layer that its root is in; "": that of `base` */
-	char layer[ID_SIZE];      /* on which its disk began, unless on a snapshot; "": none */
+	/* What its row says and everybody may read; its texts are owned. */
+	union {
+		struct sandbox_record record;
+		struct sandbox_record;
+	};
 	bool host_network;        /* of a builder */
 	int64_t copy_frozen_us;   /* how long its source stood still for it */
 	struct disk_name fork_of; /* the copy that its disk is made from; DISK_NONE: no fork */
-	char checkpoint[ID_SIZE]; /* that it made or was restored from last; "": none */
 	struct warden_volume volumes[WARDEN_VOLUMES_MAX]; /* the first without an id ends */
 	struct checkpoint *checkpoints;
 	unsigned checkpoint_count;
-	char boot_id[UUID_SIZE];
-	int64_t idle_ms, execution_ms;
-	int64_t lease_ms, lease_end_ms; /* the length of one, and the end of this one; 0: none */
-	int64_t paused_timeout_ms;
-	enum sandbox_expiry on_idle, on_lease;
 	enum sandbox_status intent; /* what its row says */
-	enum event_cause ended_by;
-	int64_t created_ms, last_active_ms, startup_us;
-	int64_t paused_ms; /* since when it is paused or suspended */
-	int64_t awake_ms;  /* since when it is not */
-	int64_t retry_ms;  /* its clock does nothing before */
-	uint64_t executions;
-	uint64_t events; /* recorded so far */
-	bool ephemeral;
-	bool auto_resume;
+	enum event_cause end_cause;
+	int64_t awake_ms;       /* since when it is not paused */
+	int64_t retry_ms;       /* its clock does nothing before */
 	bool pooled;            /* nobody has it yet */
 	bool is_porter;         /* its file work is on a volume alone */
 	bool listed;            /* in the box's table */
@@ -198,6 +180,8 @@ struct sandbox *sandbox_new(struct box *b, const char *id);
 struct disk_name disk_of(const struct sandbox *s);
 struct disk_name disk_to_begin_with(const struct sandbox *s);
 char *sandbox_copy_string(const char *text); /* "" for NULL */
+/* Replaces a text that is owned by a copy. */
+void sandbox_set_text(const char **at, const char *text);
 void sandbox_free(struct sandbox *s);
 void sandbox_fail(struct sandbox *s, const char *reason);
 void sandbox_execution_began(struct sandbox *s);
@@ -212,9 +196,7 @@ void sandbox_remove(struct sandbox *s);
 
 /* ---- sandbox_row.c ---- */
 
-struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_row *row);
-/* Of one that has ended. */
-void sandbox_view_row(const struct sandbox_row *row, struct sandbox_view *out);
+struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_record *row);
 /* Its row, as it is, but for the status that it is meant to have. */
 void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn *done, void *arg);
 

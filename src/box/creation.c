@@ -244,9 +244,8 @@ static void settle_begin(struct sandbox *s, const struct sandbox_spec *spec)
 		outfit_add_env(s, &from->env);
 	}
 	if (source || from) {
-		free(s->template_name);
-		s->template_name =
-			sandbox_copy_string(source ? source->template_name : from->template_name);
+		sandbox_set_text(
+			&s->template_name, source ? source->template_name : from->template_name);
 	}
 }
 
@@ -256,25 +255,9 @@ static struct sandbox *sandbox_from_spec(
 	char id[ID_SIZE];
 	id_generate(id);
 	struct sandbox *s = sandbox_new(b, id);
+	fields_copy(&sandbox_model, 0, sizeof spec->settings, &s->record, &spec->settings);
 	s->tenant = sandbox_copy_string(spec->tenant);
-	s->name = sandbox_copy_string(spec->name);
-	s->description = sandbox_copy_string(spec->description);
-	s->template_name = sandbox_copy_string("");
-	s->user = sandbox_copy_string(spec->user);
-	s->workdir = sandbox_copy_string(spec->workdir);
-	s->project = sandbox_copy_string(spec->project);
-	s->metadata = sandbox_copy_string(spec->metadata ? spec->metadata : "{}");
-	for (size_t i = 0; spec->env && spec->env[i]; i++)
-		buf_append(&s->env, spec->env[i], strlen(spec->env[i]) + 1);
 	s->resources = *r;
-	s->idle_ms = spec->idle_ms;
-	s->lease_ms = spec->lease_ms;
-	s->paused_timeout_ms = spec->paused_timeout_ms;
-	s->on_idle = spec->on_idle;
-	s->on_lease = spec->on_lease;
-	s->execution_ms = spec->execution_ms;
-	s->ephemeral = spec->ephemeral;
-	s->auto_resume = spec->auto_resume;
 	s->last_active_ms = clock_wall_ms();
 	s->created_ms = next_created_ms(b, s->last_active_ms);
 	s->claimed = true; /* by its creation */

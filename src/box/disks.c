@@ -42,19 +42,21 @@ int disks_error(struct error *e, int error, const char *what)
 	return -1;
 }
 
-static void add_checkpoint(void *arg, const struct checkpoint_row *row)
+static void add_checkpoint(void *arg, const void *row)
 {
 	checkpoint_from_row(arg, row);
 }
 
-static void add_snapshot(void *arg, const struct snapshot_row *row)
+static void add_snapshot(void *arg, const void *found)
 {
+	const struct snapshot_row *row = found;
 	if (id_is_valid(row->id))
 		snapshot_from_row(arg, row);
 }
 
-static void add_volume(void *arg, const struct volume_row *row)
+static void add_volume(void *arg, const void *found)
 {
+	const struct volume_row *row = found;
 	if (id_is_valid(row->id))
 		volume_from_row(arg, row);
 }

@@ -5,6 +5,14 @@
 
 #include "box/core.h"
 
+/* Of one that has ended; nothing of it can be due any more. */
+static void view_row(const struct sandbox_record *row, struct sandbox_view *out)
+{
+	*out = (struct sandbox_view){.record = *row};
+	out->last_active_ms = row->ended_ms;
+	out->lease_end_ms = out->paused_ms = 0;
+}
+
 /* ---- one ---- */
 
 struct loading {
@@ -12,12 +20,12 @@ struct loading {
 	void *arg;
 };
 
-static void row_found(void *arg, const struct sandbox_row *row)
+static void row_found(void *arg, const struct sandbox_record *row)
 {
 	struct loading *l = arg;
 	struct sandbox_view view;
 	if (row)
-		sandbox_view_row(row, &view);
+		view_row(row, &view);
 	l->loaded(l->arg, row ? &view : NULL);
 	free(l);
 }
@@ -41,12 +49,12 @@ struct listing {
 	void *arg;
 };
 
-static void row_listed(void *arg, const struct sandbox_row *row, int64_t total)
+static void row_listed(void *arg, const struct sandbox_record *row, int64_t total)
 {
 	struct listing *l = arg;
 	struct sandbox_view view;
 	if (row)
-		sandbox_view_row(row, &view);
+		view_row(row, &view);
 	l->listed(l->arg, row ? &view : NULL, total);
 	if (!row)
 		free(l);

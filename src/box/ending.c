@@ -61,7 +61,7 @@ static void end_if_dead(struct sandbox *s)
 	if (!r)
 		abort();
 	*r = (struct remains){b, s->usage, s->known};
-	sandbox_set_status(s, s->ended_by == CAUSE_REQUEST ? SANDBOX_DELETED : SANDBOX_TERMINATED);
+	sandbox_set_status(s, s->end_cause == CAUSE_REQUEST ? SANDBOX_DELETED : SANDBOX_TERMINATED);
 	b->counters.destroyed_total++;
 	warden_link_call(&b->warden, WARDEN_DESTROY, s->id, NULL, traces_removed, r);
 	checkpoints_discard(s);
@@ -111,7 +111,7 @@ static void row_ended(void *arg, int error)
 
 static void end_row(struct sandbox *s)
 {
-	bool by_request = s->ended_by == CAUSE_REQUEST;
+	bool by_request = s->end_cause == CAUSE_REQUEST;
 	s->row_refused = false;
 	if (!s->known) {
 		s->row_ended = true; /* it never had one */
@@ -119,10 +119,10 @@ static void end_row(struct sandbox *s)
 		return;
 	}
 	s->events -= s->disk_gone; /* a second time it is the same event */
-	event_record(s, by_request ? EVENT_DELETED : EVENT_TERMINATED, s->ended_by, NULL);
+	event_record(s, by_request ? EVENT_DELETED : EVENT_TERMINATED, s->end_cause, NULL);
 	store_end_sandbox(s->box->store, s->id,
 		sandbox_status_name(by_request ? SANDBOX_DELETED : SANDBOX_TERMINATED),
-		event_cause_name(s->ended_by), clock_wall_ms(), row_ended, s);
+		event_cause_name(s->end_cause), clock_wall_ms(), row_ended, s);
 }
 
 void sandbox_retry_ends(struct box *b)
@@ -160,7 +160,7 @@ void sandbox_terminate(struct sandbox *s, enum event_cause cause)
 	if (s->doomed)
 		return;
 	s->doomed = true;
-	s->ended_by = cause;
+	s->end_cause = cause;
 	tenant_force_charge(s, CHARGE_NONE);
 	sandbox_refuse_claims(s);
 	/* Otherwise whoever has it ends it by letting go. */

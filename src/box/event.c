@@ -99,8 +99,7 @@ void event_record(struct sandbox *s, enum event_type type, enum event_cause caus
 		.time_ms = clock_wall_ms(),
 		.type = type_names[type],
 		.cause = cause_names[cause],
-		.details = text.data,
-		.details_len = text.failed ? 0 : text.len,
+		.details = {text.data, text.failed ? 0 : text.len},
 	};
 	if (is_watched(s)) {
 		news = malloc(sizeof *news);
@@ -131,8 +130,8 @@ static void rows_found(void *arg, const struct event_row *rows, size_t count)
 			.time_ms = rows[i].time_ms,
 			.type = rows[i].type,
 			.cause = rows[i].cause,
-			.details = rows[i].details,
-			.details_len = rows[i].details_len,
+			.details = rows[i].details.data,
+			.details_len = rows[i].details.len,
 		};
 	l->listed(l->arg, views, views ? count : 0);
 	free(views);

@@ -85,46 +85,21 @@ static void one_created(void *arg, struct sandbox *s, const struct error *e)
 		fork_end(f);
 }
 
-static void create_one(struct fork *f, const char *const *env)
+static void create_one(struct fork *f)
 {
 	struct sandbox *s = f->source;
 	struct error e;
-	const struct sandbox_spec spec = {
+	struct sandbox_spec spec = {
+		.settings = s->settings,
 		.tenant = s->tenant,
-		.description = s->description,
-		.user = s->user,
-		.workdir = s->workdir[0] ? s->workdir : NULL,
-		.project = s->project,
-		.metadata = s->metadata,
-		.env = env,
-		.resources = s->resources,
-		.idle_ms = s->idle_ms,
-		.execution_ms = s->execution_ms,
-		.auto_resume = s->auto_resume,
-		.lease_ms = s->lease_ms,
-		.paused_timeout_ms = s->paused_timeout_ms,
-		.on_idle = s->on_idle,
-		.on_lease = s->on_lease,
 		.fork = {.source = s, .disk = &f->copy},
 	};
+	spec.name = spec.template_name = NULL;
+	spec.workdir = s->workdir[0] ? s->workdir : NULL;
+	spec.ephemeral = false;
 	f->pending++;
 	if (sandbox_create(f->box, &spec, one_created, f, &e) < 0)
 		one_created(f, NULL, &e);
-}
-
-/* The environment as an array; the strings stay the sandbox's. */
-static const char **environment_of(const struct sandbox *s)
-{
-	size_t count = 0;
-	for (size_t at = 0; at < s->env.len; at += strlen(s->env.data + at) + 1)
-		count++;
-	const char **env = calloc(count + 1, sizeof *env);
-	if (!env)
-		abort();
-	count = 0;
-	for (size_t at = 0; at < s->env.len; at += strlen(s->env.data + at) + 1)
-		env[count++] = s->env.data + at;
-	return env;
 }
 
 static void copied(void *arg, const struct keeper_reply *reply)
@@ -137,10 +112,8 @@ static void copied(void *arg, const struct keeper_reply *reply)
 		fork_fail(f, &e);
 	} else {
 		f->frozen_us = reply->frozen_us;
-		const char **env = environment_of(f->source);
 		for (unsigned i = 0; i < f->wanted && !f->failed; i++)
-			create_one(f, env);
-		free(env);
+			create_one(f);
 	}
 	sandbox_release(f->source);
 	if (--f->pending == 0)
@@ -160,9 +133,7 @@ static void fork_claimed(void *arg, struct sandbox *s, const struct error *e)
 		keeper_link_call(&f->box->keeper, KEEPER_KEEP, &f->copy, &from, 0, copied, f);
 		return;
 	}
-	const char **env = environment_of(s);
-	create_one(f, env);
-	free(env);
+	create_one(f);
 }
 
 int sandbox_fork(

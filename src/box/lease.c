@@ -20,24 +20,6 @@
 /* A pause that did not work is tried again after this. */
 #define RETRY_MS 5000
 
-static const char *const expiry_names[EXPIRY_COUNT] = {"destroy", "pause", "suspend"};
-
-const char *sandbox_expiry_name(enum sandbox_expiry expiry)
-{
-	return expiry_names[expiry];
-}
-
-bool sandbox_expiry_of(const char *name, enum sandbox_expiry *ret)
-{
-	for (int i = 0; i < EXPIRY_COUNT; i++) {
-		if (strcmp(expiry_names[i], name) != 0)
-			continue;
-		*ret = (enum sandbox_expiry)i;
-		return true;
-	}
-	return false;
-}
-
 struct deadline {
 	int64_t at_ms; /* 0: never */
 	enum sandbox_expiry then;
@@ -109,7 +91,7 @@ static void expire(struct sandbox *s)
 {
 	struct deadline d = next_deadline(s, false);
 	log_info("a sandbox's time is up", "sandbox", s->id, "cause", event_cause_name(d.cause),
-		"then", expiry_names[d.then]);
+		"then", sandbox_expiry_names[d.then]);
 	if (d.then == EXPIRY_DESTROY) {
 		sandbox_terminate(s, d.cause);
 		return;

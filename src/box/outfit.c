@@ -21,12 +21,10 @@ static char *shown_name(const struct template *t, const char *ref)
 	return made;
 }
 
-static void set_default(char **text, const char *value)
+static void set_default(const char **text, const char *value)
 {
-	if ((*text)[0] || !value)
-		return;
-	free(*text);
-	*text = sandbox_copy_string(value);
+	if (!(*text)[0] && value)
+		sandbox_set_text(text, value);
 }
 
 void outfit_add_env(struct sandbox *s, const struct buf *env)
@@ -35,14 +33,14 @@ void outfit_add_env(struct sandbox *s, const struct buf *env)
 	buf_append(&all.env, env->data ? env->data : "", env->len);
 	for (size_t at = 0; at < s->env.len; at += strlen(s->env.data + at) + 1)
 		settings_set_env(&all, s->env.data + at);
-	buf_finish(&s->env);
-	s->env = all.env;
+	free(s->env.data);
+	s->env = (struct strings){all.env.data, all.env.len};
 }
 
 void outfit_sandbox(struct sandbox *s, const struct sandbox_spec *spec, const struct template *t,
 	const struct build *build)
 {
-	free(s->template_name);
+	free((char *)s->template_name);
 	s->template_name = shown_name(t, spec->template_name);
 	if (build) {
 		memcpy(s->build, build->id, ID_SIZE);
@@ -52,9 +50,8 @@ void outfit_sandbox(struct sandbox *s, const struct sandbox_spec *spec, const st
 		set_default(&s->workdir, build->settings.workdir);
 	}
 	if (!spec->user) {
-		free(s->user);
-		s->user = sandbox_copy_string(
-			build && build->settings.user ? build->settings.user : "user");
+		sandbox_set_text(
+			&s->user, build && build->settings.user ? build->settings.user : "user");
 	}
 }
 

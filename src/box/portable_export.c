@@ -130,7 +130,7 @@ struct portable_export *portable_export_sandbox(struct sandbox *s, const char *r
 	struct sandbox_view view;
 	sandbox_view(s, &view);
 	const struct portable_head head = {
-		view.template_name, root, view.env, view.env_len, clock_wall_ms()};
+		view.template_name, root, view.env.data, view.env.len, clock_wall_ms()};
 	return begin(s->box, s->id, false, &head, events, arg, e);
 }
 

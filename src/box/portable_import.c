@@ -143,11 +143,11 @@ static void env_set(void *arg, const struct error *e)
 static void set_env(struct portable_import *i)
 {
 	struct error e;
-	struct sandbox_change change = sandbox_no_change;
+	struct sandbox_change change = {0};
 	struct sandbox *s = find_sandbox(i);
-	change.env = portable_env(i->reader);
+	change.set_env = portable_env(i->reader);
 	i->pending++;
-	if (!s || !change.env || i->has_env) {
+	if (!s || !change.set_env || i->has_env) {
 		box_answer_later(i->box, env_set, i, NULL);
 	} else if (sandbox_update(s, &change, env_set, i, &e) < 0) {
 		i->pending--;
@@ -221,8 +221,12 @@ static void make_sandbox(struct portable_import *i)
 	struct error e;
 	if (!i->spec.template_name)
 		i->spec.template_name = portable_template(i->reader);
-	i->spec.env = portable_env(i->reader);
-	i->has_env = i->spec.env != NULL;
+	const char *const *env = portable_env(i->reader);
+	autobuf packed = {0};
+	for (size_t n = 0; env && env[n]; n++)
+		buf_append(&packed, env[n], strlen(env[n]) + 1);
+	i->spec.env = (struct strings){packed.data, packed.len};
+	i->has_env = env != NULL;
 	i->asked = true;
 	i->pending++;
 	if (sandbox_create(i->box, &i->spec, sandbox_made, i, &e) < 0) {

@@ -32,8 +32,9 @@ static void check_ready(struct box *b)
 }
 
 /* The row of one that is paused says so; otherwise the status is found out anew. */
-static void add_row(void *arg, const struct sandbox_row *row)
+static void add_row(void *arg, const void *found)
 {
+	const struct sandbox_record *row = found;
 	if (!id_is_valid(row->id))
 		return;
 	struct sandbox *s = sandbox_from_row(arg, row);

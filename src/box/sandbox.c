@@ -43,11 +43,7 @@ void sandbox_free(struct sandbox *s)
 		sandbox_remove(s);
 	while (s->checkpoints)
 		checkpoint_free(s->checkpoints);
-	char *const strings[] = {s->tenant, s->name, s->description, s->template_name, s->user,
-		s->workdir, s->project, s->metadata};
-	for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
-		free(strings[i]);
-	buf_finish(&s->env);
+	fields_free(&sandbox_model, &s->record);
 	free(s);
 }
 
@@ -57,6 +53,12 @@ char *sandbox_copy_string(const char *text)
 	if (!copy)
 		abort();
 	return copy;
+}
+
+void sandbox_set_text(const char **at, const char *text)
+{
+	free((char *)*at);
+	*at = sandbox_copy_string(text);
 }
 
 /* ---- failing ---- */

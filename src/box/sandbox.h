@@ -11,33 +11,10 @@
 #include "box/files.h"
 #include "wire/keeper.h"
 
-enum sandbox_status {
-	SANDBOX_CREATING,
-	SANDBOX_IDLE,
-	SANDBOX_RUNNING,
-	SANDBOX_PAUSED,     /* every process stands where it was */
-	SANDBOX_STOPPING,   /* its processes are being ended */
-	SANDBOX_SUSPENDED,  /* nothing runs; its disk is kept */
-	SANDBOX_TERMINATED, /* ended by time, or with its work done */
-	SANDBOX_FAILED,     /* its processes were lost; its disk is kept */
-	SANDBOX_DELETED,    /* ended by request */
-	SANDBOX_STATUS_COUNT
-};
-
-const char *sandbox_status_name(enum sandbox_status status);
-/* FAILED for what is no name. */
-enum sandbox_status sandbox_status_of(const char *name);
-
-/* What happens when a time is up. */
-enum sandbox_expiry {
-	EXPIRY_DESTROY,
-	EXPIRY_PAUSE,   /* with its memory */
-	EXPIRY_SUSPEND, /* without */
-	EXPIRY_COUNT
-};
-
-const char *sandbox_expiry_name(enum sandbox_expiry expiry);
-bool sandbox_expiry_of(const char *name, enum sandbox_expiry *ret);
+static inline const char *sandbox_status_name(enum sandbox_status status)
+{
+	return sandbox_status_names[status];
+}
 
 struct volume_mount {
 	const char *volume; /* id or name */
@@ -46,23 +23,12 @@ struct volume_mount {
 };
 
 struct sandbox_spec {
+	union {
+		struct sandbox_settings settings;
+		struct sandbox_settings;
+	};
 	const char *tenant;
-	const char *template_name; /* NULL: the default */
 	const char *snapshot; /* what its disk begins with, instead of a template; NULL: none */
-	const char *name;     /* NULL or "": none */
-	const char *description;
-	const char *user;    /* NULL: "user" */
-	const char *workdir; /* NULL: the user's home */
-	const char *project;
-	const char *metadata;
-	const char *const *env;     /* NAME=VALUE, NULL-terminated; may be NULL */
-	struct resources resources; /* 0 in a field: the default */
-	int64_t idle_ms, execution_ms;
-	int64_t lease_ms;          /* ends so long after its creation, whatever it does; 0: never */
-	int64_t paused_timeout_ms; /* ends when it was paused for so long; 0: never */
-	enum sandbox_expiry on_idle, on_lease;
-	bool ephemeral;   /* ends with its first execution */
-	bool auto_resume; /* the next call wakes it */
 	const struct volume_mount *volumes;
 	size_t volume_count;
 	const struct file_spec *files;
@@ -79,32 +45,12 @@ struct sandbox_spec {
 
 /* A sandbox as everybody may read it. */
 struct sandbox_view {
-	const char *id, *tenant, *name, *description, *template_name, *user, *workdir, *project;
-	const char *metadata;
-	const char *env; /* NAME=VALUE strings, each with its NUL */
-	size_t env_len;
-	enum sandbox_status status;
-	const char *failure; /* "": none */
-	struct resources resources;
-	int64_t idle_ms, execution_ms;
-	int64_t created_ms, last_active_ms;
-	int64_t expires_ms;    /* when the next of its times is up, as things are; 0: not by time */
-	int64_t terminates_ms; /* when that ends it; 0: not by time */
-	int64_t lease_ms, lease_end_ms, paused_timeout_ms;
-	enum sandbox_expiry on_idle, on_lease;
+	union {
+		struct sandbox_record record;
+		struct sandbox_record;
+	};
 	bool ending;                         /* it is on its way out */
-	int64_t ended_ms;                    /* 0: it has not */
-	const char *ended_by;                /* "": it has not */
-	int64_t cpu_us, memory_byte_seconds; /* of one that has ended: all it has used */
-	int64_t startup_us;
-	uint64_t executions;
-	bool auto_resume;
-	bool ephemeral; /* it ends with its first execution */
-	const char *boot_id;
-	const char *snapshot;                /* on which its disk began; "": none */
-	const char *parent;                  /* the sandbox it is a fork of; "": none */
 	const struct warden_volume *volumes; /* WARDEN_VOLUMES_MAX; NULL: none are known */
-	int64_t paused_ms; /* since when it is paused or suspended; 0: it is not */
 };
 
 /* On failure sandbox is NULL, and nothing is left of it. */
@@ -155,21 +101,23 @@ void sandbox_pause(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, v
 /* Without memory it is booted anew, on its disk. What is awake stays so. */
 void sandbox_resume(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg);
 
-/* What stays as it is: NULL, SANDBOX_UNCHANGED. */
-#define SANDBOX_UNCHANGED (-1)
-
+/* Of the settings only those that are given count. */
 struct sandbox_change {
-	const char *name, *description, *metadata;
-	const char *const *env;   /* NAME=VALUE, NULL-terminated: set or replaced */
-	const char *const *unset; /* names, NULL-terminated: taken out */
-	int64_t idle_ms, execution_ms, paused_timeout_ms;
-	int64_t lease_ms;        /* from now on; 0: for ever */
-	bool lease_extends_only; /* an end that is later already stays */
-	int on_idle, on_lease;   /* enum sandbox_expiry */
-	int auto_resume;         /* 0, 1 */
+	union {
+		struct sandbox_settings settings;
+		struct sandbox_settings;
+	};
+	struct field_set given;       /* rows of sandbox_model */
+	const char *const *set_env;   /* NAME=VALUE, NULL-terminated: set or replaced */
+	const char *const *unset_env; /* names, NULL-terminated: taken out */
+	bool lease_extends_only;      /* an end that is later already stays */
 };
 
-extern const struct sandbox_change sandbox_no_change;
+/* Marks a member of struct sandbox_settings. */
+#define sandbox_change_gives(change, member)                                                       \
+	field_set_add(&(change)->given,                                                            \
+		(size_t)field_at(&sandbox_model, offsetof(struct sandbox_settings, member)))
+
 /* 0 and a call when it is stored; or a refusal, and nothing has changed. */
 int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandbox_done_fn *done,
 	void *arg, struct error *e);

@@ -59,7 +59,7 @@ void snapshot_from_row(struct box *b, const struct snapshot_row *row)
 	s->description = sandbox_copy_string(row->description);
 	s->template_name = sandbox_copy_string(row->template_name);
 	s->metadata = sandbox_copy_string(row->metadata);
-	buf_append(&s->env, row->env, row->env_len);
+	buf_append(&s->env, row->env.data, row->env.len);
 	snprintf(s->parent, sizeof s->parent, "%s", row->parent);
 	snprintf(s->sandbox, sizeof s->sandbox, "%s", row->sandbox);
 	snprintf(s->build, sizeof s->build, "%s", row->build);
@@ -86,8 +86,7 @@ void snapshot_store(const struct snapshot *s, store_done_fn *done, void *arg)
 			.build = s->build,
 			.root = s->root,
 			.metadata = s->metadata,
-			.env = s->env.data,
-			.env_len = s->env.len,
+			.env = {s->env.data, s->env.len},
 			.created_ms = s->created_ms,
 			.bytes = s->bytes,
 			.files = s->files,

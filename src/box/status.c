@@ -8,18 +8,6 @@
 #include "base/log.h"
 #include "box/core.h"
 
-static const char *const names[SANDBOX_STATUS_COUNT] = {
-	[SANDBOX_CREATING] = "creating",
-	[SANDBOX_IDLE] = "idle",
-	[SANDBOX_RUNNING] = "running",
-	[SANDBOX_PAUSED] = "paused",
-	[SANDBOX_STOPPING] = "stopping",
-	[SANDBOX_SUSPENDED] = "suspended",
-	[SANDBOX_TERMINATED] = "terminated",
-	[SANDBOX_FAILED] = "failed",
-	[SANDBOX_DELETED] = "deleted",
-};
-
 #define MOVE(to) (1u << SANDBOX_##to)
 
 static const unsigned allowed_moves[SANDBOX_STATUS_COUNT] = {
@@ -35,24 +23,11 @@ static const unsigned allowed_moves[SANDBOX_STATUS_COUNT] = {
 	[SANDBOX_DELETED] = 0,
 };
 
-const char *sandbox_status_name(enum sandbox_status status)
-{
-	return names[status];
-}
-
-enum sandbox_status sandbox_status_of(const char *name)
-{
-	for (int i = 0; i < SANDBOX_STATUS_COUNT; i++)
-		if (strcmp(names[i], name) == 0)
-			return (enum sandbox_status)i;
-	return SANDBOX_FAILED;
-}
-
 void sandbox_set_status(struct sandbox *s, enum sandbox_status status)
 {
 	if (!(allowed_moves[s->status] & (1u << status))) {
 		log_error("a sandbox cannot move like this", "sandbox", s->id, "from",
-			names[s->status], "to", names[status]);
+			sandbox_status_names[s->status], "to", sandbox_status_names[status]);
 		return;
 	}
 	s->status = status;

@@ -12,16 +12,6 @@
 #define ENV_ENTRIES_MAX 1000
 #define ENV_BYTES_MAX   (256u * 1024)
 
-const struct sandbox_change sandbox_no_change = {
-	.idle_ms = SANDBOX_UNCHANGED,
-	.execution_ms = SANDBOX_UNCHANGED,
-	.paused_timeout_ms = SANDBOX_UNCHANGED,
-	.lease_ms = SANDBOX_UNCHANGED,
-	.on_idle = SANDBOX_UNCHANGED,
-	.on_lease = SANDBOX_UNCHANGED,
-	.auto_resume = SANDBOX_UNCHANGED,
-};
-
 /* ---- the environment ---- */
 
 static bool is_named(const char *const *names, const char *entry)
@@ -40,11 +30,11 @@ static int merge_env(
 	size_t count = 0;
 	for (size_t at = 0; at < s->env.len; at += strlen(s->env.data + at) + 1) {
 		const char *entry = s->env.data + at;
-		if (!is_named(c->env, entry) && !is_named(c->unset, entry))
+		if (!is_named(c->set_env, entry) && !is_named(c->unset_env, entry))
 			buf_append(out, entry, strlen(entry) + 1);
 	}
-	for (size_t i = 0; c->env && c->env[i]; i++)
-		buf_append(out, c->env[i], strlen(c->env[i]) + 1);
+	for (size_t i = 0; c->set_env && c->set_env[i]; i++)
+		buf_append(out, c->set_env[i], strlen(c->set_env[i]) + 1);
 	for (size_t i = 0; i < out->len; i++)
 		count += out->data[i] == '\0';
 	if (out->failed || count > ENV_ENTRIES_MAX || out->len > ENV_BYTES_MAX)
@@ -56,45 +46,19 @@ static int merge_env(
 
 /* ---- the change ---- */
 
-static void set_text(char **at, const char *text)
-{
-	if (!text)
-		return;
-	free(*at);
-	*at = sandbox_copy_string(text);
-}
-
-static void set_number(int64_t *at, int64_t number)
-{
-	if (number != SANDBOX_UNCHANGED)
-		*at = number;
-}
-
-static void set_lease(struct sandbox *s, const struct sandbox_change *c)
-{
-	int64_t end = c->lease_ms ? clock_wall_ms() + c->lease_ms : 0;
-	bool sooner = end && (s->lease_end_ms == 0 || end < s->lease_end_ms);
-	if (c->lease_ms == SANDBOX_UNCHANGED || (sooner && c->lease_extends_only))
-		return;
-	s->lease_ms = c->lease_ms;
-	s->lease_end_ms = end;
-}
-
+/* A new lease ends so long from now. */
 static void apply(struct sandbox *s, const struct sandbox_change *c)
 {
-	set_text(&s->name, c->name);
-	set_text(&s->description, c->description);
-	set_text(&s->metadata, c->metadata);
-	set_number(&s->idle_ms, c->idle_ms);
-	set_number(&s->execution_ms, c->execution_ms);
-	set_number(&s->paused_timeout_ms, c->paused_timeout_ms);
-	set_lease(s, c);
-	if (c->on_idle != SANDBOX_UNCHANGED)
-		s->on_idle = (enum sandbox_expiry)c->on_idle;
-	if (c->on_lease != SANDBOX_UNCHANGED)
-		s->on_lease = (enum sandbox_expiry)c->on_lease;
-	if (c->auto_resume != SANDBOX_UNCHANGED)
-		s->auto_resume = c->auto_resume;
+	struct field_set given = c->given;
+	size_t lease =
+		(size_t)field_at(&sandbox_model, offsetof(struct sandbox_settings, lease_ms));
+	int64_t end = c->lease_ms ? clock_wall_ms() + c->lease_ms : 0;
+	bool sooner = end && (s->lease_end_ms == 0 || end < s->lease_end_ms);
+	if (sooner && c->lease_extends_only)
+		field_set_remove(&given, lease);
+	if (field_set_has(&given, lease))
+		s->lease_end_ms = end;
+	fields_change(&sandbox_model, &given, &s->record, &c->settings);
 }
 
 static int check(const struct sandbox *s, const struct sandbox_change *c, struct error *e)
@@ -130,7 +94,7 @@ int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandb
 	void *arg, struct error *e)
 {
 	autobuf env = {0};
-	bool has_env = change->env || change->unset;
+	bool has_env = change->set_env || change->unset_env;
 	if (check(s, change, e) < 0 || (has_env && merge_env(s, change, &env, e) < 0))
 		return -1;
 	struct updating *u = malloc(sizeof *u);
@@ -138,8 +102,9 @@ int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandb
 		abort();
 	*u = (struct updating){done, arg};
 	if (has_env) {
-		buf_finish(&s->env);
-		s->env = buf_take(&env);
+		free(s->env.data);
+		s->env = (struct strings){env.data, env.len};
+		env = (struct buf){0};
 	}
 	apply(s, change);
 	sandbox_clock_changed(s);

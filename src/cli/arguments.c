@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "cli/report.h"
+#include "model/sandbox.h"
 
 /* In base64 it must fit into a request. */
 #define FILE_MAX ((size_t)20 << 20)
@@ -30,43 +31,19 @@ const struct option cli_connection_options[] = {
 };
 
 const struct option cli_sandbox_options[] = {
-	{'t', "template", "NAME", OPTION_STRING, AT(create.template_name),
-		"what its disk starts from; see: bunker templates"},
+	{.name = "settings",
+		.kind = OPTION_FIELDS,
+		.offset = AT(settings),
+		.fields = &sandbox_model},
 	{0, "snapshot", "NAME[:TAG]", OPTION_STRING, AT(create.snapshot),
 		"what its disk starts from instead; see: bunker snapshot"},
 	{'v', "volume", "NAME:PATH", OPTION_LIST, AT(volumes),
 		"mount a volume at PATH, with :ro behind it read-only; repeatable"},
-	{'n', "name", "NAME", OPTION_STRING, AT(create.name), "a name that stands for its id"},
-	{0, "description", "TEXT", OPTION_STRING, AT(create.description), "a note for people"},
-	{0, "memory", "SIZE", OPTION_STRING, AT(create.memory), "memory limit, such as 512Mi"},
-	{0, "cpu", "CORES", OPTION_STRING, AT(create.cpu), "CPU limit, such as 500m or 2"},
-	{0, "pids", "N", OPTION_NUMBER, AT(create.pids), "limit of processes and threads"},
-	{0, "open-files", "N", OPTION_NUMBER, AT(create.open_files),
-		"limit of open files per process"},
-	{0, "disk", "SIZE", OPTION_STRING, AT(create.disk),
-		"limit of what it writes to its disk, such as 2Gi"},
 	{'e', "env", "K=V", OPTION_LIST, AT(env),
 		"environment variable; K alone takes yours; repeatable"},
 	{'f', "file", "LOCAL:PATH", OPTION_LIST, AT(files),
 		"put a local file at PATH, mode kept; repeatable"},
-	{0, "timeout", "TIME", OPTION_STRING, AT(create.execution_timeout),
-		"limit of each execution, such as 30s or 5m"},
-	{0, "idle-timeout", "TIME", OPTION_STRING, AT(create.idle_timeout),
-		"end it after so long without use"},
-	{0, "on-idle", "WHAT", OPTION_STRING, AT(create.on_idle),
-		"what that does: destroy, pause or suspend"},
-	{0, "lease", "TIME", OPTION_STRING, AT(create.lease),
-		"end it so long from now, whatever it does; see: bunker extend"},
-	{0, "on-lease", "WHAT", OPTION_STRING, AT(create.on_lease),
-		"what that does: destroy, pause or suspend"},
-	{0, "paused-timeout", "TIME", OPTION_STRING, AT(create.paused_timeout),
-		"destroy it when it was paused for so long"},
-	{0, "auto-resume", NULL, OPTION_FLAG, AT(create.auto_resume),
-		"the next call wakes it when it is paused"},
-	{'u', "user", "NAME", OPTION_STRING, AT(create.user), "run as this user of the sandbox"},
-	{'w', "workdir", "PATH", OPTION_STRING, AT(create.workdir), "where commands start"},
 	{'m', "metadata", "K=V", OPTION_LIST, AT(metadata), "a label to find it by; repeatable"},
-	{0, "project", "NAME", OPTION_STRING, AT(create.project), "the project it belongs to"},
 	{0, "dependency", "PACKAGE", OPTION_LIST, AT(dependencies),
 		"install this apt package first; repeatable"},
 	{0, "package", "PACKAGE", OPTION_LIST, AT(packages),
@@ -204,6 +181,8 @@ int cli_arguments_resolve(struct arguments *args)
 	args->create.dependencies = (const char *const *)args->dependencies.items;
 	args->create.dependency_count = args->dependencies.count;
 	args->create.packages = (const char *const *)args->packages.items;
+	args->create.settings = args->settings.items;
+	args->create.setting_count = args->settings.count;
 	args->create.package_count = args->packages.count;
 	return 0;
 }
@@ -223,6 +202,7 @@ void cli_arguments_finish(struct arguments *args)
 	free(args->dependencies.items);
 	free(args->packages.items);
 	free(args->volumes.items);
+	free(args->settings.items);
 	free(args->mounts);
 	buf_finish(&args->input);
 }

@@ -34,7 +34,8 @@ struct arguments {
 	struct option_list metadata;
 	struct option_list files;
 	struct option_list dependencies, packages, volumes;
-	bool quiet; /* template build, cp */
+	struct option_settings settings; /* of a new sandbox */
+	bool quiet;                      /* template build, cp */
 	struct {
 		struct bunker_place place;
 		int64_t depth;

@@ -30,9 +30,9 @@ void cli_help_print_command(const struct command *command)
 {
 	printf("usage: bunker %s %s\n\n%s\n\noptions:\n", command->name, command->usage,
 		command->description);
-	for (const struct option *const *table = command->options; *table; table++)
-		for (const struct option *o = *table; o->name; o++)
-			print_option(o);
+	struct option o;
+	for (size_t at = 0; cli_options_next(command->options, &at, &o);)
+		print_option(&o);
 	printf("\nexamples:\n%s\n", command->examples);
 }
 

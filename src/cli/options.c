@@ -60,16 +60,69 @@ static int (*const store[])(void *to, char *value) = {
 	[OPTION_LIST] = store_item,
 };
 
-static const struct option *find_option(
-	const struct parser *p, char letter, const char *name, size_t name_len)
+static int store_setting(void *to, char *value, const struct field *f)
 {
-	for (const struct option *const *table = p->input->tables; *table; table++)
-		for (const struct option *o = *table; o->name; o++)
-			if (name ? strlen(o->name) == name_len &&
-						strncmp(o->name, name, name_len) == 0
-				 : o->letter == letter)
-				return o;
-	return NULL;
+	struct option_settings *settings = to;
+	int64_t number;
+	if (f->kind == FIELD_INTEGER && store_number(&number, value) < 0)
+		return -1;
+	struct bunker_pair *items =
+		reallocarray(settings->items, settings->count + 1, sizeof *items);
+	if (!items)
+		return -1;
+	/* The last one given is the first that is found. */
+	memmove(items + 1, items, settings->count * sizeof *items);
+	items[0] = (struct bunker_pair){f->name, value ? value : "1"};
+	settings->items = items;
+	settings->count++;
+	return 0;
+}
+
+static bool has_option(const struct field *f)
+{
+	return f->option && f->flags & FIELD_CREATE;
+}
+
+/* The option of one row, as if it were written in a table. */
+static struct option option_of(const struct option *o, const struct field *f)
+{
+	return (struct option){f->letter, f->option, f->value,
+		f->kind == FIELD_BOOL      ? OPTION_FLAG
+		: f->kind == FIELD_INTEGER ? OPTION_NUMBER
+					   : OPTION_STRING,
+		o->offset, f->help, NULL, f};
+}
+
+bool cli_options_next(const struct option *const *tables, size_t *at, struct option *ret)
+{
+	size_t n = *at;
+	for (; *tables; tables++)
+		for (const struct option *o = *tables; o->name; o++) {
+			size_t count = o->fields ? o->fields->count : 1;
+			if (n >= count) {
+				n -= count;
+				continue;
+			}
+			for (; n < count; n++) {
+				++*at;
+				if (o->fields && !has_option(&o->fields->fields[n]))
+					continue;
+				*ret = o->fields ? option_of(o, &o->fields->fields[n]) : *o;
+				return true;
+			}
+			n = 0;
+		}
+	return false;
+}
+
+static bool find_option(
+	const struct parser *p, char letter, const char *name, size_t name_len, struct option *ret)
+{
+	for (size_t at = 0; cli_options_next(p->input->tables, &at, ret);)
+		if (name ? strlen(ret->name) == name_len && strncmp(ret->name, name, name_len) == 0
+			 : ret->letter == letter)
+			return true;
+	return false;
 }
 
 /* value: what was glued to the option, or NULL. `shown` is the option as it was written. */
@@ -83,7 +136,8 @@ static int take_value(
 			return fail(p, "a value is missing after", shown, shown_len);
 		value = p->input->argv[p->next++];
 	}
-	if (store[o->kind]((char *)p->destination + o->offset, value) < 0)
+	void *to = (char *)p->destination + o->offset;
+	if ((o->field ? store_setting(to, value, o->field) : store[o->kind](to, value)) < 0)
 		return fail(p,
 			o->kind == OPTION_NUMBER ? "a positive number is needed after"
 						 : "out of memory at",
@@ -95,21 +149,21 @@ static int take_long(struct parser *p, char *arg)
 {
 	char *name = arg + 2;
 	size_t len = strcspn(name, "=");
-	const struct option *o = find_option(p, 0, name, len);
-	if (!o)
+	struct option o;
+	if (!find_option(p, 0, name, len, &o))
 		return fail(p, "unknown option", arg, (int)len + 2);
-	return take_value(p, o, name[len] ? name + len + 1 : NULL, arg, (int)len + 2);
+	return take_value(p, &o, name[len] ? name + len + 1 : NULL, arg, (int)len + 2);
 }
 
 static int take_letters(struct parser *p, char *arg)
 {
 	for (char *letter = arg + 1; *letter; letter++) {
 		const char shown[] = {'-', *letter, '\0'};
-		const struct option *o = find_option(p, *letter, NULL, 0);
-		if (!o)
+		struct option o;
+		if (!find_option(p, *letter, NULL, 0, &o))
 			return fail(p, "unknown option", shown, 2);
-		bool ends = o->kind != OPTION_FLAG;
-		int r = take_value(p, o, ends && letter[1] ? letter + 1 : NULL, shown, 2);
+		bool ends = o.kind != OPTION_FLAG;
+		int r = take_value(p, &o, ends && letter[1] ? letter + 1 : NULL, shown, 2);
 		if (r < 0 || ends)
 			return r;
 	}

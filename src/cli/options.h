@@ -12,16 +12,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/field.h"
+#include "bunker.h"
+
 enum option_kind {
 	OPTION_FLAG,   /* bool */
 	OPTION_STRING, /* const char *; the last one given counts */
 	OPTION_NUMBER, /* int64_t, at least 1 */
-	OPTION_LIST    /* struct option_list; every one given counts */
+	OPTION_LIST,   /* struct option_list; every one given counts */
+	OPTION_FIELDS  /* struct option_settings; stands for the options of a table of fields */
 };
 
 /* The items are argv's own strings; free(items) is the owner's. */
 struct option_list {
 	char **items;
+	size_t count;
+};
+
+/* Settings by their names in the API; free(items) is the owner's. */
+struct option_settings {
+	struct bunker_pair *items;
 	size_t count;
 };
 
@@ -33,7 +43,15 @@ struct option {
 	enum option_kind kind;
 	size_t offset;
 	const char *help;
+	const struct field_table *fields; /* of OPTION_FIELDS */
+	const struct field *field;        /* in what cli_options_next gives of them */
 };
+
+/*
+ * Walks all options of a list of tables, those of fields among them: *at begins with 0. False at
+ * the end.
+ */
+bool cli_options_next(const struct option *const *tables, size_t *at, struct option *ret);
 
 /* Operands may stand anywhere among the options. */
 #define OPTIONS_ANYWHERE (-1)

@@ -1,6 +1,8 @@
 #include "client/answer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void decode_string(const cJSON *value, void *destination)
 {
@@ -53,6 +55,21 @@ int client_answer_pairs(const cJSON *object, struct bunker_pair **ret, size_t *r
 	*ret = pairs;
 	*ret_count = count;
 	return 0;
+}
+
+const char *client_answer_text(const struct bunker_json *json, const char *name, char number[32])
+{
+	const cJSON *value = client_answer_from_json(json);
+	while (value && *name) {
+		char key[64];
+		size_t len = strcspn(name, ".");
+		snprintf(key, sizeof key, "%.*s", (int)len, name);
+		value = cJSON_GetObjectItemCaseSensitive(value, key);
+		name += len + (name[len] == '.');
+	}
+	if (cJSON_IsNumber(value))
+		snprintf(number, 32, "%.15g", value->valuedouble);
+	return cJSON_IsString(value) ? value->valuestring : cJSON_IsNumber(value) ? number : NULL;
 }
 
 char *bunker_json_text(const struct bunker_json *json)

@@ -29,6 +29,9 @@ void client_answer_decode(
 /* The members of an object whose values are strings; *ret is for free(). -1: out of memory. */
 int client_answer_pairs(const cJSON *object, struct bunker_pair **ret, size_t *ret_count);
 
+/* The text of "timeout.idle" in an answer; numbers are printed to number. NULL: not there. */
+const char *client_answer_text(const struct bunker_json *json, const char *name, char number[32]);
+
 /* A result's JSON is the tree its strings live in. */
 static inline struct bunker_json *client_answer_to_json(cJSON *tree)
 {

@@ -1,7 +1,12 @@
 #include "client/encode.h"
 
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/cleanup.h"
+#include "model/sandbox.h"
 
 static void put_optional_string(struct json_writer *w, const char *key, const char *value)
 {
@@ -75,32 +80,103 @@ static void put_files(struct json_writer *w, const struct bunker_file *files, si
 	json_end_array(w);
 }
 
-static void put_resources(struct json_writer *w, const struct bunker_create_options *o)
+/* The members of the options that are settings; others are given by name. */
+#define MEMBER(name, member)                                                                       \
+	{                                                                                          \
+		name, offsetof(struct bunker_create_options, member)                               \
+	}
+
+static const struct {
+	const char *name;
+	size_t offset; /* of an int64_t, a bool or a const char *, by the field's kind */
+} members[] = {
+	MEMBER("template", template_name),
+	MEMBER("name", name),
+	MEMBER("description", description),
+	MEMBER("user", user),
+	MEMBER("workdir", workdir),
+	MEMBER("project", project),
+	MEMBER("resources.memory", memory),
+	MEMBER("resources.cpu", cpu),
+	MEMBER("resources.disk", disk),
+	MEMBER("resources.pids", pids),
+	MEMBER("resources.openFiles", open_files),
+	MEMBER("timeout.idle", idle_timeout),
+	MEMBER("timeout.execution", execution_timeout),
+	MEMBER("timeout.lease", lease),
+	MEMBER("timeout.paused", paused_timeout),
+	MEMBER("onIdle", on_idle),
+	MEMBER("onLease", on_lease),
+	MEMBER("autoResume", auto_resume),
+};
+
+/* A setting as text, which is borrowed from the options or printed to number; NULL: not given. */
+static const char *setting_of(
+	const struct bunker_create_options *o, const struct field *f, char number[24])
 {
-	if (!o->memory && !o->cpu && !o->pids && !o->open_files && !o->disk)
-		return;
-	json_key(w, "resources");
-	json_begin_object(w);
-	put_optional_string(w, "memory", o->memory);
-	put_optional_string(w, "cpu", o->cpu);
-	put_optional_int(w, "pids", o->pids);
-	put_optional_int(w, "openFiles", o->open_files);
-	put_optional_string(w, "disk", o->disk);
-	json_end_object(w);
+	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+		const char *at = (const char *)o + members[i].offset;
+		if (strcmp(members[i].name, f->name) != 0)
+			continue;
+		int64_t value = f->kind == FIELD_INTEGER ? *(const int64_t *)(const void *)at
+				: f->kind == FIELD_BOOL  ? *(const bool *)(const void *)at
+							 : 0;
+		snprintf(number, 24, "%lld", (long long)value);
+		const char *text = f->kind == FIELD_INTEGER || f->kind == FIELD_BOOL
+					   ? (value ? number : NULL)
+					   : *(const char *const *)(const void *)at;
+		if (text)
+			return text;
+	}
+	for (size_t i = 0; i < o->setting_count; i++)
+		if (strcmp(o->settings[i].name, f->name) == 0)
+			return o->settings[i].value;
+	return NULL;
 }
 
-static void put_timeout(
-	struct json_writer *w, const struct bunker_create_options *o, const char *execution)
+/* Amounts go as they were written: the server knows their units. */
+static void put_setting(struct json_writer *w, const struct field *f, const char *text)
 {
-	if (!o->idle_timeout && !execution && !o->lease && !o->paused_timeout)
-		return;
-	json_key(w, "timeout");
-	json_begin_object(w);
-	put_optional_string(w, "idle", o->idle_timeout);
-	put_optional_string(w, "execution", execution);
-	put_optional_string(w, "paused", o->paused_timeout);
-	put_optional_string(w, "lease", o->lease);
-	json_end_object(w);
+	const char *dot = strchr(f->name, '.');
+	json_key(w, dot ? dot + 1 : f->name);
+	if (f->kind == FIELD_INTEGER)
+		json_int(w, strtoll(text, NULL, 10));
+	else if (f->kind == FIELD_BOOL)
+		json_bool(w, strcmp(text, "0") != 0);
+	else
+		json_string(w, text);
+}
+
+/* Rows of one object stand together in the table. */
+static void put_settings(struct json_writer *w, const struct bunker_create_options *o)
+{
+	char number[24];
+	size_t open = 0;
+	const char *group = "";
+	for (size_t i = 0; i < sandbox_model.count; i++) {
+		const struct field *f = &sandbox_model.fields[i];
+		const char *text =
+			f->flags & FIELD_CREATE && f->kind != FIELD_ENV && f->kind != FIELD_JSON
+				? setting_of(o, f, number)
+				: NULL;
+		if (!text)
+			continue;
+		const char *dot = strchr(f->name, '.');
+		size_t len = dot ? (size_t)(dot - f->name) : 0;
+		if (open && (open != len || strncmp(group, f->name, open) != 0)) {
+			json_end_object(w);
+			open = 0;
+		}
+		if (len && !open) {
+			json_key_n(w, f->name, len);
+			json_begin_object(w);
+			group = f->name;
+			open = len;
+		}
+		put_setting(w, f, text);
+	}
+	if (open)
+		json_end_object(w);
 }
 
 /* What has the same name and form in a create and in a run. */
@@ -135,16 +211,11 @@ static void put_volumes(struct json_writer *w, const struct bunker_mount *volume
 
 static void put_sandbox(struct json_writer *w, const struct bunker_create_options *o)
 {
-	put_optional_string(w, "template", o->template_name);
 	put_optional_string(w, "snapshot", o->snapshot);
 	put_volumes(w, o->volumes, o->volume_count);
 	put_strings(w, "dependencies", o->dependencies, o->dependency_count);
 	put_strings(w, "packages", o->packages, o->package_count);
-	put_optional_string(w, "name", o->name);
-	put_optional_string(w, "description", o->description);
-	put_optional_string(w, "workdir", o->workdir);
-	put_optional_string(w, "project", o->project);
-	put_resources(w, o);
+	put_settings(w, o);
 	put_pairs(w, "metadata", o->metadata, o->metadata_count);
 }
 
@@ -176,12 +247,6 @@ void client_encode_create(struct json_writer *w, const struct bunker_create_opti
 {
 	json_begin_object(w);
 	put_sandbox(w, o);
-	put_optional_string(w, "user", o->user);
-	put_timeout(w, o, o->execution_timeout);
-	put_optional_string(w, "onIdle", o->on_idle);
-	put_optional_string(w, "onLease", o->on_lease);
-	if (o->auto_resume)
-		json_put_bool(w, "autoResume", true);
 	put_pairs(w, "env", o->env, o->env_count);
 	put_files(w, o->files, o->file_count);
 	json_end_object(w);
@@ -228,12 +293,15 @@ void client_encode_process(struct json_writer *w, const struct bunker_process_op
 void client_encode_run(struct json_writer *w, const struct bunker_create_options *s,
 	const struct bunker_exec_options *o)
 {
+	struct bunker_create_options merged = *s;
+	if (o->user)
+		merged.user = o->user;
+	if (o->timeout)
+		merged.execution_timeout = o->timeout;
 	json_begin_object(w);
-	put_sandbox(w, s);
+	put_sandbox(w, &merged);
 	put_execution(w, o);
 	json_put_string(w, "encoding", "base64");
-	put_optional_string(w, "user", o->user ? o->user : s->user);
-	put_timeout(w, s, o->timeout ? o->timeout : s->execution_timeout);
 	json_key(w, "env");
 	json_begin_object(w);
 	put_pairs_except(w, s->env, s->env_count, o->env, o->env_count);

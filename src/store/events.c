@@ -2,28 +2,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "store/internal.h"
 
-static const char sql_put[] =
-	"INSERT OR REPLACE INTO events (sandbox, number, time_ms, type, cause, details) VALUES (?,?,?,?,?,?)";
+#define AT(KIND, member) FIELD_AT(KIND, struct event_row, member)
+
+static const struct field event_fields[] = {
+	{AT(TEXT, sandbox), .flags = FIELD_KEY, .column = "sandbox"},
+	{AT(INTEGER, number), .flags = FIELD_KEY, .column = "number"},
+	{AT(TIME, time_ms), .column = "time_ms"},
+	{AT(TEXT, type), .column = "type"},
+	{AT(TEXT, cause), .column = "cause"},
+	{AT(ENV, details), .column = "details"},
+};
+
+static const struct field_table fields = {
+	event_fields, ARRAY_LEN(event_fields), sizeof(struct event_row)};
+const struct store_table store_events = {"events", &fields, "sandbox, number"};
+
 static const char sql_expire[] = "DELETE FROM events WHERE sandbox = ? AND number <= ?";
 
 #define FOUND                                                                                      \
-	"SELECT number, time_ms, type, cause, details FROM events WHERE sandbox = ?1"              \
+	"SELECT $columns FROM events WHERE sandbox = ?1"                                           \
 	" AND EXISTS (SELECT 1 FROM sandboxes WHERE id = ?1 AND tenant = ?2)"
 static const char sql_upwards[] = FOUND " AND number > ?3 ORDER BY number LIMIT ?4";
 static const char sql_backwards[] = FOUND " AND number < ?3 ORDER BY number DESC LIMIT ?4";
 
 void store_put_event(struct store *s, const struct event_row *row, store_done_fn *done, void *arg)
 {
-	struct operation *op = operation_new(sql_put);
-	operation_add_text(op, row->sandbox);
-	operation_add_int(op, row->number);
-	operation_add_int(op, row->time_ms);
-	operation_add_text(op, row->type);
-	operation_add_text(op, row->cause);
-	operation_add_blob(op, row->details, row->details_len);
-	store_submit(s, op, done, arg);
+	store_put(s, &store_events, row, done, arg);
 }
 
 void store_expire_events(struct store *s, const char *sandbox, int64_t up_to)
@@ -45,16 +52,8 @@ static void take_row(struct operation *op, const struct value *v, size_t count)
 {
 	struct listing *l = op->arg;
 	(void)count;
-	if (v && l->count < l->limit) {
-		l->rows[l->count++] = (struct event_row){
-			.number = v[0].number,
-			.time_ms = v[1].number,
-			.type = v[2].bytes,
-			.cause = v[3].bytes,
-			.details = v[4].bytes,
-			.details_len = v[4].len,
-		};
-	}
+	if (v && l->count < l->limit)
+		store_read(&store_events, v, &l->rows[l->count++]);
 	if (v)
 		return;
 	l->found(l->arg, op->error ? NULL : l->rows, l->count);
@@ -71,7 +70,8 @@ void store_list_events(struct store *s, const char *tenant, const char *sandbox,
 	l->found = found;
 	l->arg = arg;
 	l->limit = limit;
-	struct operation *op = operation_new(backwards ? sql_backwards : sql_upwards);
+	struct operation *op =
+		operation_new(store_sql(s, &store_events, backwards ? sql_backwards : sql_upwards));
 	operation_add_text(op, sandbox);
 	operation_add_text(op, tenant);
 	operation_add_int(op, backwards && after == 0 ? INT64_MAX : after);

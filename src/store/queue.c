@@ -9,8 +9,6 @@
 #include "base/log.h"
 #include "base/schedule.h"
 
-#define STATEMENTS_MAX 96
-
 struct row {
 	struct row *next;
 	size_t count;
@@ -18,7 +16,8 @@ struct row {
 };
 
 struct queue {
-	sqlite3 *db;
+	const struct backend *backend;
+	struct connection *connection;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -30,10 +29,6 @@ struct queue {
 	struct operation *waiting, **waiting_end;
 	struct operation *finished, **finished_end;
 	bool closing;
-	struct {
-		const char *sql;
-		sqlite3_stmt *statement;
-	} prepared[STATEMENTS_MAX];
 };
 
 /* ---- operations ---- */
@@ -43,6 +38,11 @@ struct operation *operation_new(const char *sql)
 	size_t max = 0;
 	for (const char *c = sql; *c; c++)
 		max += *c == '?';
+	return operation_with(sql, max);
+}
+
+struct operation *operation_with(const char *sql, size_t max)
+{
 	struct operation *op = calloc(1, sizeof *op + max * sizeof op->values[0]);
 	if (!op)
 		abort(); /* acknowledged means kept: without memory we cannot go on */
@@ -72,20 +72,20 @@ static void value_set_bytes(struct value *v, const void *data, size_t len)
 
 void operation_add_int(struct operation *op, int64_t number)
 {
-	*operation_value(op) = (struct value){.kind = VALUE_INT, .number = number};
+	*operation_value(op) = (struct value){.kind = STORED_NUMBER, .number = number};
 }
 
 void operation_add_text(struct operation *op, const char *text)
 {
 	struct value *v = operation_value(op);
-	v->kind = VALUE_TEXT;
+	v->kind = STORED_TEXT;
 	value_set_bytes(v, text ? text : "", text ? strlen(text) : 0);
 }
 
 void operation_add_blob(struct operation *op, const void *data, size_t len)
 {
 	struct value *v = operation_value(op);
-	v->kind = VALUE_BLOB;
+	v->kind = STORED_BYTES;
 	value_set_bytes(v, data, len);
 }
 
@@ -115,50 +115,17 @@ static void operation_free(struct operation *op)
 
 /* ---- on the database's thread ---- */
 
-static sqlite3_stmt *queue_prepare(struct queue *q, const char *sql)
+static void keep_row(void *arg, const struct value *columns, size_t count)
 {
-	size_t i = 0;
-	for (; i < STATEMENTS_MAX && q->prepared[i].sql; i++)
-		if (q->prepared[i].sql == sql)
-			return q->prepared[i].statement;
-	sqlite3_stmt *statement = NULL;
-	if (i == STATEMENTS_MAX || sqlite3_prepare_v3(q->db, sql, -1, SQLITE_PREPARE_PERSISTENT,
-					   &statement, NULL) != SQLITE_OK)
-		return NULL;
-	q->prepared[i].sql = sql;
-	q->prepared[i].statement = statement;
-	return statement;
-}
-
-static void bind_values(sqlite3_stmt *st, const struct operation *op)
-{
-	for (size_t i = 0; i < op->value_count; i++) {
-		const struct value *v = &op->values[i];
-		int at = (int)i + 1;
-		if (v->kind == VALUE_INT)
-			sqlite3_bind_int64(st, at, v->number);
-		else if (v->kind == VALUE_TEXT)
-			sqlite3_bind_text(st, at, v->bytes, (int)v->len, SQLITE_STATIC);
-		else
-			sqlite3_bind_blob(st, at, v->bytes, (int)v->len, SQLITE_STATIC);
-	}
-}
-
-static void keep_row(struct operation *op, sqlite3_stmt *st)
-{
-	size_t count = (size_t)sqlite3_column_count(st);
+	struct operation *op = arg;
 	struct row *row = calloc(1, sizeof *row + count * sizeof row->columns[0]);
 	if (!row)
 		abort();
 	row->count = count;
-	for (size_t i = 0; i < row->count; i++) {
-		int at = (int)i;
-		row->columns[i].number = sqlite3_column_int64(st, at);
-		if (sqlite3_column_type(st, at) != SQLITE_INTEGER) {
-			const void *bytes = sqlite3_column_blob(st, at);
-			value_set_bytes(
-				&row->columns[i], bytes, (size_t)sqlite3_column_bytes(st, at));
-		}
+	for (size_t i = 0; i < count; i++) {
+		row->columns[i] = (struct value){columns[i].kind, columns[i].number, NULL, 0};
+		if (columns[i].kind != STORED_NUMBER)
+			value_set_bytes(&row->columns[i], columns[i].bytes, columns[i].len);
 	}
 	*op->rows_end = row;
 	op->rows_end = &row->next;
@@ -166,28 +133,19 @@ static void keep_row(struct operation *op, sqlite3_stmt *st)
 
 static int run_operation(struct queue *q, struct operation *op)
 {
-	sqlite3_stmt *st = queue_prepare(q, op->sql);
-	if (!st)
-		return -1;
-	bind_values(st, op);
-	int r;
-	while ((r = sqlite3_step(st)) == SQLITE_ROW)
-		keep_row(op, st);
-	sqlite3_reset(st);
-	sqlite3_clear_bindings(st);
-	return r == SQLITE_DONE ? 0 : -1;
+	return q->backend->run(q->connection, op->sql, op->values, op->value_count, keep_row, op);
 }
 
 static int run_simple(struct queue *q, const char *sql)
 {
-	return sqlite3_exec(q->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
+	return q->backend->script(q->connection, sql);
 }
 
 /* Up to `end`, kept or refused together. */
 static int run_transaction(struct queue *q, struct operation *begin, const struct operation *end)
 {
 	FAULT_POINT();
-	int error = run_simple(q, "BEGIN IMMEDIATE");
+	int error = run_simple(q, q->backend->begin);
 	for (struct operation *op = begin; op != end && error == 0; op = op->next)
 		error = run_operation(q, op);
 	FAULT_POINT();
@@ -196,7 +154,8 @@ static int run_transaction(struct queue *q, struct operation *begin, const struc
 	FAULT_POINT();
 	if (error == 0)
 		return 0;
-	log_error("the database refused a transaction", "error", sqlite3_errmsg(q->db));
+	log_error(
+		"the database refused a transaction", "error", q->backend->message(q->connection));
 	run_simple(q, "ROLLBACK");
 	for (struct operation *op = begin; op != end; op = op->next) {
 		op->error = error;
@@ -322,12 +281,14 @@ bool queue_is_busy(const struct queue *q)
 	return q->under_way > 0;
 }
 
-int queue_open(struct queue **ret, uv_loop_t *loop, sqlite3 *db)
+int queue_open(struct queue **ret, uv_loop_t *loop, const struct backend *backend,
+	struct connection *connection)
 {
 	struct queue *q = calloc(1, sizeof *q);
 	if (!q)
 		return -1;
-	q->db = db;
+	q->backend = backend;
+	q->connection = connection;
 	q->waiting_end = &q->waiting;
 	q->finished_end = &q->finished;
 	pthread_mutex_init(&q->lock, NULL);
@@ -369,8 +330,6 @@ void queue_close(struct queue *q)
 	pthread_join(q->thread, NULL);
 	queue_deliver(q);
 	run_rest(q);
-	for (size_t i = 0; i < STATEMENTS_MAX; i++)
-		sqlite3_finalize(q->prepared[i].statement);
 	uv_close((uv_handle_t *)&q->async, queue_free);
 	uv_close((uv_handle_t *)&q->prepare, queue_free);
 }

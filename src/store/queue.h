@@ -9,28 +9,17 @@
 #pragma once
 
 #include <stdbool.h>
-#include <sqlite3.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <uv.h>
 
 #include "base/error.h"
+#include "store/backend.h"
 #include "store/store.h"
-
-struct value {
-	enum {
-		VALUE_INT,
-		VALUE_TEXT,
-		VALUE_BLOB
-	} kind;
-	int64_t number;
-	char *bytes;
-	size_t len;
-};
 
 struct operation {
 	struct operation *next;
-	const char *sql; /* a literal: its address is the key of the prepared statement */
+	const char *sql; /* its address is the key of the prepared statement */
 	/* Called on the loop for each result row, then once with NULL columns. */
 	void (*row)(struct operation *op, const struct value *columns, size_t count);
 	struct row *rows;
@@ -49,16 +38,19 @@ struct operation {
 };
 
 struct operation *operation_new(const char *sql);
+/* With at most so many values. */
+struct operation *operation_with(const char *sql, size_t max);
 void operation_add_int(struct operation *op, int64_t number);
 void operation_add_text(struct operation *op, const char *text);
 void operation_add_blob(struct operation *op, const void *data, size_t len);
 
 struct queue;
-int queue_open(struct queue **ret, uv_loop_t *loop, sqlite3 *db);
+int queue_open(struct queue **ret, uv_loop_t *loop, const struct backend *backend,
+	struct connection *connection);
 void queue_submit(struct queue *q, struct operation *op);
 /* Something was submitted and has not come back. */
 bool queue_is_busy(const struct queue *q);
-/* Runs what is queued, delivers it, ends the thread. The database stays the caller's. */
+/* Runs what is queued, delivers it, ends the thread. The connection stays the caller's. */
 void queue_close(struct queue *q);
 
 /* To the store's own queue. */

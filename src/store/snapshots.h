@@ -17,8 +17,7 @@ void store_delete_checkpoint(struct store *s, const char *id, store_done_fn *don
 /* All those of one sandbox. */
 void store_delete_checkpoints(struct store *s, const char *sandbox);
 /* At start, before the loop runs; in the order of their creation. */
-int store_each_checkpoint(
-	struct store *s, void (*each)(void *arg, const struct checkpoint_row *row), void *arg);
+int store_each_checkpoint(struct store *s, void (*each)(void *arg, const void *row), void *arg);
 
 struct snapshot_row {
 	const char *id;
@@ -30,9 +29,8 @@ struct snapshot_row {
 	const char *sandbox; /* of which it was made; "": none */
 	const char *template_name;
 	const char *build, *root; /* of the template, as in sandbox_row */
-	const char *env;          /* NAME=VALUE strings, each with its NUL */
-	size_t env_len;
-	const char *metadata; /* JSON; "": none */
+	struct strings env;       /* NAME=VALUE */
+	const char *metadata;     /* JSON; "": none */
 	int64_t created_ms;
 	int64_t bytes, files; /* -1: not counted yet */
 	bool deleted;         /* only its place in the lineage is left */
@@ -41,5 +39,4 @@ struct snapshot_row {
 void store_put_snapshot(
 	struct store *s, const struct snapshot_row *row, store_done_fn *done, void *arg);
 void store_delete_snapshot(struct store *s, const char *id, store_done_fn *done, void *arg);
-int store_each_snapshot(
-	struct store *s, void (*each)(void *arg, const struct snapshot_row *row), void *arg);
+int store_each_snapshot(struct store *s, void (*each)(void *arg, const void *row), void *arg);

@@ -1,7 +1,4 @@
-/*
- * The calls of store.h as SQL. WAL with synchronous=NORMAL: a commit survives the death of any of
- * our processes at once, and a power cut once the next checkpoint was written.
- */
+/* The store as a whole: opening it, keys and secrets. */
 #include "store/store.h"
 
 #include <stdlib.h>
@@ -19,23 +16,41 @@ static const char sql_keep_secret[] =
 	"INSERT INTO secrets (name, secret) VALUES (?,?)"
 	" ON CONFLICT (name) DO UPDATE SET name = name RETURNING secret";
 
+static const struct store_table *const tables[] = {&store_sandboxes, &store_events, &store_volumes,
+	&store_contexts, &store_checkpoints, &store_snapshots};
+
+/* What a database of an older program lacks; all of it or nothing. */
+static int complete_tables(struct store *s, struct error *e)
+{
+	if (s->backend->script(s->connection, s->backend->begin) < 0)
+		return error_set(e, ERROR_INTERNAL, "cannot write to the database: %s",
+			s->backend->message(s->connection));
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
+		if (store_complete(s, tables[i], e) == 0)
+			continue;
+		s->backend->script(s->connection, "ROLLBACK");
+		return -1;
+	}
+	return s->backend->script(s->connection, "COMMIT");
+}
+
 int store_open(struct store **ret, uv_loop_t *loop, const char *path, struct error *e)
 {
 	struct store *s = calloc(1, sizeof *s);
 	if (!s)
 		return error_set(e, ERROR_INTERNAL, "out of memory");
-	if (sqlite3_open(path, &s->db) != SQLITE_OK ||
-		sqlite3_exec(s->db,
-			"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=5000;"
-			"PRAGMA cache_size=-1024",
-			NULL, NULL, NULL) != SQLITE_OK) {
-		error_set(e, ERROR_INTERNAL, "cannot open the database %s: %s", path,
-			sqlite3_errmsg(s->db));
-	} else if (schema_migrate(s->db, e) == 0 && queue_open(&s->queue, loop, s->db) == 0) {
+	s->backend = &backend_sqlite;
+	if (s->backend->open(&s->connection, path, e) < 0) {
+		free(s);
+		return -1;
+	}
+	s->db = sqlite_handle(s->connection);
+	if (schema_migrate(s->db, e) == 0 && complete_tables(s, e) == 0 &&
+		queue_open(&s->queue, loop, s->backend, s->connection) == 0) {
 		*ret = s;
 		return 0;
 	}
-	sqlite3_close(s->db);
+	s->backend->close(s->connection);
 	free(s);
 	return -1;
 }
@@ -48,7 +63,9 @@ bool store_is_busy(const struct store *s)
 void store_close(struct store *s)
 {
 	queue_close(s->queue);
-	sqlite3_close(s->db);
+	s->backend->close(s->connection);
+	for (size_t i = 0; i < STORE_TEXTS_MAX; i++)
+		free(s->texts[i].sql);
 	free(s);
 }
 

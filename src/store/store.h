@@ -14,6 +14,7 @@
 #include <uv.h>
 
 #include "base/error.h"
+#include "model/sandbox.h"
 
 struct store;
 
@@ -26,54 +27,15 @@ bool store_is_busy(const struct store *s);
 /* Waits until everything that was asked for is committed, then runs the callbacks. */
 void store_close(struct store *s);
 
-struct sandbox_row {
-	const char *id;
-	const char *tenant;
-	const char *name; /* "": none */
-	const char *description;
-	const char *template_name;
-	const char *user;
-	const char *workdir;
-	const char *project;
-	const char *metadata; /* kept as it came */
-	const char *env;      /* NAME=VALUE strings, each with its NUL */
-	size_t env_len;
-	int64_t memory, cpu, pids, open_files, disk;
-	int64_t idle_ms, execution_ms; /* 0: none */
-	int64_t created_ms, startup_us;
-	int64_t executions;     /* written when the row is new; then the store counts */
-	int64_t ephemeral;      /* made by a run: ends with its execution */
-	const char *failure;    /* "": none */
-	const char *snapshot;   /* on which its disk began; "": none */
-	const char *parent;     /* the sandbox it is a fork of; "": none */
-	const char *build;      /* the version of its template; "": of a built-in one */
-	const char *root;       /* the layer that its root is in; "": that of `base` */
-	const char *layer;      /* on which its disk began, unless on a snapshot; "": none */
-	const char *volumes;    /* as box/volume.c packs them; "": none */
-	const char *checkpoint; /* that it made or was restored from last; "": none */
-	const char *status;     /* what it is meant to be */
-	const char *boot_id;
-	const char *on_idle, *on_lease; /* what happens when that time is up */
-	int64_t auto_resume;
-	int64_t lease_ms,
-		lease_end_ms;      /* how long it is given at a time; until when, 0: for ever */
-	int64_t paused_timeout_ms; /* how long it may stay paused; 0: for ever */
-	int64_t paused_ms;         /* since when it is; 0: it is not */
-	int64_t ended_ms;          /* 0: it has not */
-	const char *ended_by;
-	int64_t cpu_us, memory_byte_seconds; /* used by its boots that have ended */
-	int64_t events;                      /* read only: the number of its last event */
-};
-
 void store_put_sandbox(
-	struct store *s, const struct sandbox_row *row, store_done_fn *done, void *arg);
+	struct store *s, const struct sandbox_record *row, store_done_fn *done, void *arg);
 /* It is meant to be gone: the row stays for those who ask later. */
 void store_end_sandbox(struct store *s, const char *id, const char *status, const char *ended_by,
 	int64_t ended_ms, store_done_fn *done, void *arg);
 void store_put_usage(struct store *s, const char *id, int64_t cpu_us, int64_t memory_byte_seconds);
 /* found is called with NULL when none of this id and tenant has ended. */
 void store_get_ended_sandbox(struct store *s, const char *id, const char *tenant,
-	void (*found)(void *arg, const struct sandbox_row *row), void *arg);
+	void (*found)(void *arg, const struct sandbox_record *row), void *arg);
 /* Forget those that ended before, and their events. */
 
 enum ended_order {
@@ -99,15 +61,14 @@ struct ended_query {
 
 /* Calls found for each, and at the end with NULL and how many there are in all. */
 void store_list_ended_sandboxes(struct store *s, const struct ended_query *query,
-	void (*found)(void *arg, const struct sandbox_row *row, int64_t total), void *arg);
+	void (*found)(void *arg, const struct sandbox_record *row, int64_t total), void *arg);
 void store_expire_sandboxes(struct store *s, int64_t before_ms);
 
 struct event_row {
 	const char *sandbox; /* NULL in what is listed */
 	int64_t number, time_ms;
 	const char *type, *cause;
-	const char *details; /* NAME=VALUE strings, each with its NUL */
-	size_t details_len;
+	struct strings details; /* NAME=VALUE */
 };
 
 void store_put_event(struct store *s, const struct event_row *row, store_done_fn *done, void *arg);
@@ -119,8 +80,7 @@ typedef void store_events_fn(void *arg, const struct event_row *rows, size_t cou
 void store_list_events(struct store *s, const char *tenant, const char *sandbox, int64_t after,
 	bool backwards, unsigned limit, store_events_fn *found, void *arg);
 /* Those that have not ended. At start, before the loop runs. */
-int store_each_sandbox(
-	struct store *s, void (*each)(void *arg, const struct sandbox_row *row), void *arg);
+int store_each_sandbox(struct store *s, void (*each)(void *arg, const void *row), void *arg);
 
 struct execution_row {
 	const char *id;
@@ -194,8 +154,7 @@ void store_put_context(
 	struct store *s, const struct context_row *row, store_done_fn *done, void *arg);
 void store_delete_context(struct store *s, const char *id, store_done_fn *done, void *arg);
 /* In the order of their creation. At start, before the loop runs. */
-int store_each_context(
-	struct store *s, void (*each)(void *arg, const struct context_row *row), void *arg);
+int store_each_context(struct store *s, void (*each)(void *arg, const void *row), void *arg);
 
 #define STORE_HASH_SIZE 32
 int store_each_key(struct store *s,

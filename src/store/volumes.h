@@ -15,5 +15,4 @@ void store_put_volume(
 	struct store *s, const struct volume_row *row, store_done_fn *done, void *arg);
 void store_delete_volume(struct store *s, const char *id, store_done_fn *done, void *arg);
 /* At start, before the loop runs; in the order of their creation. */
-int store_each_volume(
-	struct store *s, void (*each)(void *arg, const struct volume_row *row), void *arg);
+int store_each_volume(struct store *s, void (*each)(void *arg, const void *row), void *arg);

@@ -2,8 +2,9 @@
  * Every decoder of a native request body: the first byte says which, the rest is the body. What
  * decodes is read as the core would, so that a pointer that leads nowhere is found.
  *
- * fuzz-sources: src/http/json_values.c src/api/decode.c src/api/decode_build.c
+ * fuzz-sources: src/api/decode.c src/api/decode_build.c
  * fuzz-sources: src/api/decode_code.c src/api/decode_exec.c src/api/decode_values.c
+ * fuzz-sources: src/model/check.c src/model/sandbox.c
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +20,6 @@ int template_split(const char *ref, char name[TEMPLATE_NAME_MAX + 1],
 {
 	name[0] = tag[0] = '\0';
 	return ref[0] == ':' ? error_set(e, ERROR_INVALID_FIELD, "no template") : 0;
-}
-
-const struct sandbox_change sandbox_no_change = {0};
-
-bool sandbox_expiry_of(const char *name, enum sandbox_expiry *ret)
-{
-	*ret = (enum sandbox_expiry)0;
-	return name[0] == 'p';
 }
 
 static volatile size_t sink;
@@ -113,7 +106,8 @@ static int try_create(const cJSON *body, struct scratch *memory, struct error *e
 	if (r == 0) {
 		read_text(spec.name);
 		read_text(spec.metadata);
-		read_list(spec.env);
+		for (size_t i = 0; i < spec.env.len; i++)
+			sink += (unsigned char)spec.env.data[i];
 		read_files(spec.files, spec.file_count);
 	}
 	return r;
@@ -134,8 +128,8 @@ static int try_change(const cJSON *body, struct scratch *memory, struct error *e
 	struct sandbox_change change;
 	int r = decode_change(body, memory, &change, e);
 	if (r == 0) {
-		read_list(change.env);
-		read_list(change.unset);
+		read_list(change.set_env);
+		read_list(change.unset_env);
 		read_text(change.metadata);
 	}
 	return r;
@@ -146,8 +140,8 @@ static int try_env(const cJSON *body, struct scratch *memory, struct error *e)
 	struct sandbox_change change = {0};
 	int r = decode_env_change(body, memory, &change, e);
 	if (r == 0) {
-		read_list(change.env);
-		read_list(change.unset);
+		read_list(change.set_env);
+		read_list(change.unset_env);
 	}
 	return r;
 }

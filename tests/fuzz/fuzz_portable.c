@@ -4,7 +4,7 @@
  *
  * fuzz-sources: src/base/tar_push.c src/http/json_push.c src/http/json_line.c
  *
- * fuzz-sources: src/http/json_values.c src/image/portable_entry.c
+ * fuzz-sources: src/image/portable_entry.c
  *
  * fuzz-sources: src/image/portable_paths.c src/image/portable_read.c
  *

@@ -9,7 +9,8 @@
 static char directory[] = "/tmp/bunker-store-XXXXXX";
 static char database[64];
 
-static const struct sandbox_row some_row = {
+static char some_env[] = "A=1\0B=2";
+static const struct sandbox_record some_row = {
 	.id = "aaaaaaaaaaaaaaaaaaaa",
 	.tenant = "t",
 	.name = "n",
@@ -19,15 +20,12 @@ static const struct sandbox_row some_row = {
 	.workdir = "",
 	.project = "p",
 	.metadata = "{}",
-	.env = "A=1\0B=2",
-	.env_len = 8,
-	.memory = 1,
+	.env = {some_env, 8},
+	.resources = {.memory = 1},
 	.created_ms = 5,
 	.failure = "",
-	.status = "idle",
+	.status = SANDBOX_IDLE,
 	.boot_id = "",
-	.on_idle = "destroy",
-	.on_lease = "destroy",
 	.ended_by = "",
 	.layer = "cccccccccccccccccccc",
 };
@@ -75,15 +73,16 @@ static void count_done(void *arg, int error)
 	calls++;
 }
 
-static struct sandbox_row last_row;
+static struct sandbox_record last_row;
 static char last_env[16];
 
-static void take_row(void *arg, const struct sandbox_row *row)
+static void take_row(void *arg, const void *found)
 {
+	const struct sandbox_record *row = found;
 	(void)arg;
 	calls++;
 	last_row = *row;
-	memcpy(last_env, row->env, row->env_len < 16 ? row->env_len : 16);
+	memcpy(last_env, row->env.data, row->env.len < 16 ? row->env.len : 16);
 	CHECK_STR(row->id, some_row.id);
 	CHECK_STR(row->project, "p");
 	CHECK_STR(row->layer, some_row.layer);
@@ -100,7 +99,7 @@ static void keeps_a_sandbox_across_a_restart(void)
 	open_world(&w);
 	store_each_sandbox(w.store, take_row, NULL);
 	CHECK_INT(calls, 2);
-	CHECK_INT((long long)last_row.env_len, 8);
+	CHECK_INT((long long)last_row.env.len, 8);
 	CHECK_STR(last_env + 4, "B=2");
 	close_world(&w);
 }
@@ -254,8 +253,8 @@ static void note_result(void *arg, int error)
 
 static void put_named(struct world *w, const char *id, const char *name, int *result)
 {
-	struct sandbox_row row = some_row;
-	row.id = id;
+	struct sandbox_record row = some_row;
+	memcpy(row.id, id, ID_SIZE);
 	row.name = name;
 	store_put_sandbox(w->store, &row, note_result, result);
 }

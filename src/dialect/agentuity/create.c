@@ -7,53 +7,42 @@
 #define FILES_MAX     1000
 #define ARGUMENTS_MAX 4000
 #define PATH_LEN_MAX  4095
-#define METADATA_MAX  (64 * 1024)
-#define YEAR_MS       (INT64_C(365) * 24 * 3600 * 1000)
+
+/* The settings of a sandbox that are theirs, too, and what they call them. */
+static const struct field_alias settings[] = {
+	{"projectId", "project"},
+	{"name", "name"},
+	{"description", "description"},
+	{"env", "env"},
+	{"metadata", "metadata"},
+	{"resources.memory", "resources.memory"},
+	{"resources.cpu", "resources.cpu"},
+	{"resources.disk", "resources.disk"},
+	{"timeout.idle", "timeout.idle"},
+	{"timeout.execution", "timeout.execution"},
+	{"timeout.paused", "timeout.paused"},
+};
 
 struct create_body {
-	const char *project, *runtime, *runtime_id, *name, *description, *snapshot;
-	const cJSON *resources, *env, *network, *stream, *timeout, *command, *files, *metadata;
-	const cJSON *dependencies, *packages, *scopes;
+	const char *runtime, *runtime_id, *snapshot;
+	const cJSON *network, *stream, *command, *files, *dependencies, *packages, *scopes;
 	bool disable_snapshots;
 };
 
 #define AT(type, member) offsetof(struct type, member)
 
 static const struct json_field create_fields[] = {
-	{"projectId", JSON_STRING, AT(create_body, project), 0, 0, 128},
 	{"runtime", JSON_STRING, AT(create_body, runtime), 0, 0, 256},
 	{"runtimeId", JSON_STRING, AT(create_body, runtime_id), 0, 0, 256},
-	{"name", JSON_STRING, AT(create_body, name), 0, 0, 63},
-	{"description", JSON_STRING, AT(create_body, description), 0, 0, 1024},
-	{"resources", JSON_OBJECT, AT(create_body, resources), 0, 0, 0},
-	{"env", JSON_STRING_MAP, AT(create_body, env), 0, 0, 1000},
 	{"network", JSON_OBJECT, AT(create_body, network), 0, 0, 0},
 	{"stream", JSON_OBJECT, AT(create_body, stream), 0, 0, 0},
-	{"timeout", JSON_OBJECT, AT(create_body, timeout), 0, 0, 0},
 	{"command", JSON_OBJECT, AT(create_body, command), 0, 0, 0},
 	{"files", JSON_ARRAY, AT(create_body, files), 0, 0, FILES_MAX},
 	{"snapshot", JSON_STRING, AT(create_body, snapshot), 0, 0, 256},
 	{"dependencies", JSON_ARRAY, AT(create_body, dependencies), 0, 0, 200},
 	{"packages", JSON_ARRAY, AT(create_body, packages), 0, 0, 200},
-	{"metadata", JSON_OBJECT, AT(create_body, metadata), 0, 0, 0},
 	{"scopes", JSON_ARRAY, AT(create_body, scopes), 0, 0, 100},
 	{"disableSnapshots", JSON_BOOL, AT(create_body, disable_snapshots), 0, 0, 0},
-};
-
-static const struct json_field resource_fields[] = {
-	{"memory", JSON_SIZE, AT(resources, memory), 0, 16 << 20, INT64_C(1) << 46},
-	{"cpu", JSON_CPU, AT(resources, cpu), 0, 10, 1024000},
-	{"disk", JSON_SIZE, AT(resources, disk), 0, 1 << 20, INT64_C(1) << 50},
-};
-
-struct timeouts {
-	int64_t idle, execution, paused;
-};
-
-static const struct json_field timeout_fields[] = {
-	{"idle", JSON_DURATION, AT(timeouts, idle), 0, 0, YEAR_MS},
-	{"execution", JSON_DURATION, AT(timeouts, execution), 0, 0, YEAR_MS},
-	{"paused", JSON_DURATION, AT(timeouts, paused), 0, 0, YEAR_MS},
 };
 
 struct network_body {
@@ -248,17 +237,16 @@ int agentuity_decode_names(const cJSON *list, const char *field, struct scratch 
 /* HOME is the dialect's own, unless the caller has another in mind. */
 static void add_home(struct scratch *memory, struct sandbox_spec *spec)
 {
-	size_t n = 0;
-	bool has_home = false;
-	for (; spec->env && spec->env[n]; n++)
-		has_home |= strncmp(spec->env[n], "HOME=", 5) == 0;
-	if (has_home)
-		return;
-	const char **env = scratch_alloc(memory, (n + 2) * sizeof *env);
-	for (size_t i = 0; i < n; i++)
-		env[i] = spec->env[i];
-	env[n] = "HOME=" AGENTUITY_HOME;
-	spec->env = env;
+	static const char home[] = "HOME=" AGENTUITY_HOME;
+	struct strings *env = &spec->env;
+	for (size_t at = 0; at < env->len; at += strlen(env->data + at) + 1)
+		if (strncmp(env->data + at, "HOME=", 5) == 0)
+			return;
+	char *data = scratch_alloc(memory, env->len + sizeof home);
+	if (env->len)
+		memcpy(data, env->data, env->len);
+	memcpy(data + env->len, home, sizeof home);
+	*env = (struct strings){data, env->len + sizeof home};
 }
 
 /* "srt_base", "base": a runtime is a template, and its id is its name. */
@@ -270,36 +258,15 @@ static const char *template_of(const struct create_body *b)
 	return name;
 }
 
-static void fill_spec(
-	const struct create_body *b, const struct timeouts *timeouts, struct sandbox_spec *spec)
-{
-	spec->template_name = template_of(b);
-	spec->snapshot = b->snapshot && b->snapshot[0] ? b->snapshot : NULL;
-	spec->name = b->name;
-	spec->description = b->description;
-	spec->project = b->project;
-	spec->workdir = AGENTUITY_HOME;
-	spec->idle_ms = timeouts->idle;
-	spec->on_idle = EXPIRY_DESTROY;
-	spec->execution_ms = timeouts->execution;
-	spec->paused_timeout_ms = timeouts->paused;
-	spec->auto_resume = true;
-}
-
 int agentuity_decode_create(const cJSON *body, struct scratch *memory, struct sandbox_spec *spec,
 	struct agentuity_create *create, struct error *e)
 {
 	struct create_body b = {0};
-	struct timeouts timeouts = {0};
-	if (json_decode_known(body, create_fields, ARRAY_LEN(create_fields), "", &b, e) < 0 ||
-		refuse_unsupported(&b, e) < 0 ||
-		(b.resources &&
-			json_decode_known(b.resources, resource_fields, ARRAY_LEN(resource_fields),
-				"resources.", &spec->resources, e) < 0) ||
-		(b.timeout && json_decode_known(b.timeout, timeout_fields,
-				      ARRAY_LEN(timeout_fields), "timeout.", &timeouts, e) < 0) ||
-		json_environment(b.env, "env", memory, &spec->env, e) < 0 ||
-		json_text(b.metadata, "metadata", METADATA_MAX, memory, &spec->metadata, e) < 0 ||
+	struct field rows[ARRAY_LEN(settings)];
+	fields_alias(&sandbox_model, settings, ARRAY_LEN(settings), rows);
+	const struct json_part parts[] = {{rows, NULL, ARRAY_LEN(rows), 0, &spec->settings, NULL},
+		{NULL, create_fields, ARRAY_LEN(create_fields), 0, &b, NULL}, {0}};
+	if (json_decode_known_parts(body, parts, memory, e) < 0 || refuse_unsupported(&b, e) < 0 ||
 		agentuity_decode_names(
 			b.dependencies, "dependencies", memory, &spec->dependencies, e) < 0 ||
 		agentuity_decode_names(b.packages, "packages", memory, &spec->packages, e) < 0 ||
@@ -312,7 +279,10 @@ int agentuity_decode_create(const cJSON *body, struct scratch *memory, struct sa
 		return error_set_field(e, ERROR_INVALID_FIELD, "stream.stdin",
 			"stdin needs a command that reads it");
 	add_home(memory, spec);
-	fill_spec(&b, &timeouts, spec);
+	spec->template_name = template_of(&b);
+	spec->snapshot = b.snapshot && b.snapshot[0] ? b.snapshot : NULL;
+	spec->workdir = AGENTUITY_HOME;
+	spec->auto_resume = true;
 	return 0;
 }
 

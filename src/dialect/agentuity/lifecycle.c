@@ -55,7 +55,7 @@ static void changed(void *arg, const struct error *e)
 	sandbox_view(s, &view);
 	agentuity_begin_data(&w);
 	json_begin_object(&w);
-	json_put_env(&w, "env", view.env, view.env_len);
+	json_put_env(&w, "env", view.env.data, view.env.len);
 	json_end_object(&w);
 	agentuity_respond_data(req, 200, &w);
 }
@@ -87,9 +87,9 @@ static int split_env(
 	cJSON_AddItemToObject(wrapped, "env", set);
 	int r = json_decode(wrapped, fields, 1, "", &body, e);
 	if (r == 0)
-		r = json_environment(body.env, "env", memory, &change->env, e);
+		r = json_environment(body.env, "env", memory, &change->set_env, e);
 	cJSON_Delete(wrapped);
-	change->unset = unset;
+	change->unset_env = unset;
 	return r;
 }
 
@@ -97,7 +97,7 @@ static void handle_env(struct http_request *req)
 {
 	struct error e = {0};
 	autoscratch memory = {0};
-	struct sandbox_change change = sandbox_no_change;
+	struct sandbox_change change = {0};
 	struct sandbox *s = agentuity_sandbox(req);
 	cJSON *body = s ? agentuity_body(req) : NULL;
 	if (!body)

@@ -71,8 +71,8 @@ static void handle_envs(struct http_request *req)
 	json_put_string(&w, "E2B_SANDBOX", "true");
 	json_put_string(&w, "E2B_SANDBOX_ID", view.id);
 	json_put_string(&w, "E2B_TEMPLATE_ID", view.template_name);
-	for (size_t at = 0; at < view.env_len; at += strlen(view.env + at) + 1)
-		put_variable(&w, view.env + at);
+	for (size_t at = 0; at < view.env.len; at += strlen(view.env.data + at) + 1)
+		put_variable(&w, view.env.data + at);
 	json_end_object(&w);
 	http_add_header(req, "Cache-Control", "no-store");
 	e2b_respond_json(req, 200, &body);

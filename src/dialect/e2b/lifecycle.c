@@ -99,8 +99,8 @@ static struct lifecycle_call *call_new(
 static void set_lease(struct lifecycle_call *call, struct sandbox *s, bool extends_only)
 {
 	struct error e = {0};
-	struct sandbox_change change = sandbox_no_change;
-	change.lease_ms = call->lease_ms;
+	struct sandbox_change change = {.settings = {.lease_ms = call->lease_ms}};
+	sandbox_change_gives(&change, lease_ms);
 	change.lease_extends_only = extends_only;
 	if (sandbox_update(s, &change, call_done, call, &e) < 0)
 		call_done(call, &e);

@@ -127,7 +127,7 @@ static int settle_create(struct box *box, const struct create_body *b, struct sc
 {
 	if (refuse_unsupported(b, e) < 0 || settle_lifecycle(b, spec, e) < 0 ||
 		settle_volumes(b->volumes, memory, spec, e) < 0 ||
-		json_environment(b->env, "envVars", memory, &spec->env, e) < 0 ||
+		json_strings(b->env, "envVars", memory, &spec->env, e) < 0 ||
 		e2b_metadata(b->metadata, memory, &spec->metadata, e) < 0)
 		return -1;
 	settle_origin(box, e2b_reference_in(b->template_id, memory), spec);

@@ -263,8 +263,8 @@ static void lease_set(void *arg, const struct error *e)
 static void set_leases(struct fork_call *call)
 {
 	struct error e;
-	struct sandbox_change change = sandbox_no_change;
-	change.lease_ms = call->lease_ms;
+	struct sandbox_change change = {.settings = {.lease_ms = call->lease_ms}};
+	sandbox_change_gives(&change, lease_ms);
 	call->waiting = 1;
 	for (size_t i = 0; i < call->count; i++) {
 		struct sandbox *s = sandbox_find(call->box, call->tenant, call->ids[i]);

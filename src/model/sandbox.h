@@ -1,0 +1,98 @@
+/*
+ * What a sandbox is, as data: its settings, which a client gives, and its record, which is also
+ * what the store keeps and what everybody may read. The same structs are part of a request, of the
+ * living object, of a view and of a row, so that copying is one assignment. Texts are borrowed
+ * except in the living object (fields_copy, fields_free).
+ *
+ * sandbox_fields describes each member once. A member without a row, and a row that covers another
+ * one's member, fail tests/unit/test_fields.c.
+ */
+#pragma once
+
+#include "base/field.h"
+#include "base/id.h"
+
+enum sandbox_status {
+	SANDBOX_CREATING,
+	SANDBOX_IDLE,
+	SANDBOX_RUNNING,
+	SANDBOX_PAUSED,     /* every process stands where it was */
+	SANDBOX_STOPPING,   /* its processes are being ended */
+	SANDBOX_SUSPENDED,  /* nothing runs; its disk is kept */
+	SANDBOX_TERMINATED, /* ended by time, or with its work done */
+	SANDBOX_FAILED,     /* its processes were lost; its disk is kept */
+	SANDBOX_DELETED,    /* ended by request */
+	SANDBOX_STATUS_COUNT
+};
+
+/* What happens when a time is up. */
+enum sandbox_expiry {
+	EXPIRY_DESTROY,
+	EXPIRY_PAUSE,   /* with its memory */
+	EXPIRY_SUSPEND, /* without */
+	EXPIRY_COUNT
+};
+
+/* In a request 0 is the server's default. */
+struct resources {
+	int64_t memory;     /* bytes */
+	int64_t cpu;        /* millicores */
+	int64_t pids;       /* processes and threads */
+	int64_t open_files; /* per process */
+	int64_t disk;       /* bytes that it may write; 0 in a record: not limited */
+};
+
+struct sandbox_settings {
+	const char *template_name; /* in a request NULL for the default */
+	const char *name;          /* "": none */
+	const char *description;
+	const char *user;    /* in a request NULL for the template's */
+	const char *workdir; /* "": the user's home */
+	const char *project;
+	const char *metadata; /* JSON, kept as it came */
+	struct strings env;
+	struct resources resources;
+	int64_t idle_ms;           /* without use; 0: no limit, as for the next three */
+	int64_t execution_ms;      /* of one execution */
+	int64_t lease_ms;          /* since its creation or the last extension */
+	int64_t paused_timeout_ms; /* since it was paused */
+	enum sandbox_expiry on_idle, on_lease;
+	bool auto_resume; /* the next call wakes it */
+	bool ephemeral;   /* ends with its first execution */
+};
+
+struct sandbox_record {
+	/* The settings, under their own names and as a whole. */
+	union {
+		struct sandbox_settings settings;
+		struct sandbox_settings;
+	};
+	const char *tenant;
+	const char *packed_volumes; /* as box/volume.c packs them */
+	const char *ended_by;       /* "": it has not */
+	char id[ID_SIZE];
+	char snapshot[ID_SIZE];   /* on which its disk began; "": none */
+	char parent[ID_SIZE];     /* the sandbox it is a fork of; "": none */
+	char build[ID_SIZE];      /* the version of its template; "": of a built-in one */
+	char root[ID_SIZE];       /* the layer that its root is in; "": that of `base` */
+	char layer[ID_SIZE];      /* on which its disk began, unless on a snapshot; "": none */
+	char checkpoint[ID_SIZE]; /* that it made or was restored from last; "": none */
+	char boot_id[UUID_SIZE];
+	char failure[160]; /* "": none */
+	enum sandbox_status status;
+	int64_t created_ms;
+	int64_t startup_us;
+	int64_t lease_end_ms; /* 0: never */
+	int64_t paused_ms;    /* since when it is paused or suspended; 0: it is not */
+	int64_t ended_ms;     /* 0: it has not */
+	int64_t cpu_us, memory_byte_seconds; /* used by its boots that have ended */
+	int64_t executions; /* written when the row is new; then the store counts */
+	int64_t events;     /* the number of its last event */
+	/* Known while it lives. */
+	int64_t last_active_ms;
+	int64_t expires_ms;    /* when the next of its times is up, as things are; 0: not by time */
+	int64_t terminates_ms; /* when that ends it; 0: not by time */
+};
+
+extern const char *const sandbox_status_names[], *const sandbox_expiry_names[];
+extern const struct field_table sandbox_model;
