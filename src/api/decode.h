@@ -9,7 +9,7 @@
 #include "box/execution.h"
 #include "box/files.h"
 #include "box/sandbox.h"
-#include "http/json.h"
+#include "json/json.h"
 
 /* What an exec takes; a run takes this and all of create. */
 struct exec_options {

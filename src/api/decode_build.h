@@ -3,7 +3,7 @@
 
 #include "base/scratch.h"
 #include "box/build.h"
-#include "http/json.h"
+#include "json/json.h"
 
 int decode_build(const cJSON *body, struct scratch *memory, struct build_new *what,
 	struct build_spec *ret, struct error *e);

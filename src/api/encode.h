@@ -3,7 +3,7 @@
 
 #include "box/execution.h"
 #include "box/sandbox.h"
-#include "http/json.h"
+#include "json/json.h"
 
 /* Milliseconds with three digits of the microseconds behind. */
 void encode_milliseconds(struct json_writer *w, const char *key, int64_t us);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "http/utf8.h"
+#include "base/utf8.h"
 
 #define PATH_LEN_MAX 4095
 

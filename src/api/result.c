@@ -1,7 +1,7 @@
 #include "api/result.h"
 
 #include "api/encode.h"
-#include "http/utf8.h"
+#include "base/utf8.h"
 
 static const char *const keys[EXECUTION_STREAMS] = {"stdout", "stderr"};
 

@@ -8,7 +8,7 @@
 #include "box/sandbox.h"
 #include "box/snapshot.h"
 #include "answer/answer.h"
-#include "http/json.h"
+#include "json/json.h"
 
 #define BODY_LIMIT       (32u << 20)
 #define SMALL_BODY_LIMIT (1u << 20)

@@ -4,7 +4,7 @@
 
 #include "api/encode.h"
 #include "http/sse.h"
-#include "http/utf8.h"
+#include "base/utf8.h"
 
 enum stream_format stream_format_of(const char *accept)
 {

@@ -1,7 +1,7 @@
 /*
  * One description of a field: a row says where a member lives in a C struct, what kind of value it
  * is, what limits it has, and what it is called in JSON, in SQL and on the command line. Whoever
- * needs a list of an object's fields walks the rows: the JSON decoder and encoder (http/json.h),
+ * needs a list of an object's fields walks the rows: the JSON decoder and encoder (json/json.h),
  * the tables of the store (store/table.h), the options of the CLI, the printer of schemas.
  *
  * A row is constant data. This header knows neither JSON nor SQL: a kind says what the C type is

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "cli/context.h"
-#include "cli/dockerfile.h"
+#include "image/dockerfile.h"
 #include "cli/template.h"
 
 struct building {

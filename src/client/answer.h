@@ -1,5 +1,5 @@
 /*
- * Structs from the server's JSON, by tables of fields. Unlike http/json.h's decoder, which guards
+ * Structs from the server's JSON, by tables of fields. Unlike json/json.h's decoder, which guards
  * the server against its callers, this one lets unknown fields pass and takes a field of the wrong
  * type as absent: a client must go on working with a newer server.
  */

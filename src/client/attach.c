@@ -17,7 +17,7 @@
 #include "client/failure.h"
 #include "client/result.h"
 #include "client/transport.h"
-#include "http/json.h"
+#include "json/json.h"
 
 #define MESSAGE_MAX (1u << 20)
 

@@ -8,7 +8,7 @@
 #include "client/answer.h"
 #include "client/call.h"
 #include "client/failure.h"
-#include "http/json.h"
+#include "json/json.h"
 
 #define ARCHIVE_TYPE "application/x-tar"
 

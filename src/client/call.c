@@ -9,7 +9,7 @@
 #include "client/answer.h"
 #include "client/failure.h"
 #include "client/transport.h"
-#include "http/json.h"
+#include "json/json.h"
 
 /* Creating may build a template first; anything slower than this is stuck. */
 #define SILENCE_S 300

@@ -8,7 +8,7 @@
 #include "client/failure.h"
 #include "client/list.h"
 #include "client/sandbox.h"
-#include "http/json.h"
+#include "json/json.h"
 
 #define FIELD(json_name, kind, member)                                                             \
 	{                                                                                          \

@@ -9,7 +9,7 @@
 #include "client/failure.h"
 #include "client/files.h"
 #include "client/sandbox.h"
-#include "http/json.h"
+#include "json/json.h"
 
 /* ---- what was changed ---- */
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bunker.h"
-#include "http/json.h"
+#include "json/json.h"
 
 void client_encode_create(struct json_writer *w, const struct bunker_create_options *options);
 void client_encode_exec(struct json_writer *w, const struct bunker_exec_options *options);

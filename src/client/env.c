@@ -7,7 +7,7 @@
 #include "client/call.h"
 #include "client/failure.h"
 #include "client/sandbox.h"
-#include "http/json.h"
+#include "json/json.h"
 
 static int call_env(struct bunker *b, const char *method, const char *sandbox_id,
 	const struct buf *body, struct bunker_env *ret, struct bunker_error *e)

@@ -8,7 +8,7 @@
 #include "client/call.h"
 #include "client/failure.h"
 #include "client/sandbox.h"
-#include "http/json.h"
+#include "json/json.h"
 
 void client_files_target(struct buf *target, const char *sandbox_id, const char *what,
 	const char *path, const struct bunker_place *place)

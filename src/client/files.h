@@ -3,7 +3,7 @@
 
 #include "bunker.h"
 #include "client/answer.h"
-#include "http/json.h"
+#include "json/json.h"
 
 /* "/v1/sandboxes/ID" and `what`, and the query that names the path and its place. */
 void client_files_target(struct buf *target, const char *sandbox_id, const char *what,

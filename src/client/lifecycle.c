@@ -9,7 +9,7 @@
 #include "client/encode.h"
 #include "client/failure.h"
 #include "client/sandbox.h"
-#include "http/json.h"
+#include "json/json.h"
 
 #define EVENT_PAGE 200
 

@@ -7,7 +7,7 @@
 #include "client/answer.h"
 #include "client/call.h"
 #include "client/failure.h"
-#include "http/json.h"
+#include "json/json.h"
 
 struct growing {
 	const struct list_kind *kind;

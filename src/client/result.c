@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "client/answer.h"
 #include "client/failure.h"
-#include "http/json.h"
+#include "json/json.h"
 
 static const struct answer_field result_fields[] = {
 	{"executionId", ANSWER_STRING, offsetof(struct bunker_result, execution_id)},

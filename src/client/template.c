@@ -7,7 +7,7 @@
 #include "client/answer.h"
 #include "client/call.h"
 #include "client/failure.h"
-#include "http/json.h"
+#include "json/json.h"
 
 static const struct answer_field template_fields[] = {
 	{"id", ANSWER_STRING, offsetof(struct bunker_template, id)},

@@ -6,7 +6,7 @@
 #include "client/answer.h"
 #include "client/call.h"
 #include "client/list.h"
-#include "http/json.h"
+#include "json/json.h"
 
 #define FIELD(json_name, kind, member)                                                             \
 	{                                                                                          \

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "http/utf8.h"
+#include "base/utf8.h"
 
 #define CHUNK (64u * 1024)
 

@@ -18,7 +18,7 @@
 
 #include "base/cleanup.h"
 #include "http/parser.h"
-#include "http/utf8.h"
+#include "base/utf8.h"
 
 struct parameter {
 	const char *name;

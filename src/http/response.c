@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "http/connection.h"
-#include "http/json.h"
+#include "json/json.h"
 #include "http/server.h"
 
 static bool take_turn(struct http_request *req);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "http/json.h"
+#include "json/json.h"
 
 #define MANIFEST_MAGIC 0x184D2A5Bu
 #define END_MAGIC      0x184D2A5Eu

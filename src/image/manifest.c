@@ -6,7 +6,7 @@
 #include <sys/utsname.h>
 
 #include "base/cleanup.h"
-#include "http/json.h"
+#include "json/json.h"
 
 #define ENTRIES_MAX 1000
 #define STRING_MAX  (64 * 1024)

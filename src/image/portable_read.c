@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "http/json.h"
-#include "http/json_push.h"
+#include "json/json.h"
+#include "json/push.h"
 #include "image/portable.h"
 #include "image/portable_entry.h"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/tar_push.h"
-#include "http/json.h"
-#include "http/utf8.h"
+#include "json/json.h"
+#include "base/utf8.h"
 #include "image/portable.h"
 
 enum side {

@@ -8,7 +8,7 @@
 #include <zlib.h>
 
 #include "base/tar_push.h"
-#include "http/utf8.h"
+#include "base/utf8.h"
 
 #define LEVEL         4
 #define DIRECTORY_MAX (64u << 20) /* half a million names */

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "http/json.h"
+#include "json/json.h"
 #include "base/landlock.h"
 #include "server/config.h"
 #include "server/confine.h"

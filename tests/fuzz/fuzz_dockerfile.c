@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/dockerfile.h"
+#include "image/dockerfile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

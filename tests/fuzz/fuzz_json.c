@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "http/json.h"
+#include "json/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

@@ -2,7 +2,7 @@
  * A sandbox as JSON, from arbitrary bytes: read in one piece and in small ones, which must come to
  * the same end and the same archive; and that archive must be one.
  *
- * fuzz-sources: src/base/tar_push.c src/http/json_push.c src/http/json_line.c
+ * fuzz-sources: src/base/tar_push.c src/json/push.c src/json/line.c
  *
  * fuzz-sources: src/image/portable_entry.c
  *

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "cli/dockerfile.h"
+#include "image/dockerfile.h"
 
 struct world {
 	struct scratch memory;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "http/json.h"
+#include "json/json.h"
 #include "model/sandbox.h"
 #include "store/store.h"
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "http/json.h"
-#include "http/utf8.h"
+#include "json/json.h"
+#include "base/utf8.h"
 
 static struct error error;
 

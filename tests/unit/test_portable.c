@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/tar_push.h"
 #include "check.h"
-#include "http/json_push.h"
+#include "json/push.h"
 
 static struct error error;
 

@@ -9,7 +9,7 @@
 #include "box/sandbox.h"
 #include "dialect/agentuity/agentuity.h"
 #include "answer/answer.h"
-#include "http/json.h"
+#include "json/json.h"
 
 #define AGENTUITY_BODY_LIMIT (32u << 20)
 #define AGENTUITY_ID_SIZE    (5 + ID_SIZE)

@@ -14,7 +14,7 @@
 
 #include "dialect/e2b/envelope.h"
 #include "http/http.h"
-#include "http/json.h"
+#include "json/json.h"
 
 #define CONNECT_BODY_LIMIT ENVELOPE_MAX
 

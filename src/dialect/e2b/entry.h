@@ -5,7 +5,7 @@
 #pragma once
 
 #include "box/files.h"
-#include "http/json.h"
+#include "json/json.h"
 
 #define ENTRY_ATTRIBUTES "e2b." /* below "user." */
 /* What entries are asked for with. */

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "http/json.h"
+#include "json/json.h"
 
 #define ENVELOPE_MAX (4u << 20) /* of a message */
 

@@ -11,7 +11,7 @@
 #include "box/sandbox.h"
 #include "dialect/e2b/e2b.h"
 #include "answer/answer.h"
-#include "http/json.h"
+#include "json/json.h"
 
 #define E2B_BODY_LIMIT   (4u << 20)
 #define E2B_ENVD_VERSION "0.6.13" /* what SDKs look at to know what they may ask for */

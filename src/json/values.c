@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "http/json.h"
+#include "json/json.h"
 
 static int check_env_name(const char *name, const char *field, struct error *e)
 {

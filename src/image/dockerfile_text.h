@@ -4,7 +4,7 @@
 #include <stdarg.h>
 
 #include "base/buf.h"
-#include "cli/dockerfile.h"
+#include "image/dockerfile.h"
 
 struct dockerfile_line {
 	int number;

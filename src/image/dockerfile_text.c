@@ -1,4 +1,4 @@
-#include "cli/dockerfile_text.h"
+#include "image/dockerfile_text.h"
 
 #include <ctype.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
-#include "http/json_push.h"
+#include "json/push.h"
 
 #include <string.h>
 
-#include "http/json.h"
-#include "http/utf8.h"
+#include "json/json.h"
+#include "base/utf8.h"
 
 /* What may come next. */
 enum {

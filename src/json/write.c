@@ -2,14 +2,14 @@
  * The JSON writer. Strings are copied in runs: most output has nothing to escape, so the scan for
  * the end of a run is the cost, and it looks at eight bytes at a time while they are plain.
  */
-#include "http/json.h"
+#include "json/json.h"
 
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "http/utf8.h"
+#include "base/utf8.h"
 
 static void begin_value(struct json_writer *w);
 static void put_quoted(struct buf *out, const char *s, size_t len);

@@ -1,4 +1,4 @@
-#include "cli/dockerfile.h"
+#include "image/dockerfile.h"
 
 #include <ctype.h>
 #include <stdint.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/dockerfile_text.h"
+#include "image/dockerfile_text.h"
 
 struct planner {
 	const struct dockerfile *file;

@@ -3,7 +3,7 @@
  * what it accepts and how to say what it wanted; the field's full name, with the path in front, is
  * in every message.
  */
-#include "http/json.h"
+#include "json/json.h"
 
 #include <stdio.h>
 #include <string.h>

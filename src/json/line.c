@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "http/json.h"
-#include "http/utf8.h"
+#include "json/json.h"
+#include "base/utf8.h"
 
 /* ---- one value on one line ---- */
 

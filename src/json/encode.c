@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "http/json.h"
+#include "json/json.h"
 
 static void write_number(struct json_writer *w, const struct field *f, int64_t number)
 {

@@ -6,14 +6,14 @@
  * values, before anything is allocated or recursion begins. What is left for afterwards: duplicate
  * keys and numbers that overflow a double.
  */
-#include "http/json.h"
+#include "json/json.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "http/utf8.h"
+#include "base/utf8.h"
 
 struct scan {
 	const char *text;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "http/json.h"
+#include "json/json.h"
 
 static void put_limits(struct json_writer *w, const struct field *f)
 {
