@@ -123,61 +123,90 @@ static void put_property(struct json_writer *w, const struct field *f, bool is_r
 	json_end_object(w);
 }
 
-/* The properties of one object, those of the objects in it by calling itself. */
-static void put_level(struct json_writer *w, const struct field_table *t, unsigned flags,
-	const char *prefix, size_t prefix_len)
+/* One object of a schema: the rows below `prefix`, such as "timeout.", that carry `flags`. */
+struct level {
+	const struct field_table *table;
+	unsigned flags;
+	const char *prefix;
+	size_t prefix_len;
+};
+
+/* Returns the row's name behind the prefix, or NULL if the row is not in the level. */
+static const char *level_name(const struct level *l, const struct field *f)
 {
-	const char *group = "";
-	size_t group_len = 0;
-	bool is_request = !(flags & FIELD_SHOWN);
+	if (!f->name || (f->flags & l->flags) != l->flags ||
+		strncmp(f->name, l->prefix, l->prefix_len) != 0)
+		return NULL;
+	return f->name + l->prefix_len;
+}
+
+/* Tells whether a name is in the same inner object as the name before it. */
+static bool level_goes_on(const char *name, const char *before)
+{
+	size_t len = before ? strcspn(before, ".") : 0;
+	return len && before[len] && strncmp(name, before, len + 1) == 0;
+}
+
+static void put_level(struct json_writer *w, const struct level *l);
+
+static void put_members(struct json_writer *w, const struct level *l)
+{
+	const struct field_table *t = l->table;
+	const char *before = NULL;
+	for (const struct field *f = t->fields; f < t->fields + t->count; f++) {
+		const char *name = level_name(l, f);
+		if (!name || level_goes_on(name, before))
+			continue;
+		size_t len = strcspn(name, ".");
+		before = name;
+		json_key_n(w, name, len);
+		if (!name[len]) {
+			put_property(w, f, !(l->flags & FIELD_SHOWN));
+			continue;
+		}
+		json_begin_object(w);
+		put_level(w, &(struct level){t, l->flags, f->name, l->prefix_len + len + 1});
+		json_end_object(w);
+	}
+}
+
+static void put_required(struct json_writer *w, const struct level *l)
+{
+	const struct field_table *t = l->table;
+	const char *before = NULL;
+	for (const struct field *f = t->fields; f < t->fields + t->count; f++) {
+		const char *name = level_name(l, f);
+		size_t len = name ? strcspn(name, ".") : 0;
+		if (!name || level_goes_on(name, before) ||
+			(!name[len] && f->flags & FIELD_OMIT_EMPTY))
+			continue;
+		before = name;
+		json_string_n(w, name, len);
+	}
+}
+
+/* Writes the schema of one object; objects inside it are levels of their own. */
+static void put_level(struct json_writer *w, const struct level *l)
+{
+	bool is_request = !(l->flags & FIELD_SHOWN);
 	json_put_string(w, "type", "object");
 	if (is_request)
 		json_put_bool(w, "additionalProperties", false);
 	json_key(w, "properties");
 	json_begin_object(w);
-	for (const struct field *f = t->fields; f < t->fields + t->count; f++) {
-		if (!f->name || (f->flags & flags) != flags ||
-			strncmp(f->name, prefix, prefix_len) != 0)
-			continue;
-		const char *name = f->name + prefix_len;
-		size_t len = strcspn(name, ".");
-		if (group_len && strncmp(name, group, group_len) == 0 && name[group_len] == '.')
-			continue;
-		json_key_n(w, name, len);
-		group_len = name[len] ? len : 0;
-		group = name;
-		if (!group_len) {
-			put_property(w, f, is_request);
-			continue;
-		}
-		json_begin_object(w);
-		put_level(w, t, flags, f->name, prefix_len + len + 1);
-		json_end_object(w);
-	}
+	put_members(w, l);
 	json_end_object(w);
 	if (is_request)
 		return;
 	json_key(w, "required");
 	json_begin_array(w);
-	group_len = 0;
-	for (const struct field *f = t->fields; f < t->fields + t->count; f++) {
-		const char *name = f->name ? f->name + prefix_len : "";
-		size_t len = strcspn(name, ".");
-		bool is_member = f->name && (f->flags & flags) == flags &&
-				 strncmp(f->name, prefix, prefix_len) == 0;
-		bool is_known = group_len && strncmp(name, group, group_len) == 0;
-		if (!is_member || is_known || (!name[len] && f->flags & FIELD_OMIT_EMPTY))
-			continue;
-		group = name;
-		group_len = name[len] ? len + 1 : 0;
-		json_string_n(w, name, len);
-	}
+	put_required(w, l);
 	json_end_array(w);
 }
 
 void json_schema(struct json_writer *w, const struct field_table *t, unsigned flags)
 {
 	json_begin_object(w);
-	put_level(w, t, flags, "", 0);
+	put_level(w, &(struct level){t, flags, "", 0});
 	json_end_object(w);
 }
