@@ -399,4 +399,4 @@ static const struct http_route build_routes[] = {
 	{HTTP_PUT, "/v1/templates/contexts/{hash}", handle_context_put, CONTEXT_LIMIT, true},
 };
 
-const struct api_table build_table = API_TABLE(build_routes);
+const struct route_table build_table = ROUTE_TABLE(build_routes);

@@ -147,4 +147,4 @@ static const struct http_route bundle_routes[] = {
 	{HTTP_POST, "/v1/snapshots/import", handle_import, IMPORT_MAX, .streams_body = true},
 };
 
-const struct api_table bundle_table = API_TABLE(bundle_routes);
+const struct route_table bundle_table = ROUTE_TABLE(bundle_routes);

@@ -153,4 +153,4 @@ static const struct http_route checkpoint_routes[] = {
 	{HTTP_POST, "/v1/sandboxes/{id}/discard", handle_discard, 0},
 };
 
-const struct api_table checkpoint_table = API_TABLE(checkpoint_routes);
+const struct route_table checkpoint_table = ROUTE_TABLE(checkpoint_routes);

@@ -148,4 +148,4 @@ static const struct http_route code_routes[] = {
 	{HTTP_POST, "/v1/sandboxes/{id}/code", handle_code, BODY_LIMIT},
 };
 
-const struct api_table code_table = API_TABLE(code_routes);
+const struct route_table code_table = ROUTE_TABLE(code_routes);

@@ -187,4 +187,4 @@ static const struct http_route context_run_routes[] = {
 	{HTTP_POST, "/v1/sandboxes/{id}/contexts/{context}/execute", handle_execute, BODY_MAX},
 };
 
-const struct api_table context_run_table = API_TABLE(context_run_routes);
+const struct route_table context_run_table = ROUTE_TABLE(context_run_routes);

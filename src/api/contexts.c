@@ -165,4 +165,4 @@ static const struct http_route contexts_routes[] = {
 	{HTTP_POST, "/v1/sandboxes/{id}/contexts/{context}/interrupt", handle_interrupt, 0},
 };
 
-const struct api_table contexts_table = API_TABLE(contexts_routes);
+const struct route_table contexts_table = ROUTE_TABLE(contexts_routes);

@@ -217,4 +217,4 @@ static const struct http_route diff_routes[] = {
 	{HTTP_GET, "/v1/sandboxes/{id}/diff", handle_diff, 0},
 };
 
-const struct api_table diff_table = API_TABLE(diff_routes);
+const struct route_table diff_table = ROUTE_TABLE(diff_routes);

@@ -60,4 +60,4 @@ static const struct http_route environment_routes[] = {
 	{HTTP_PATCH, "/v1/sandboxes/{id}/env", handle_change_env, BODY_LIMIT},
 };
 
-const struct api_table environment_table = API_TABLE(environment_routes);
+const struct route_table environment_table = ROUTE_TABLE(environment_routes);

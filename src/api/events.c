@@ -308,7 +308,7 @@ static void handle_events(struct http_request *req)
 		free(call);
 		return;
 	}
-	uv_timer_init(((struct api *)http_ctx(req))->loop, &call->keepalive);
+	uv_timer_init(server_of(req)->loop, &call->keepalive);
 	call->keepalive.data = call;
 	http_on_abort(req, call_aborted, call);
 	if (call->format != STREAM_NONE)
@@ -321,4 +321,4 @@ static const struct http_route event_routes[] = {
 	{HTTP_GET, "/v1/sandboxes/{id}/events", handle_events, 0},
 };
 
-const struct api_table event_table = API_TABLE(event_routes);
+const struct route_table event_table = ROUTE_TABLE(event_routes);

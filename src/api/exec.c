@@ -78,4 +78,4 @@ static const struct http_route exec_routes[] = {
 	{HTTP_POST, "/v1/run", handle_run, BODY_LIMIT},
 };
 
-const struct api_table exec_table = API_TABLE(exec_routes);
+const struct route_table exec_table = ROUTE_TABLE(exec_routes);

@@ -84,4 +84,4 @@ static const struct http_route execution_routes[] = {
 	{HTTP_GET, "/v1/executions/{id}/output", handle_get_output, 0},
 };
 
-const struct api_table execution_table = API_TABLE(execution_routes);
+const struct route_table execution_table = ROUTE_TABLE(execution_routes);

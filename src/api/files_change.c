@@ -271,4 +271,4 @@ static const struct http_route change_routes[] = {
 	{HTTP_PATCH, "/v1/sandboxes/{id}/fs/metadata", handle_set_metadata, SMALL_BODY_LIMIT},
 };
 
-const struct api_table files_change_table = API_TABLE(change_routes);
+const struct route_table files_change_table = ROUTE_TABLE(change_routes);

@@ -103,4 +103,4 @@ static const struct http_route content_routes[] = {
 	{HTTP_DELETE, "/v1/sandboxes/{id}/files/{path*}", handle_delete, 0},
 };
 
-const struct api_table files_content_table = API_TABLE(content_routes);
+const struct route_table files_content_table = ROUTE_TABLE(content_routes);

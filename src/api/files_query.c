@@ -74,4 +74,4 @@ static const struct http_route query_routes[] = {
 	{HTTP_GET, "/v1/sandboxes/{id}/fs/metadata", handle_metadata, 0},
 };
 
-const struct api_table files_query_table = API_TABLE(query_routes);
+const struct route_table files_query_table = ROUTE_TABLE(query_routes);

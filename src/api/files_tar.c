@@ -38,7 +38,7 @@ static int query_job(struct http_request *req, const char *const *known, struct 
 		return error_set(e, ERROR_NOT_FOUND, "there is no such sandbox");
 	job->user = place.user;
 	job->request.text[FILE_CWD] = place.cwd;
-	job->loop = ((struct api *)http_ctx(req))->loop;
+	job->loop = server_of(req)->loop;
 	return 0;
 }
 
@@ -82,4 +82,4 @@ static const struct http_route tar_routes[] = {
 		.streams_body = true},
 };
 
-const struct api_table files_tar_table = API_TABLE(tar_routes);
+const struct route_table files_tar_table = ROUTE_TABLE(tar_routes);

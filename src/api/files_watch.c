@@ -263,4 +263,4 @@ static const struct http_route watch_routes[] = {
 	{HTTP_GET, "/v1/sandboxes/{id}/fs/watch", handle_watch, 0},
 };
 
-const struct api_table files_watch_table = API_TABLE(watch_routes);
+const struct route_table files_watch_table = ROUTE_TABLE(watch_routes);

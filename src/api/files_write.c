@@ -244,4 +244,4 @@ static const struct http_route write_routes[] = {
 		.streams_body = true},
 };
 
-const struct api_table files_write_table = API_TABLE(write_routes);
+const struct route_table files_write_table = ROUTE_TABLE(write_routes);

@@ -204,4 +204,4 @@ static const struct http_route import_routes[] = {
 	{HTTP_POST, "/v1/templates/imports", handle_import, IMPORT_LIMIT, true},
 };
 
-const struct api_table import_table = API_TABLE(import_routes);
+const struct route_table import_table = ROUTE_TABLE(import_routes);

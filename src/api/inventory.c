@@ -124,4 +124,4 @@ static const struct http_route inventory_routes[] = {
 	{HTTP_GET, "/v1/disks", handle_disks, 0},
 };
 
-const struct api_table inventory_table = API_TABLE(inventory_routes);
+const struct route_table inventory_table = ROUTE_TABLE(inventory_routes);

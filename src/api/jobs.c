@@ -111,4 +111,4 @@ static const struct http_route job_routes[] = {
 	{HTTP_POST, "/v1/sandboxes/{id}/jobs/{job}/stop", handle_stop_job, BODY_LIMIT},
 };
 
-const struct api_table jobs_table = API_TABLE(job_routes);
+const struct route_table jobs_table = ROUTE_TABLE(job_routes);

@@ -66,4 +66,4 @@ static const struct http_route lifecycle_routes[] = {
 	{HTTP_POST, "/v1/sandboxes/{id}/resume", handle_resume, SMALL_BODY_LIMIT},
 };
 
-const struct api_table lifecycle_table = API_TABLE(lifecycle_routes);
+const struct route_table lifecycle_table = ROUTE_TABLE(lifecycle_routes);

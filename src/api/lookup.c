@@ -73,7 +73,7 @@ bool api_refuse_ended(struct http_request *req, const struct execution *x)
 void api_wait_for_end(
 	struct http_request *req, struct execution *x, int64_t ms, handler_execution_fn *then)
 {
-	handler_await_end(req, ((struct api *)http_ctx(req))->loop, x, ms, then);
+	handler_await_end(req, server_of(req)->loop, x, ms, then);
 }
 
 int api_parse_wait(const struct http_request *req, int64_t *ms, struct error *e)

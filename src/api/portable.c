@@ -169,4 +169,4 @@ static const struct http_route portable_routes[] = {
 	{HTTP_POST, "/v1/sandboxes/import", handle_import, IMPORT_MAX, .streams_body = true},
 };
 
-const struct api_table portable_table = API_TABLE(portable_routes);
+const struct route_table portable_table = ROUTE_TABLE(portable_routes);

@@ -90,4 +90,4 @@ static const struct http_route process_control_routes[] = {
 	{HTTP_POST, "/v1/sandboxes/{id}/processes/{process}/resize", handle_resize, BODY_LIMIT},
 };
 
-const struct api_table processes_control_table = API_TABLE(process_control_routes);
+const struct route_table processes_control_table = ROUTE_TABLE(process_control_routes);

@@ -187,4 +187,4 @@ static const struct http_route process_input_routes[] = {
 	{HTTP_POST, "/v1/sandboxes/{id}/processes/{process}/stdin", handle_stdin, INT64_MAX, true},
 };
 
-const struct api_table processes_input_table = API_TABLE(process_input_routes);
+const struct route_table processes_input_table = ROUTE_TABLE(process_input_routes);

@@ -212,7 +212,7 @@ static void inspect(struct http_request *req, struct execution *x)
 	call->execution = x;
 	call->watcher = (struct execution_watcher){.changed = inspect_nothing, .arg = call};
 	call->inspection = (struct execution_inspection){.done = inspect_done, .arg = call};
-	uv_timer_init(((struct api *)http_ctx(req))->loop, &call->timer);
+	uv_timer_init(server_of(req)->loop, &call->timer);
 	call->timer.data = call;
 	uv_timer_start(&call->timer, inspect_late, INSPECT_MS, 0);
 	execution_watch(x, &call->watcher);
@@ -267,4 +267,4 @@ static const struct http_route process_routes[] = {
 	{HTTP_GET, "/v1/sandboxes/{id}/processes/{process}/output", handle_get_output, 0},
 };
 
-const struct api_table processes_table = API_TABLE(process_routes);
+const struct route_table processes_table = ROUTE_TABLE(process_routes);

@@ -6,72 +6,56 @@
 
 #include "base/cleanup.h"
 
-static const struct {
-	const struct api_table *table;
-	bool open; /* to everyone, without a key */
-} tables[API_MOUNTS] = {
-	{&sandbox_table, false},
-	{&sandbox_list_table, false},
-	{&lifecycle_table, false},
-	{&event_table, false},
-	{&usage_table, false},
-	{&checkpoint_table, false},
-	{&diff_table, false},
-	{&snapshot_table, false},
-	{&bundle_table, false},
-	{&volume_table, false},
-	{&inventory_table, false},
-	{&portable_table, false},
-	{&exec_table, false},
-	{&execution_table, false},
-	{&processes_table, false},
-	{&processes_control_table, false},
-	{&processes_input_table, false},
-	{&jobs_table, false},
-	{&code_table, false},
-	{&contexts_table, false},
-	{&context_run_table, false},
-	{&environment_table, false},
-	{&files_content_table, false},
-	{&files_query_table, false},
-	{&files_change_table, false},
-	{&files_write_table, false},
-	{&files_tar_table, false},
-	{&files_watch_table, false},
-	{&template_table, false},
-	{&build_table, false},
-	{&import_table, false},
-	{&metrics_table, false},
-	{&health_table, true},
+static const struct route_table *const closed_tables[] = {
+	&sandbox_table,
+	&sandbox_list_table,
+	&lifecycle_table,
+	&event_table,
+	&usage_table,
+	&checkpoint_table,
+	&diff_table,
+	&snapshot_table,
+	&bundle_table,
+	&volume_table,
+	&inventory_table,
+	&portable_table,
+	&exec_table,
+	&execution_table,
+	&processes_table,
+	&processes_control_table,
+	&processes_input_table,
+	&jobs_table,
+	&code_table,
+	&contexts_table,
+	&context_run_table,
+	&environment_table,
+	&files_content_table,
+	&files_query_table,
+	&files_change_table,
+	&files_write_table,
+	&files_tar_table,
+	&files_watch_table,
+	&template_table,
+	&build_table,
+	&import_table,
+	&metrics_table,
+	NULL,
 };
 
-const struct http_route *api_route_at(size_t index)
-{
-	static const struct http_route end = {.pattern = NULL};
-	for (size_t i = 0; i < API_MOUNTS; i++) {
-		if (index < tables[i].table->count)
-			return &tables[i].table->routes[index];
-		index -= tables[i].table->count;
-	}
-	return &end;
-}
+static const struct route_table *const open_tables[] = {&health_table, NULL};
 
-static int admit(struct http_request *req, struct error *e)
-{
-	return auth_admit(((struct api *)http_ctx(req))->auth, req, e);
-}
+static const struct dialect_area areas[] = {
+	{.tables = closed_tables, .admit = dialect_admit_key},
+	{.tables = open_tables},
+};
 
-void api_mounts(struct api *api, struct http_mount out[API_MOUNTS])
-{
-	for (size_t i = 0; i < API_MOUNTS; i++)
-		out[i] = (struct http_mount){tables[i].table->routes, tables[i].table->count,
-			tables[i].open ? NULL : admit, api};
-}
+const struct dialect api_dialect = {
+	.name = "native", .areas = areas, .area_count = ARRAY_LEN(areas)};
 
 struct answer *api_answer(struct http_request *req, const struct answer_form *form)
 {
 	struct answer *a = answer_new(req, form);
-	a->call.ops = ((struct api *)http_ctx(req))->ops;
+	a->call.ops = server_of(req)->ops;
 	a->call.api = "native";
 	a->call.tenant = api_tenant(req);
 	a->call.sandbox = http_param(req, "id");

@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "base/cleanup.h"
 #include "base/id.h"
+#include "box/box.h"
 #include "box/execution.h"
 #include "box/sandbox.h"
 #include "box/snapshot.h"
@@ -13,35 +14,25 @@
 #define BODY_LIMIT       (32u << 20)
 #define SMALL_BODY_LIMIT (1u << 20)
 
-/* A resource's routes, at the end of its file; routes.c lists them all. */
-struct api_table {
-	const struct http_route *routes;
-	size_t count;
-};
-
-#define API_TABLE(rows)                                                                            \
-	{                                                                                          \
-		rows, ARRAY_LEN(rows)                                                              \
-	}
-
-extern const struct api_table sandbox_table, sandbox_list_table, lifecycle_table, event_table,
+/* The routes of each file; routes.c lists them all. */
+extern const struct route_table sandbox_table, sandbox_list_table, lifecycle_table, event_table,
 	usage_table, exec_table, execution_table, template_table, metrics_table, health_table;
-extern const struct api_table build_table, import_table;
-extern const struct api_table checkpoint_table, diff_table, snapshot_table, bundle_table,
+extern const struct route_table build_table, import_table;
+extern const struct route_table checkpoint_table, diff_table, snapshot_table, bundle_table,
 	volume_table, inventory_table, portable_table;
-extern const struct api_table processes_table, processes_control_table, processes_input_table,
+extern const struct route_table processes_table, processes_control_table, processes_input_table,
 	jobs_table, code_table, contexts_table, context_run_table, environment_table;
-extern const struct api_table files_content_table, files_query_table, files_change_table,
+extern const struct route_table files_content_table, files_query_table, files_change_table,
 	files_write_table, files_tar_table, files_watch_table;
 
 static inline struct box *api_box(const struct http_request *req)
 {
-	return ((struct api *)http_ctx(req))->box;
+	return server_of(req)->box;
 }
 
 static inline const char *api_tenant(const struct http_request *req)
 {
-	return http_principal(req);
+	return tenant_of(req);
 }
 
 /* An answer whose operation is about the sandbox that the path names. */

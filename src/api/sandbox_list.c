@@ -263,4 +263,4 @@ static const struct http_route list_routes[] = {
 	{HTTP_GET, "/v1/sandboxes", handle_list_sandboxes, 0},
 };
 
-const struct api_table sandbox_list_table = API_TABLE(list_routes);
+const struct route_table sandbox_list_table = ROUTE_TABLE(list_routes);

@@ -159,4 +159,4 @@ static const struct http_route sandbox_routes[] = {
 	{HTTP_DELETE, "/v1/sandboxes/{id}", handle_delete_sandbox, 0},
 };
 
-const struct api_table sandbox_table = API_TABLE(sandbox_routes);
+const struct route_table sandbox_table = ROUTE_TABLE(sandbox_routes);

@@ -326,4 +326,4 @@ static const struct http_route snapshot_routes[] = {
 	{HTTP_GET, "/v1/snapshots/{snapshot}/lineage", handle_lineage, 0},
 };
 
-const struct api_table snapshot_table = API_TABLE(snapshot_routes);
+const struct route_table snapshot_table = ROUTE_TABLE(snapshot_routes);

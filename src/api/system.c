@@ -12,7 +12,7 @@ static void handle_health(struct http_request *req)
 	json_begin_object(&w);
 	json_put_string(&w, "status", "ok");
 	json_put_string(&w, "version", BUNKER_VERSION);
-	json_put_string(&w, "domain", ((struct api *)http_ctx(req))->domain);
+	json_put_string(&w, "domain", server_of(req)->domain);
 	json_end_object(&w);
 	api_respond_json(req, 200, &body);
 }
@@ -26,7 +26,7 @@ static void put_metric(
 
 static void handle_metrics(struct http_request *req)
 {
-	const struct api *api = http_ctx(req);
+	const struct server *server = server_of(req);
 	struct box_counters c;
 	struct http_counters h = {0};
 	struct buf out = {0};
@@ -38,9 +38,9 @@ static void handle_metrics(struct http_request *req)
 		http_respond_error(req, &e);
 		return;
 	}
-	box_counters(api->box, &c);
-	if (api->server)
-		http_server_counters(api->server, &h);
+	box_counters(server->box, &c);
+	if (server->http)
+		http_server_counters(server->http, &h);
 	put_metric(&out, "sandboxes", "gauge", "Sandboxes that exist.", c.sandboxes);
 	put_metric(&out, "sandboxes_pooled", "gauge", "Booted sandboxes nobody has yet.", c.pooled);
 	put_metric(
@@ -72,10 +72,10 @@ static const struct http_route metrics_routes[] = {
 	{HTTP_GET, "/metrics", handle_metrics, 0},
 };
 
-const struct api_table metrics_table = API_TABLE(metrics_routes);
+const struct route_table metrics_table = ROUTE_TABLE(metrics_routes);
 
 static const struct http_route health_routes[] = {
 	{HTTP_GET, "/health", handle_health, 0},
 };
 
-const struct api_table health_table = API_TABLE(health_routes);
+const struct route_table health_table = ROUTE_TABLE(health_routes);

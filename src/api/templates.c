@@ -327,4 +327,4 @@ static const struct http_route template_routes[] = {
 	{HTTP_DELETE, "/v1/templates/{template}/tags/{tag}", handle_untag, 0},
 };
 
-const struct api_table template_table = API_TABLE(template_routes);
+const struct route_table template_table = ROUTE_TABLE(template_routes);

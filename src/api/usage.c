@@ -191,4 +191,4 @@ static const struct http_route usage_routes[] = {
 	{HTTP_GET, "/v1/quota", handle_quota, 0},
 };
 
-const struct api_table usage_table = API_TABLE(usage_routes);
+const struct route_table usage_table = ROUTE_TABLE(usage_routes);

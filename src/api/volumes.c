@@ -125,4 +125,4 @@ static const struct http_route volume_routes[] = {
 	{HTTP_DELETE, "/v1/volumes/{volume}", handle_delete, 0},
 };
 
-const struct api_table volume_table = API_TABLE(volume_routes);
+const struct route_table volume_table = ROUTE_TABLE(volume_routes);

@@ -14,16 +14,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/api.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/schedule.h"
 #include "base/trim.h"
-#include "dialect/agentuity/agentuity.h"
-#include "dialect/e2b/e2b.h"
 #include "op/op.h"
 #include "server/confine.h"
+#include "server/dialects.h"
 #include "store/store.h"
 
 #define CLOSE_GRACE_MS 2000
@@ -36,13 +34,10 @@ struct front {
 	struct store *store;
 	struct box *box;
 	struct auth *auth;
-	struct http_server *server;
 	struct ops ops;
-	struct api api;
-	struct e2b e2b;
-	struct agentuity agentuity;
+	struct server server;
+	struct services services;
 	char sandbox_domain[256];
-	struct http_mount mounts[API_MOUNTS + E2B_MOUNTS_MAX + AGENTUITY_MOUNTS_MAX];
 	char run_dir[128], spool_dir[128], contexts_dir[128], database[128];
 	bool stopping;
 	int status;
@@ -117,7 +112,7 @@ static void box_closed(void *arg)
 static void http_closed(void *arg)
 {
 	struct front *fr = arg;
-	fr->server = NULL;
+	fr->server.http = NULL;
 	box_close(fr->box, fr->f->config->drain, box_closed, fr);
 }
 
@@ -127,9 +122,9 @@ static void stop(struct front *fr)
 		return;
 	fr->stopping = true;
 	fr->ops.stopping = true;
-	agentuity_stop(&fr->agentuity);
-	if (fr->server)
-		http_server_close(fr->server, CLOSE_GRACE_MS, http_closed, fr);
+	services_stop(&fr->services);
+	if (fr->server.http)
+		http_server_close(fr->server.http, CLOSE_GRACE_MS, http_closed, fr);
 	else
 		http_closed(fr);
 }
@@ -180,17 +175,13 @@ static void serve(void *arg)
 	};
 	if (fr->stopping)
 		return;
-	api_mounts(&fr->api, fr->mounts);
-	size_t mount_count = API_MOUNTS + e2b_mounts(&fr->e2b, fr->mounts + API_MOUNTS);
-	mount_count += agentuity_mounts(&fr->agentuity, fr->mounts + mount_count);
-	agentuity_start(&fr->agentuity);
-	int r = http_server_open(
-		&fr->server, &fr->loop, fr->f->listen_fd, &limits, fr->mounts, mount_count);
+	services_start(&fr->services, &fr->server);
+	int r = http_server_open(&fr->server.http, &fr->loop, fr->f->listen_fd, &limits,
+		fr->services.mounts, fr->services.mount_count);
 	if (r < 0) {
 		log_error("cannot serve", "error", uv_strerror(r));
 		_exit(1);
 	}
-	fr->api.server = fr->server;
 	trim_memory();
 	if (!*fr->f->announced) {
 		fprintf(stderr, "bunker: listening on http://%s\n", fr->f->address);
@@ -240,19 +231,13 @@ static int open_core(struct front *fr, struct error *e)
 		.loop = &fr->loop,
 		.hooks = op_hooks,
 		.hook_count = ARRAY_LEN(op_hooks)};
-	fr->api = (struct api){.box = fr->box,
-		.ops = &fr->ops,
-		.auth = fr->auth,
-		.loop = &fr->loop,
-		.domain = c->domain};
 	name_sandbox_domain(fr);
-	fr->e2b = (struct e2b){.box = fr->box,
+	fr->server = (struct server){.box = fr->box,
 		.ops = &fr->ops,
 		.auth = fr->auth,
 		.loop = &fr->loop,
-		.domain = fr->sandbox_domain};
-	fr->agentuity = (struct agentuity){
-		.box = fr->box, .ops = &fr->ops, .auth = fr->auth, .loop = &fr->loop};
+		.domain = c->domain,
+		.sandbox_domain = fr->sandbox_domain};
 	return 0;
 }
 
@@ -306,6 +291,7 @@ int front_main(const struct front_config *f)
 	watch_signals(fr);
 	uv_run(&fr->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&fr->loop);
+	services_free(&fr->services);
 	auth_free(fr->auth);
 	free(fr);
 	return 0;

@@ -1,8 +1,13 @@
-/* api/openapi.yaml and the route table say the same. The path of the file is the one argument. */
+/*
+ * The list of dialects: api/openapi.yaml and the native routes say the same, and every dialect has
+ * what a router needs. The path of the file is the one argument.
+ */
 #include <stdlib.h>
 
 #include "api/api.h"
 #include "check.h"
+#include "http/router.h"
+#include "server/dialects.h"
 
 #define ROUTES_MAX 256
 
@@ -50,29 +55,45 @@ static bool is_documented(const char *route)
 	return false;
 }
 
-static bool is_served(const char *route)
+/* Calls `each` for all routes of a dialect, until it returns true. */
+static bool each_route(
+	const struct dialect *d, bool (*each)(void *arg, const struct http_route *route), void *arg)
 {
-	for (size_t i = 0; api_route_at(i)->pattern; i++) {
-		char name[160];
-		snprintf(name, sizeof name, "%s %s", method_name(api_route_at(i)->method),
-			api_route_at(i)->pattern);
-		if (strcmp(name, route) == 0)
-			return true;
-	}
+	for (size_t i = 0; i < d->area_count; i++)
+		for (const struct route_table *const *t = d->areas[i].tables; *t; t++)
+			for (size_t k = 0; k < (*t)->count; k++)
+				if (each(arg, &(*t)->routes[k]))
+					return true;
+	return false;
+}
+
+static bool route_is(void *arg, const struct http_route *route)
+{
+	char name[160];
+	snprintf(name, sizeof name, "%s %s", method_name(route->method), route->pattern);
+	return strcmp(name, arg) == 0;
+}
+
+static bool is_served(char *route)
+{
+	return each_route(&api_dialect, route_is, route);
+}
+
+static bool check_documented(void *arg, const struct http_route *route)
+{
+	char name[160];
+	(void)arg;
+	snprintf(name, sizeof name, "%s %s", method_name(route->method), route->pattern);
+	if (!is_documented(name))
+		printf("# not documented: %s\n", name);
+	CHECK(is_documented(name));
 	return false;
 }
 
 static void documents_every_route(void)
 {
 	read_document();
-	for (size_t i = 0; api_route_at(i)->pattern; i++) {
-		char name[160];
-		snprintf(name, sizeof name, "%s %s", method_name(api_route_at(i)->method),
-			api_route_at(i)->pattern);
-		if (!is_documented(name))
-			printf("# not documented: %s\n", name);
-		CHECK(is_documented(name));
-	}
+	each_route(&api_dialect, check_documented, NULL);
 }
 
 static void serves_everything_that_is_documented(void)
@@ -86,9 +107,53 @@ static void serves_everything_that_is_documented(void)
 	}
 }
 
+static bool check_route(void *arg, const struct http_route *route)
+{
+	size_t *count = arg;
+	CHECK(route->pattern != NULL);
+	CHECK(route->handler != NULL);
+	(*count)++;
+	return false;
+}
+
+static void describes_every_dialect(void)
+{
+	for (size_t i = 0; dialects[i]; i++) {
+		size_t count = 0;
+		for (size_t k = 0; k < i; k++)
+			CHECK(strcmp(dialects[i]->name, dialects[k]->name) != 0);
+		for (size_t k = 0; k < dialects[i]->area_count; k++)
+			CHECK(!dialects[i]->areas[k].claim || dialects[i]->claims);
+		each_route(dialects[i], check_route, &count);
+		CHECK(count > 0);
+	}
+}
+
+static void mounts_the_whole_list(void)
+{
+	struct auth *auth = auth_new();
+	struct http_router *router = NULL;
+	struct http_mount mounts[512];
+	struct service services[8];
+	struct server server = {.auth = auth};
+	size_t count = 0;
+	for (size_t i = 0; dialects[i]; i++) {
+		services[i] = (struct service){.server = &server, .dialect = dialects[i]};
+		size_t expected = service_mounts(&services[i], NULL);
+		CHECK(count + expected <= ARRAY_LEN(mounts));
+		CHECK(service_mounts(&services[i], mounts + count) == expected);
+		count += expected;
+	}
+	CHECK(http_router_create(&router, mounts, count) == 0);
+	http_router_destroy(router);
+	auth_free(auth);
+}
+
 static const struct check_test tests[] = {
 	TEST(documents_every_route),
 	TEST(serves_everything_that_is_documented),
+	TEST(describes_every_dialect),
+	TEST(mounts_the_whole_list),
 };
 
 int main(int argc, char **argv)

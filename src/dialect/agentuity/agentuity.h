@@ -8,14 +8,11 @@
 
 #include <uv.h>
 
+#include "answer/dialect.h"
 #include "box/box.h"
-#include "http/auth.h"
-#include "http/http.h"
 
 struct agentuity_guard;
 struct agentuity_input;
-
-struct ops;
 
 struct agentuity {
 	struct box *box;
@@ -27,12 +24,6 @@ struct agentuity {
 	bool stopping;
 };
 
-#define AGENTUITY_PREFIX     "/agentuity"
-#define AGENTUITY_MOUNTS_MAX 48
+#define AGENTUITY_PREFIX "/agentuity"
 
-/* How many there are. */
-size_t agentuity_mounts(struct agentuity *d, struct http_mount out[AGENTUITY_MOUNTS_MAX]);
-/* Whoever waited for a command when the last server ended may come back to it. */
-void agentuity_start(struct agentuity *d);
-/* From now on a client that goes away is our doing, and cancels nothing. */
-void agentuity_stop(struct agentuity *d);
+extern const struct dialect agentuity_dialect;

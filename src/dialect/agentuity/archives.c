@@ -90,4 +90,4 @@ static const struct http_route routes[] = {
 	{HTTP_POST, "/upload/{id}", handle_upload, UPLOAD_MAX, .streams_body = true},
 };
 
-const struct agentuity_table agentuity_archive_table = AGENTUITY_TABLE(AGENTUITY_FILES, routes);
+const struct route_table agentuity_archive_table = ROUTE_TABLE(routes);

@@ -228,5 +228,5 @@ static const struct http_route open_routes[] = {
 	{HTTP_PUT, "/upload/{token}", handle_upload_by_token, UPLOAD_MAX, .streams_body = true},
 };
 
-const struct agentuity_table agentuity_build_table = AGENTUITY_TABLE(AGENTUITY_SANDBOX, routes);
-const struct agentuity_table agentuity_upload_table = AGENTUITY_TABLE(NULL, open_routes);
+const struct route_table agentuity_build_table = ROUTE_TABLE(routes);
+const struct route_table agentuity_upload_table = ROUTE_TABLE(open_routes);

@@ -134,5 +134,4 @@ static const struct http_route routes[] = {
 	{HTTP_DELETE, "/{id}/checkpoint/{checkpoint}", handle_delete, AGENTUITY_BODY_LIMIT},
 };
 
-const struct agentuity_table agentuity_checkpoint_table =
-	AGENTUITY_TABLE(AGENTUITY_SANDBOX, routes);
+const struct route_table agentuity_checkpoint_table = ROUTE_TABLE(routes);

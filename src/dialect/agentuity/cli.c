@@ -94,4 +94,4 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/cli/sandbox/{id}", handle_sandbox, AGENTUITY_BODY_LIMIT},
 };
 
-const struct agentuity_table agentuity_cli_table = AGENTUITY_TABLE(NULL, routes);
+const struct route_table agentuity_cli_table = ROUTE_TABLE(routes);

@@ -33,4 +33,4 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/{id}", handle_read, AGENTUITY_BODY_LIMIT},
 };
 
-const struct agentuity_table agentuity_content_table = AGENTUITY_TABLE(AGENTUITY_FILES, routes);
+const struct route_table agentuity_content_table = ROUTE_TABLE(routes);

@@ -120,4 +120,4 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/sandboxes/{id}/events", handle_list, AGENTUITY_BODY_LIMIT},
 };
 
-const struct agentuity_table agentuity_event_table = AGENTUITY_TABLE(AGENTUITY_SANDBOX, routes);
+const struct route_table agentuity_event_table = ROUTE_TABLE(routes);

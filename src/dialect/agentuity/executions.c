@@ -179,4 +179,4 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/sandboxes/{id}/executions", handle_list_executions, AGENTUITY_BODY_LIMIT},
 };
 
-const struct agentuity_table agentuity_execution_table = AGENTUITY_TABLE(AGENTUITY_SANDBOX, routes);
+const struct route_table agentuity_execution_table = ROUTE_TABLE(routes);

@@ -333,4 +333,4 @@ static const struct http_route routes[] = {
 	{HTTP_POST, "/rm/{id}", handle_rm, AGENTUITY_BODY_LIMIT},
 };
 
-const struct agentuity_table agentuity_file_table = AGENTUITY_TABLE(AGENTUITY_FILES, routes);
+const struct route_table agentuity_file_table = ROUTE_TABLE(routes);

@@ -285,4 +285,4 @@ static const struct http_route routes[] = {
 	{HTTP_POST, "/snapshots/{snapshot}/finalize", handle_finalize, AGENTUITY_BODY_LIMIT},
 };
 
-const struct agentuity_table agentuity_finalize_table = AGENTUITY_TABLE(AGENTUITY_SANDBOX, routes);
+const struct route_table agentuity_finalize_table = ROUTE_TABLE(routes);

@@ -216,4 +216,4 @@ static const struct http_route routes[] = {
 	{HTTP_PUT, "/input/{stream}", handle_feed, INT64_MAX, .streams_body = true},
 };
 
-const struct agentuity_table agentuity_input_table = AGENTUITY_TABLE(NULL, routes);
+const struct route_table agentuity_input_table = ROUTE_TABLE(routes);

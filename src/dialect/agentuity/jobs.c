@@ -163,4 +163,4 @@ static const struct http_route routes[] = {
 	{HTTP_DELETE, "/sandboxes/{id}/jobs/{job}", handle_stop, AGENTUITY_BODY_LIMIT},
 };
 
-const struct agentuity_table agentuity_job_table = AGENTUITY_TABLE(AGENTUITY_SANDBOX, routes);
+const struct route_table agentuity_job_table = ROUTE_TABLE(routes);

@@ -119,4 +119,4 @@ static const struct http_route routes[] = {
 	{HTTP_PATCH, "/env" AGENTUITY_DATED "/{id}", handle_env, AGENTUITY_BODY_LIMIT},
 };
 
-const struct agentuity_table agentuity_lifecycle_table = AGENTUITY_TABLE(AGENTUITY_SANDBOX, routes);
+const struct route_table agentuity_lifecycle_table = ROUTE_TABLE(routes);

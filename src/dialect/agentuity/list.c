@@ -257,4 +257,4 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "", handle_list, AGENTUITY_BODY_LIMIT},
 };
 
-const struct agentuity_table agentuity_list_table = AGENTUITY_TABLE(AGENTUITY_SANDBOX, routes);
+const struct route_table agentuity_list_table = ROUTE_TABLE(routes);

@@ -1,7 +1,6 @@
 /* The list of tables, who may use them, and what handlers share. */
 #include "dialect/agentuity/routes.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,31 +12,48 @@
 
 #define WAIT_MAX_MS (5 * 60 * 1000)
 
-static const struct agentuity_table *const tables[] = {
+static const struct route_table *const sandbox_tables[] = {
 	&agentuity_sandbox_table,
 	&agentuity_list_table,
 	&agentuity_lifecycle_table,
 	&agentuity_execution_table,
 	&agentuity_job_table,
-	&agentuity_file_table,
-	&agentuity_content_table,
-	&agentuity_archive_table,
 	&agentuity_checkpoint_table,
 	&agentuity_snapshot_table,
 	&agentuity_build_table,
 	&agentuity_finalize_table,
 	&agentuity_event_table,
 	&agentuity_runtime_table,
-	&agentuity_cli_table,
-	&agentuity_input_table,
+	NULL,
 };
 
-static int admit_key(struct http_request *req, struct error *e)
-{
-	return auth_admit(agentuity_of(req)->auth, req, e);
-}
+static const struct route_table *const file_tables[] = {
+	&agentuity_file_table,
+	&agentuity_content_table,
+	&agentuity_archive_table,
+	NULL,
+};
 
-static void encode_error(
+static const struct route_table *const other_tables[] = {
+	&agentuity_cli_table,
+	&agentuity_input_table,
+	NULL,
+};
+
+/* A stream's address is the right to read it, and that of an upload to send it. */
+static const struct route_table *const open_tables[] = {
+	&agentuity_stream_table,
+	&agentuity_upload_table,
+	NULL,
+};
+
+static const char *const sandbox_prefixes[] = {
+	AGENTUITY_PREFIX "/sandbox", AGENTUITY_PREFIX "/sandbox" AGENTUITY_DATED, NULL};
+static const char *const file_prefixes[] = {
+	AGENTUITY_PREFIX "/fs", AGENTUITY_PREFIX "/fs" AGENTUITY_DATED, NULL};
+static const char *const other_prefixes[] = {AGENTUITY_PREFIX, NULL};
+
+static void agentuity_encode_error(
 	struct http_request *req, const struct error *e, struct http_error_answer *answer)
 {
 	struct json_writer w = {.out = &answer->body};
@@ -52,62 +68,46 @@ static void encode_error(
 	json_end_object(&w);
 }
 
-static const struct {
-	const char *area, *path, *dated_path;
-} areas[] = {
-	{AGENTUITY_SANDBOX, AGENTUITY_PREFIX AGENTUITY_SANDBOX,
-		AGENTUITY_PREFIX AGENTUITY_SANDBOX AGENTUITY_DATED},
-	{AGENTUITY_FILES, AGENTUITY_PREFIX AGENTUITY_FILES,
-		AGENTUITY_PREFIX AGENTUITY_FILES AGENTUITY_DATED},
+static const struct dialect_area areas[] = {
+	{.prefixes = sandbox_prefixes,
+		.tables = sandbox_tables,
+		.admit = dialect_admit_key,
+		.encode_error = agentuity_encode_error},
+	{.prefixes = file_prefixes,
+		.tables = file_tables,
+		.admit = dialect_admit_key,
+		.encode_error = agentuity_encode_error},
+	{.prefixes = other_prefixes,
+		.tables = other_tables,
+		.admit = dialect_admit_key,
+		.encode_error = agentuity_encode_error},
+	{.prefixes = other_prefixes, .tables = open_tables, .encode_error = agentuity_encode_error},
 };
 
-static size_t add_mount(struct http_mount *out, struct http_mount mount, const char *prefix,
-	const struct agentuity_table *table)
+/* Whoever waited for a command when the last server ended may come back to it. */
+static void agentuity_start(void *own, struct server *server)
 {
-	mount.prefix = prefix;
-	mount.routes = table->routes;
-	mount.route_count = table->count;
-	*out = mount;
-	return 1;
-}
-
-size_t agentuity_mounts(struct agentuity *d, struct http_mount out[AGENTUITY_MOUNTS_MAX])
-{
-	size_t n = 0;
-	const struct http_mount closed = {
-		.ctx = d, .admit = admit_key, .encode_error = encode_error};
-	struct http_mount open = closed;
-	static_assert(
-		2 * ARRAY_LEN(tables) + 2 <= AGENTUITY_MOUNTS_MAX, "there is a place for each");
-	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
-		const char *area = tables[i]->area;
-		if (!area)
-			n += add_mount(&out[n], closed, AGENTUITY_PREFIX, tables[i]);
-		for (size_t k = 0; area && k < ARRAY_LEN(areas); k++) {
-			if (strcmp(areas[k].area, area) != 0)
-				continue;
-			n += add_mount(&out[n], closed, areas[k].path, tables[i]);
-			n += add_mount(&out[n], closed, areas[k].dated_path, tables[i]);
-		}
-	}
-	/* A stream's address is the right to read it, and that of an upload to send it. */
-	open.admit = NULL;
-	n += add_mount(&out[n], open, AGENTUITY_PREFIX, &agentuity_stream_table);
-	n += add_mount(&out[n], open, AGENTUITY_PREFIX, &agentuity_upload_table);
-	return n;
-}
-
-void agentuity_start(struct agentuity *d)
-{
+	struct agentuity *d = own;
+	*d = (struct agentuity){
+		.box = server->box, .ops = server->ops, .auth = server->auth, .loop = server->loop};
 	waiting_start(d);
 }
 
-void agentuity_stop(struct agentuity *d)
+/* From now on a client that goes away cancels nothing. */
+static void agentuity_stop(void *own)
 {
+	struct agentuity *d = own;
 	d->stopping = true;
 	waiting_stop(d);
 	input_stop(d);
 }
+
+const struct dialect agentuity_dialect = {.name = "agentuity",
+	.areas = areas,
+	.area_count = ARRAY_LEN(areas),
+	.own_size = sizeof(struct agentuity),
+	.start = agentuity_start,
+	.stop = agentuity_stop};
 
 /* ---- addresses ---- */
 

@@ -17,24 +17,11 @@
 #define AGENTUITY_HOME   "/home/agentuity"
 #define AGENTUITY_REGION "local"
 
-/* Below which path a table is; older SDKs have a date behind it. */
-#define AGENTUITY_SANDBOX "/sandbox"
-#define AGENTUITY_FILES   "/fs"
-#define AGENTUITY_DATED   "/2025-03-17"
+/* Older SDKs have a date in their paths. */
+#define AGENTUITY_DATED "/2025-03-17"
 
-/* A resource's routes, at the end of its file; routes.c lists them all. */
-struct agentuity_table {
-	const char *area; /* AGENTUITY_SANDBOX, AGENTUITY_FILES; NULL: the patterns are whole */
-	const struct http_route *routes;
-	size_t count;
-};
-
-#define AGENTUITY_TABLE(area, rows)                                                                \
-	{                                                                                          \
-		area, rows, ARRAY_LEN(rows)                                                        \
-	}
-
-extern const struct agentuity_table agentuity_sandbox_table, agentuity_list_table,
+/* The routes of each file; routes.c lists them all. */
+extern const struct route_table agentuity_sandbox_table, agentuity_list_table,
 	agentuity_lifecycle_table, agentuity_execution_table, agentuity_job_table,
 	agentuity_file_table, agentuity_content_table, agentuity_archive_table,
 	agentuity_checkpoint_table, agentuity_snapshot_table, agentuity_build_table,
@@ -43,12 +30,12 @@ extern const struct agentuity_table agentuity_sandbox_table, agentuity_list_tabl
 
 static inline struct agentuity *agentuity_of(const struct http_request *req)
 {
-	return http_ctx(req);
+	return service_of(req)->own;
 }
 
 static inline const char *agentuity_tenant(const struct http_request *req)
 {
-	return http_principal(req);
+	return tenant_of(req);
 }
 
 /* ---- ids ---- */

@@ -120,4 +120,4 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/runtimes", handle_list, AGENTUITY_BODY_LIMIT},
 };
 
-const struct agentuity_table agentuity_runtime_table = AGENTUITY_TABLE(AGENTUITY_SANDBOX, routes);
+const struct route_table agentuity_runtime_table = ROUTE_TABLE(routes);

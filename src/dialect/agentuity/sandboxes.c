@@ -400,4 +400,4 @@ static const struct http_route routes[] = {
 	{HTTP_DELETE, "/{id}", handle_delete, AGENTUITY_BODY_LIMIT},
 };
 
-const struct agentuity_table agentuity_sandbox_table = AGENTUITY_TABLE(AGENTUITY_SANDBOX, routes);
+const struct route_table agentuity_sandbox_table = ROUTE_TABLE(routes);

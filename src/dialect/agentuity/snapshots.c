@@ -380,4 +380,4 @@ static const struct http_route routes[] = {
 	{HTTP_DELETE, "/snapshots/{snapshot}", handle_delete, AGENTUITY_BODY_LIMIT},
 };
 
-const struct agentuity_table agentuity_snapshot_table = AGENTUITY_TABLE(AGENTUITY_SANDBOX, routes);
+const struct route_table agentuity_snapshot_table = ROUTE_TABLE(routes);

@@ -96,4 +96,4 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/stream/{stream}", handle_stream, 0},
 };
 
-const struct agentuity_table agentuity_stream_table = AGENTUITY_TABLE(NULL, routes);
+const struct route_table agentuity_stream_table = ROUTE_TABLE(routes);

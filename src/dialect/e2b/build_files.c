@@ -15,7 +15,7 @@
 #define UPLOAD_S    3600
 
 /* What is signed: nothing in it can be moved to another field. */
-static void sign_upload(const struct e2b *d, const char *tenant, const char *hash,
+static void sign_upload(const struct server *d, const char *tenant, const char *hash,
 	const char *expires, char out[AUTH_SIGNATURE_SIZE])
 {
 	autobuf text = {0};
@@ -93,7 +93,7 @@ static const struct http_route ask_routes[] = {
 	{HTTP_GET, "/templates/{id}/files/{hash}", handle_ask, 0},
 };
 
-const struct e2b_table e2b_build_files_table = E2B_TABLE(ask_routes);
+const struct route_table e2b_build_files_table = ROUTE_TABLE(ask_routes);
 
 /* ---- taking it ---- */
 
@@ -179,4 +179,4 @@ static const struct http_route upload_routes[] = {
 	{HTTP_PUT, "/templates/uploads/{hash}", handle_upload, UINT64_MAX, true},
 };
 
-const struct e2b_table e2b_upload_table = E2B_TABLE(upload_routes);
+const struct route_table e2b_upload_table = ROUTE_TABLE(upload_routes);

@@ -281,4 +281,4 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/templates/{id}/builds/{build}/logs", handle_logs, 0},
 };
 
-const struct e2b_table e2b_build_table = E2B_TABLE(routes);
+const struct route_table e2b_build_table = ROUTE_TABLE(routes);

@@ -198,4 +198,4 @@ static const struct http_route code_routes[] = {
 	{HTTP_GET, "/health", handle_health, 0},
 };
 
-const struct e2b_table e2b_code_table = E2B_TABLE(code_routes);
+const struct route_table e2b_code_table = ROUTE_TABLE(code_routes);

@@ -5,7 +5,7 @@
 #include "box/code.h"
 #include "dialect/e2b/envd.h"
 
-extern const struct e2b_table e2b_code_table, e2b_code_run_table;
+extern const struct route_table e2b_code_table, e2b_code_run_table;
 
 int code_admit(struct http_request *req, struct error *e);
 /* Text, not JSON: the SDK shows it as it is. */

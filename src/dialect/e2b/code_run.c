@@ -273,4 +273,4 @@ static const struct http_route code_run_routes[] = {
 	{HTTP_POST, "/execute", handle_execute, BODY_MAX},
 };
 
-const struct e2b_table e2b_code_run_table = E2B_TABLE(code_run_routes);
+const struct route_table e2b_code_run_table = ROUTE_TABLE(code_run_routes);

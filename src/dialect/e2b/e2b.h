@@ -7,25 +7,6 @@
  */
 #pragma once
 
-#include <uv.h>
+#include "answer/dialect.h"
 
-#include "box/box.h"
-#include "http/auth.h"
-#include "http/http.h"
-
-struct ops;
-
-struct e2b {
-	struct box *box;
-	struct ops *ops;
-	struct auth *auth;
-	uv_loop_t *loop;
-	const char
-		*domain; /* below which sandboxes have their names, with the port if it needs one */
-};
-
-#define E2B_MOUNTS_MAX 96
-
-/* How many there are: the control plane, bare and below /e2b, and envd, which claims its requests.
- */
-size_t e2b_mounts(struct e2b *d, struct http_mount out[E2B_MOUNTS_MAX]);
+extern const struct dialect e2b_dialect;

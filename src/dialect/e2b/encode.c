@@ -24,7 +24,7 @@ enum e2b_state e2b_state_of(const struct sandbox_view *view)
 	}
 }
 
-void e2b_put_sandbox(struct json_writer *w, const struct e2b *d, const struct sandbox_view *view)
+void e2b_put_sandbox(struct json_writer *w, const struct server *d, const struct sandbox_view *view)
 {
 	char token[AUTH_TOKEN_SIZE];
 	e2b_token(d, view->id, token);
@@ -35,12 +35,12 @@ void e2b_put_sandbox(struct json_writer *w, const struct e2b *d, const struct sa
 	json_put_string(w, "clientID", "bunker");
 	json_put_string(w, "envdVersion", E2B_ENVD_VERSION);
 	json_put_string(w, "envdAccessToken", token);
-	json_put_string(w, "domain", d->domain);
+	json_put_string(w, "domain", d->sandbox_domain);
 	json_end_object(w);
 }
 
 static void put_volumes(
-	struct json_writer *w, const struct e2b *d, const struct warden_volume *volumes)
+	struct json_writer *w, const struct server *d, const struct warden_volume *volumes)
 {
 	if (!volumes || !volumes[0].id[0])
 		return;
@@ -59,7 +59,8 @@ static void put_volumes(
 	json_end_array(w);
 }
 
-static void put_fields(struct json_writer *w, const struct e2b *d, const struct sandbox_view *view)
+static void put_fields(
+	struct json_writer *w, const struct server *d, const struct sandbox_view *view)
 {
 	json_put_string(w, "sandboxID", view->id);
 	json_put_string(w, "templateID", view->template_name);
@@ -77,21 +78,21 @@ static void put_fields(struct json_writer *w, const struct e2b *d, const struct 
 	put_volumes(w, d, view->volumes);
 }
 
-void e2b_put_listed(struct json_writer *w, const struct e2b *d, const struct sandbox_view *view)
+void e2b_put_listed(struct json_writer *w, const struct server *d, const struct sandbox_view *view)
 {
 	json_begin_object(w);
 	put_fields(w, d, view);
 	json_end_object(w);
 }
 
-void e2b_put_detail(struct json_writer *w, const struct e2b *d, const struct sandbox_view *view)
+void e2b_put_detail(struct json_writer *w, const struct server *d, const struct sandbox_view *view)
 {
 	char token[AUTH_TOKEN_SIZE];
 	e2b_token(d, view->id, token);
 	json_begin_object(w);
 	put_fields(w, d, view);
 	json_put_string(w, "envdAccessToken", token);
-	json_put_string(w, "domain", d->domain);
+	json_put_string(w, "domain", d->sandbox_domain);
 	json_key(w, "lifecycle");
 	json_begin_object(w);
 	json_put_string(w, "onTimeout", view->on_lease == EXPIRY_DESTROY ? "kill" : "pause");

@@ -35,7 +35,7 @@ static bool is_at(const struct http_request *req, const char *path)
 }
 
 static int check_access(
-	const struct e2b *d, const struct http_request *req, const char *id, struct error *e)
+	const struct server *d, const struct http_request *req, const char *id, struct error *e)
 {
 	if (is_at(req, "/health"))
 		return 0;
@@ -55,7 +55,7 @@ bool envd_is_reachable(const struct sandbox_view *view)
 
 int envd_admit(struct http_request *req, struct error *e)
 {
-	const struct e2b *d = e2b_of(req);
+	const struct server *d = e2b_of(req);
 	struct e2b_place *place = http_alloc(req, sizeof *place);
 	struct sandbox_view view;
 	if (!place)

@@ -7,7 +7,7 @@
 #include "dialect/e2b/routes.h"
 #include "answer/answer.h"
 
-extern const struct e2b_table envd_table, envd_metrics_table, envd_ports_table;
+extern const struct route_table envd_table, envd_metrics_table, envd_ports_table;
 
 enum e2b_claim {
 	E2B_CLAIM_ENVD = 1,

@@ -83,7 +83,7 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/envs", handle_envs, 0},
 };
 
-const struct e2b_table envd_table = E2B_TABLE(routes);
+const struct route_table envd_table = ROUTE_TABLE(routes);
 
 /* ---- other ports ---- */
 
@@ -99,4 +99,4 @@ static const struct http_route port_routes[] = {
 	{HTTP_ANY, "/{rest**}", handle_port, UINT64_MAX, true},
 };
 
-const struct e2b_table envd_ports_table = E2B_TABLE(port_routes);
+const struct route_table envd_ports_table = ROUTE_TABLE(port_routes);

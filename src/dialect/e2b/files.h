@@ -44,4 +44,4 @@ extern const struct answer_form listing_answer;
 void listing_run(struct answer *a, const char *given, const struct file_request *request,
 	const struct listing_form *form);
 
-extern const struct e2b_table files_download_table, files_upload_table;
+extern const struct route_table files_download_table, files_upload_table;

@@ -44,4 +44,4 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/files", handle_download, 0},
 };
 
-const struct e2b_table files_download_table = E2B_TABLE(routes);
+const struct route_table files_download_table = ROUTE_TABLE(routes);

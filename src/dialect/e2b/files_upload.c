@@ -341,4 +341,4 @@ static const struct http_route routes[] = {
 	{HTTP_POST, "/files", handle_upload, UINT64_MAX, true},
 };
 
-const struct e2b_table files_upload_table = E2B_TABLE(routes);
+const struct route_table files_upload_table = ROUTE_TABLE(routes);

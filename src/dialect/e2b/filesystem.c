@@ -197,4 +197,4 @@ static const struct http_route routes[] = {
 	{HTTP_POST, "/filesystem.Filesystem/Remove", handle_remove, CONNECT_BODY_LIMIT},
 };
 
-const struct e2b_table filesystem_table = E2B_TABLE(routes);
+const struct route_table filesystem_table = ROUTE_TABLE(routes);

@@ -13,5 +13,5 @@ int filesystem_request(struct http_request *req, const char *path, enum file_op 
 /* The core's error in envd's words. */
 void filesystem_explain(const char *path, const struct error *why, struct error *e);
 
-extern const struct e2b_table filesystem_table, filesystem_list_table, filesystem_watch_table,
+extern const struct route_table filesystem_table, filesystem_list_table, filesystem_watch_table,
 	filesystem_watcher_table;

@@ -53,4 +53,4 @@ static const struct http_route routes[] = {
 	{HTTP_POST, "/filesystem.Filesystem/ListDir", handle_list_dir, CONNECT_BODY_LIMIT},
 };
 
-const struct e2b_table filesystem_list_table = E2B_TABLE(routes);
+const struct route_table filesystem_list_table = ROUTE_TABLE(routes);

@@ -20,7 +20,7 @@
 #define HIGH_WATER (64u * 1024)
 
 struct watch_stream {
-	const struct e2b *dialect;
+	const struct server *dialect;
 	struct http_request *req; /* until the stream has begun */
 	struct connect_stream *stream;
 	struct watch watch;
@@ -140,4 +140,4 @@ static const struct http_route routes[] = {
 	{HTTP_POST, "/filesystem.Filesystem/WatchDir", handle_watch_dir, CONNECT_BODY_LIMIT},
 };
 
-const struct e2b_table filesystem_watch_table = E2B_TABLE(routes);
+const struct route_table filesystem_watch_table = ROUTE_TABLE(routes);

@@ -255,4 +255,4 @@ static const struct http_route routes[] = {
 	{HTTP_POST, "/filesystem.Filesystem/RemoveWatcher", handle_remove, CONNECT_BODY_LIMIT},
 };
 
-const struct e2b_table filesystem_watcher_table = E2B_TABLE(routes);
+const struct route_table filesystem_watcher_table = ROUTE_TABLE(routes);

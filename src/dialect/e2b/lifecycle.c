@@ -193,4 +193,4 @@ static const struct http_route routes[] = {
 	{HTTP_POST, "/sandboxes/{id}/resume", handle_connect_v1, E2B_BODY_LIMIT},
 };
 
-const struct e2b_table e2b_lifecycle_table = E2B_TABLE(routes);
+const struct route_table e2b_lifecycle_table = ROUTE_TABLE(routes);

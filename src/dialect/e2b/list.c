@@ -247,4 +247,4 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/sandboxes", handle_list_v1, 0},
 };
 
-const struct e2b_table e2b_list_table = E2B_TABLE(routes);
+const struct route_table e2b_list_table = ROUTE_TABLE(routes);

@@ -24,7 +24,7 @@ enum {
 
 struct logs_call {
 	struct http_request *req; /* NULL once the client has gone */
-	const struct e2b *dialect;
+	const struct server *dialect;
 	const char *tenant;
 	char id[ID_SIZE];
 	bool is_v2, backwards;
@@ -295,4 +295,4 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/v2/sandboxes/{id}/logs", handle_v2, 0},
 };
 
-const struct e2b_table e2b_logs_table = E2B_TABLE(routes);
+const struct route_table e2b_logs_table = ROUTE_TABLE(routes);

@@ -79,7 +79,7 @@ static void take_sample(void *arg, const struct usage_sample *sample)
 
 struct metrics_call {
 	struct http_request *req; /* NULL once the client has gone */
-	const struct e2b *dialect;
+	const struct server *dialect;
 	char id[ID_SIZE];
 	int64_t begin_ms, end_ms;
 	void (*answer)(
@@ -176,7 +176,7 @@ static void handle_history(struct http_request *req)
 /* ---- GET /sandboxes/metrics?sandbox_ids=a,b ---- */
 
 static void put_latest(
-	struct json_writer *w, const struct e2b *d, const char *tenant, const char *name)
+	struct json_writer *w, const struct server *d, const char *tenant, const char *name)
 {
 	char id[ID_SIZE];
 	struct sandbox_view view;
@@ -218,7 +218,7 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/sandboxes/metrics", handle_many, 0},
 };
 
-const struct e2b_table e2b_metrics_table = E2B_TABLE(routes);
+const struct route_table e2b_metrics_table = ROUTE_TABLE(routes);
 
 /* ---- envd's GET /metrics ---- */
 
@@ -259,4 +259,4 @@ static const struct http_route envd_routes[] = {
 	{HTTP_GET, "/metrics", handle_now, 0},
 };
 
-const struct e2b_table envd_metrics_table = E2B_TABLE(envd_routes);
+const struct route_table envd_metrics_table = ROUTE_TABLE(envd_routes);

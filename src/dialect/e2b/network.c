@@ -19,4 +19,4 @@ static const struct http_route routes[] = {
 	{HTTP_PUT, "/sandboxes/{id}/network", handle_update, E2B_BODY_LIMIT},
 };
 
-const struct e2b_table e2b_network_table = E2B_TABLE(routes);
+const struct route_table e2b_network_table = ROUTE_TABLE(routes);

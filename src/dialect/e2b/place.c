@@ -80,12 +80,12 @@ bool e2b_asks_for_sandbox(const struct http_request *req)
 
 /* ---- tokens ---- */
 
-void e2b_token(const struct e2b *d, const char *id, char out[AUTH_TOKEN_SIZE])
+void e2b_token(const struct server *d, const char *id, char out[AUTH_TOKEN_SIZE])
 {
 	auth_make_token(d->auth, TOKEN_KIND, id, out);
 }
 
-bool e2b_has_token(const struct e2b *d, const struct http_request *req, const char *id)
+bool e2b_has_token(const struct server *d, const struct http_request *req, const char *id)
 {
 	char opened[ID_SIZE];
 	const char *token = http_header(req, "x-access-token");
@@ -134,7 +134,7 @@ static int begin_signed_request(const struct http_request *req, struct signed_re
 }
 
 static bool signature_is_of(
-	const struct e2b *d, const struct signed_request *r, const char *sandbox_id)
+	const struct server *d, const struct signed_request *r, const char *sandbox_id)
 {
 	char token[AUTH_TOKEN_SIZE];
 	uint8_t real[crypto_hash_sha256_BYTES];
@@ -150,7 +150,7 @@ static bool signature_is_of(
 }
 
 struct signature_search {
-	const struct e2b *dialect;
+	const struct server *dialect;
 	struct signed_request request;
 };
 
@@ -165,7 +165,7 @@ static bool is_signed_for(void *arg, const char *id)
  * whoever tries a token can tell whether it is the one. Each costs two short hashes.
  */
 static bool find_by_signature(
-	const struct e2b *d, const struct http_request *req, struct e2b_place *ret)
+	const struct server *d, const struct http_request *req, struct e2b_place *ret)
 {
 	struct signature_search search = {.dialect = d};
 	struct sandbox_view view;
@@ -180,7 +180,7 @@ static bool find_by_signature(
 	return true;
 }
 
-bool e2b_place_find(const struct e2b *d, const struct http_request *req, struct e2b_place *ret)
+bool e2b_place_find(const struct server *d, const struct http_request *req, struct e2b_place *ret)
 {
 	const char *token = http_header(req, "x-access-token");
 	if (e2b_place_named(req, ret))
@@ -201,7 +201,7 @@ static bool is_expired(const char *expires)
 }
 
 int e2b_check_file_access(
-	const struct e2b *d, const struct http_request *req, const char *id, struct error *e)
+	const struct server *d, const struct http_request *req, const char *id, struct error *e)
 {
 	struct signed_request r;
 	if (http_header(req, "x-access-token")) {

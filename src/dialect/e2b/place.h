@@ -35,16 +35,16 @@ bool e2b_place_named(const struct http_request *req, struct e2b_place *ret);
 /* A browser asks whether it may name one: the port is not known yet, the path says the rest. */
 bool e2b_asks_for_sandbox(const struct http_request *req);
 /* By any of the four. */
-bool e2b_place_find(const struct e2b *d, const struct http_request *req, struct e2b_place *ret);
+bool e2b_place_find(const struct server *d, const struct http_request *req, struct e2b_place *ret);
 
 /* The id in what a client calls a sandbox: "<id>", or "<id>-<client>" as E2B once had it. */
 bool e2b_parse_id(const char *name, char id[ID_SIZE]);
 
 /* The token that opens a sandbox's envd. */
-void e2b_token(const struct e2b *d, const char *id, char out[AUTH_TOKEN_SIZE]);
+void e2b_token(const struct server *d, const char *id, char out[AUTH_TOKEN_SIZE]);
 /* Does the request carry the token of this sandbox? */
-bool e2b_has_token(const struct e2b *d, const struct http_request *req, const char *id);
+bool e2b_has_token(const struct server *d, const struct http_request *req, const char *id);
 
 /* May it have the file it asks for: by token, or by a signature that is good and not too old? */
 int e2b_check_file_access(
-	const struct e2b *d, const struct http_request *req, const char *id, struct error *e);
+	const struct server *d, const struct http_request *req, const char *id, struct error *e);

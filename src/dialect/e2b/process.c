@@ -309,4 +309,4 @@ static const struct http_route routes[] = {
 	{HTTP_POST, "/process.Process/Connect", handle_connect, CONNECT_BODY_LIMIT},
 };
 
-const struct e2b_table process_table = E2B_TABLE(routes);
+const struct route_table process_table = ROUTE_TABLE(routes);

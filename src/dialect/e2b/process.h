@@ -34,5 +34,5 @@ int process_not_found(const struct process_selector *selector, struct error *e);
 /* A message's "pty": {"size":{"cols","rows"}}; 80 and 24 where it does not say. */
 int process_decode_size(const cJSON *pty, struct terminal_size *ret, struct error *e);
 
-extern const struct e2b_table process_table, process_control_table, process_input_table,
+extern const struct route_table process_table, process_control_table, process_input_table,
 	process_stream_input_table;

@@ -246,4 +246,4 @@ static const struct http_route routes[] = {
 	{HTTP_POST, "/process.Process/Update", handle_update, CONNECT_BODY_LIMIT},
 };
 
-const struct e2b_table process_control_table = E2B_TABLE(routes);
+const struct route_table process_control_table = ROUTE_TABLE(routes);

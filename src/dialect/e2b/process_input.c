@@ -205,4 +205,4 @@ static const struct http_route routes[] = {
 	{HTTP_POST, "/process.Process/CloseStdin", handle_close_stdin, CONNECT_BODY_LIMIT},
 };
 
-const struct e2b_table process_input_table = E2B_TABLE(routes);
+const struct route_table process_input_table = ROUTE_TABLE(routes);

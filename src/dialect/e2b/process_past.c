@@ -11,7 +11,7 @@
 
 struct past_process {
 	struct http_request *req; /* NULL once the client has gone */
-	const struct e2b *dialect;
+	const struct server *dialect;
 	char tenant[64];
 	int64_t pid;
 	char *tag;

@@ -172,4 +172,4 @@ static const struct http_route routes[] = {
 	{HTTP_POST, "/process.Process/StreamInput", handle_stream_input, UINT64_MAX, true},
 };
 
-const struct e2b_table process_stream_input_table = E2B_TABLE(routes);
+const struct route_table process_stream_input_table = ROUTE_TABLE(routes);

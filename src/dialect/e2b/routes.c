@@ -1,8 +1,6 @@
 /* The lists of routes, who may use them, and what handlers of the control plane share. */
 #include "dialect/e2b/routes.h"
 
-#include <assert.h>
-
 #include <string.h>
 
 #include "dialect/e2b/code.h"
@@ -13,9 +11,8 @@
 #include "dialect/e2b/process.h"
 #include "dialect/e2b/templates.h"
 #include "dialect/e2b/volumes.h"
-#include "http/auth.h"
 
-static const struct e2b_table *const control_tables[] = {
+static const struct route_table *const control_tables[] = {
 	&e2b_sandbox_table,
 	&e2b_list_table,
 	&e2b_lifecycle_table,
@@ -29,21 +26,24 @@ static const struct e2b_table *const control_tables[] = {
 	&e2b_build_files_table,
 	&e2b_volume_table,
 	&e2b_unsupported_table,
+	NULL,
 };
 
-static const struct e2b_table *const content_tables[] = {
+static const struct route_table *const content_tables[] = {
 	&e2b_volume_content_table,
 	&e2b_volume_write_table,
+	NULL,
 };
 
-static const struct e2b_table *const envd_tables[] = {
+static const struct route_table *const envd_tables[] = {
 	&envd_table,
 	&envd_metrics_table,
 	&files_download_table,
 	&files_upload_table,
+	NULL,
 };
 
-static const struct e2b_table *const rpc_tables[] = {
+static const struct route_table *const rpc_tables[] = {
 	&process_table,
 	&process_control_table,
 	&process_input_table,
@@ -52,88 +52,67 @@ static const struct e2b_table *const rpc_tables[] = {
 	&filesystem_list_table,
 	&filesystem_watch_table,
 	&filesystem_watcher_table,
+	NULL,
 };
 
-static int admit_key(struct http_request *req, struct error *e)
-{
-	return auth_admit(e2b_of(req)->auth, req, e);
-}
+static const struct route_table *const upload_tables[] = {&e2b_upload_table, NULL};
 
-struct mount_list {
-	struct http_mount *mounts;
-	size_t count;
+/* A signed URL names no sandbox, so that its path has to do. */
+static const struct route_table *const signed_tables[] = {
+	&files_download_table,
+	&files_upload_table,
+	NULL,
 };
 
-static void add(struct mount_list *list, const struct e2b_table *table, struct http_mount mount)
-{
-	assert(list->count < E2B_MOUNTS_MAX);
-	mount.routes = table->routes;
-	mount.route_count = table->count;
-	list->mounts[list->count++] = mount;
-}
+static const struct route_table *const code_tables[] = {
+	&e2b_code_table,
+	&e2b_code_run_table,
+	NULL,
+};
 
-static void add_twice(
-	struct mount_list *list, const struct e2b_table *table, struct http_mount mount)
-{
-	add(list, table, mount);
-	mount.prefix = "/e2b";
-	add(list, table, mount);
-}
+static const struct route_table *const port_tables[] = {&envd_ports_table, NULL};
 
-size_t e2b_mounts(struct e2b *d, struct http_mount out[E2B_MOUNTS_MAX])
-{
-	struct mount_list list = {out, 0};
-	/* Without keys every page could do what it likes. */
-	const struct http_mount control = {.ctx = d,
-		.admit = admit_key,
+static const char *const control_prefixes[] = {"", "/e2b", NULL};
+
+static const struct dialect_area areas[] = {
+	{.prefixes = control_prefixes,
+		.tables = control_tables,
+		.admit = dialect_admit_key,
 		.encode_error = e2b_encode_error,
-		.any_origin = !auth_is_disabled(d->auth)};
-	const struct http_mount envd = {.ctx = d,
+		.origin = DIALECT_KEYED_ORIGIN},
+	{.prefixes = control_prefixes,
+		.tables = content_tables,
+		.admit = e2b_admit_volume,
+		.encode_error = e2b_encode_error,
+		.origin = DIALECT_ANY_ORIGIN},
+	{.tables = upload_tables,
+		.admit = e2b_admit_upload,
+		.encode_error = e2b_encode_error,
+		.origin = DIALECT_KEYED_ORIGIN},
+	{.tables = envd_tables,
+		.claim = E2B_CLAIM_ENVD,
 		.admit = envd_admit,
 		.encode_error = envd_encode_error,
-		.claims = e2b_claims,
+		.origin = DIALECT_ANY_ORIGIN},
+	{.tables = rpc_tables,
 		.claim = E2B_CLAIM_ENVD,
-		.any_origin = true};
-	const struct http_mount rpc = {.ctx = d,
 		.admit = envd_admit,
 		.encode_error = envd_encode_rpc_error,
-		.claims = e2b_claims,
-		.claim = E2B_CLAIM_ENVD,
-		.any_origin = true};
-	struct http_mount content = control;
-	content.admit = e2b_admit_volume;
-	content.any_origin = true;
-	for (size_t i = 0; i < ARRAY_LEN(control_tables); i++)
-		add_twice(&list, control_tables[i], control);
-	for (size_t i = 0; i < ARRAY_LEN(content_tables); i++)
-		add_twice(&list, content_tables[i], content);
-	struct http_mount uploads = control;
-	uploads.admit = e2b_admit_upload;
-	add(&list, &e2b_upload_table, uploads);
-	for (size_t i = 0; i < ARRAY_LEN(envd_tables); i++)
-		add(&list, envd_tables[i], envd);
-	for (size_t i = 0; i < ARRAY_LEN(rpc_tables); i++)
-		add(&list, rpc_tables[i], rpc);
-	/* A signed URL names no sandbox, so that its path has to do. */
-	struct http_mount files = envd;
-	files.claims = NULL;
-	add(&list, &files_download_table, files);
-	add(&list, &files_upload_table, files);
-	const struct http_mount code = {.ctx = d,
+		.origin = DIALECT_ANY_ORIGIN},
+	{.tables = signed_tables,
+		.admit = envd_admit,
+		.encode_error = envd_encode_error,
+		.origin = DIALECT_ANY_ORIGIN},
+	{.tables = code_tables,
+		.claim = E2B_CLAIM_CODE,
 		.admit = code_admit,
 		.encode_error = code_encode_error,
-		.claims = e2b_claims,
-		.claim = E2B_CLAIM_CODE,
-		.any_origin = true};
-	add(&list, &e2b_code_table, code);
-	add(&list, &e2b_code_run_table, code);
-	struct http_mount ports = envd;
-	ports.admit = NULL;
-	ports.any_origin = false;
-	ports.claim = E2B_CLAIM_PORTS;
-	add(&list, &envd_ports_table, ports);
-	return list.count;
-}
+		.origin = DIALECT_ANY_ORIGIN},
+	{.tables = port_tables, .claim = E2B_CLAIM_PORTS, .encode_error = envd_encode_error},
+};
+
+const struct dialect e2b_dialect = {
+	.name = "e2b", .areas = areas, .area_count = ARRAY_LEN(areas), .claims = e2b_claims};
 
 void e2b_encode_error(
 	struct http_request *req, const struct error *e, struct http_error_answer *answer)

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/scratch.h"
+#include "box/box.h"
 #include "box/sandbox.h"
 #include "dialect/e2b/e2b.h"
 #include "answer/answer.h"
@@ -16,28 +17,18 @@
 #define E2B_BODY_LIMIT   (4u << 20)
 #define E2B_ENVD_VERSION "0.6.13" /* what SDKs look at to know what they may ask for */
 
-/* A resource's routes, at the end of its file; routes.c lists them all. */
-struct e2b_table {
-	const struct http_route *routes;
-	size_t count;
-};
-
-#define E2B_TABLE(rows)                                                                            \
-	{                                                                                          \
-		rows, ARRAY_LEN(rows)                                                              \
-	}
-
-extern const struct e2b_table e2b_sandbox_table, e2b_list_table, e2b_lifecycle_table,
+/* The routes of each file; routes.c lists them all. */
+extern const struct route_table e2b_sandbox_table, e2b_list_table, e2b_lifecycle_table,
 	e2b_network_table, e2b_metrics_table, e2b_logs_table, e2b_unsupported_table;
 
-static inline struct e2b *e2b_of(const struct http_request *req)
+static inline struct server *e2b_of(const struct http_request *req)
 {
-	return http_ctx(req);
+	return server_of(req);
 }
 
 static inline const char *e2b_tenant(const struct http_request *req)
 {
-	return http_principal(req);
+	return tenant_of(req);
 }
 
 /* What outlives its request; NULL stays NULL. */

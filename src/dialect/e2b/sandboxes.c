@@ -246,4 +246,4 @@ static const struct http_route routes[] = {
 	{HTTP_DELETE, "/sandboxes/{id}", handle_kill, 0},
 };
 
-const struct e2b_table e2b_sandbox_table = E2B_TABLE(routes);
+const struct route_table e2b_sandbox_table = ROUTE_TABLE(routes);

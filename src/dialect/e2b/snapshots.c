@@ -218,7 +218,7 @@ static void fork_aborted(void *arg)
 	((struct fork_call *)arg)->req = NULL;
 }
 
-static void put_fork(struct json_writer *w, const struct e2b *d, struct sandbox *s)
+static void put_fork(struct json_writer *w, const struct server *d, struct sandbox *s)
 {
 	struct sandbox_view view;
 	json_begin_object(w);
@@ -331,4 +331,4 @@ static const struct http_route routes[] = {
 	{HTTP_POST, "/sandboxes/{id}/fork", handle_fork, E2B_BODY_LIMIT},
 };
 
-const struct e2b_table e2b_snapshot_table = E2B_TABLE(routes);
+const struct route_table e2b_snapshot_table = ROUTE_TABLE(routes);

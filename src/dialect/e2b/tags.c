@@ -204,4 +204,4 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/templates/{id}/tags", handle_list, 0},
 };
 
-const struct e2b_table e2b_tag_table = E2B_TABLE(routes);
+const struct route_table e2b_tag_table = ROUTE_TABLE(routes);

@@ -60,7 +60,7 @@ static const char *status_of(const struct template_view *view, const struct buil
 	return view->newest ? names[newest->status] : "ready";
 }
 
-static void put_template(struct json_writer *w, const struct e2b *d, const struct template *t)
+static void put_template(struct json_writer *w, const struct server *d, const struct template *t)
 {
 	struct template_view view;
 	struct build_view newest = {0};
@@ -90,7 +90,7 @@ static void handle_list(struct http_request *req)
 {
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
-	const struct e2b *d = e2b_of(req);
+	const struct server *d = e2b_of(req);
 	json_begin_array(&w);
 	for (struct template *t = template_first(d->box, e2b_tenant(req)); t;
 		t = template_next(t, e2b_tenant(req)))
@@ -216,4 +216,4 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/templates/aliases/{alias}", handle_alias, 0},
 };
 
-const struct e2b_table e2b_template_table = E2B_TABLE(routes);
+const struct route_table e2b_template_table = ROUTE_TABLE(routes);

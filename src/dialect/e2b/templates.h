@@ -27,5 +27,5 @@ template_done_fn *e2b_template_done(struct http_request *req, int status, void *
 /* For the one route that is opened by a signature. */
 int e2b_admit_upload(struct http_request *req, struct error *e);
 
-extern const struct e2b_table e2b_snapshot_table, e2b_template_table, e2b_tag_table,
+extern const struct route_table e2b_snapshot_table, e2b_template_table, e2b_tag_table,
 	e2b_build_table, e2b_build_files_table, e2b_upload_table;

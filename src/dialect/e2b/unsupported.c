@@ -19,4 +19,4 @@ static const struct http_route routes[] = {
 	{HTTP_DELETE, "/secrets/{id}", handle_secret, 0},
 };
 
-const struct e2b_table e2b_unsupported_table = E2B_TABLE(routes);
+const struct route_table e2b_unsupported_table = ROUTE_TABLE(routes);

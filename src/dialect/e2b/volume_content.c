@@ -263,4 +263,4 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/volumecontent/{volume}/file", handle_read, 0},
 };
 
-const struct e2b_table e2b_volume_content_table = E2B_TABLE(routes);
+const struct route_table e2b_volume_content_table = ROUTE_TABLE(routes);

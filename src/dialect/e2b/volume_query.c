@@ -11,7 +11,7 @@
 
 /* ---- admission ---- */
 
-void e2b_volume_token(const struct e2b *d, const char *id, char out[AUTH_TOKEN_SIZE])
+void e2b_volume_token(const struct server *d, const char *id, char out[AUTH_TOKEN_SIZE])
 {
 	auth_make_token(d->auth, TOKEN_KIND, id, out);
 }

@@ -75,4 +75,4 @@ static const struct http_route routes[] = {
 	{HTTP_PUT, "/volumecontent/{volume}/file", handle_write, UINT64_MAX, true},
 };
 
-const struct e2b_table e2b_volume_write_table = E2B_TABLE(routes);
+const struct route_table e2b_volume_write_table = ROUTE_TABLE(routes);

@@ -114,4 +114,4 @@ static const struct http_route routes[] = {
 	{HTTP_DELETE, "/volumes/{volume}", handle_delete, 0},
 };
 
-const struct e2b_table e2b_volume_table = E2B_TABLE(routes);
+const struct route_table e2b_volume_table = ROUTE_TABLE(routes);

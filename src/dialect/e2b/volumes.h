@@ -10,10 +10,10 @@
 #define VOLUME_OWNER_MAX 65535
 #define VOLUME_MODE_MAX  07777
 
-extern const struct e2b_table e2b_volume_table, e2b_volume_content_table, e2b_volume_write_table;
+extern const struct route_table e2b_volume_table, e2b_volume_content_table, e2b_volume_write_table;
 
 /* The token that opens a volume's content. */
-void e2b_volume_token(const struct e2b *d, const char *id, char out[AUTH_TOKEN_SIZE]);
+void e2b_volume_token(const struct server *d, const char *id, char out[AUTH_TOKEN_SIZE]);
 
 /* ---- volume_query.c ---- */
 

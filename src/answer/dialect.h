@@ -1,0 +1,99 @@
+/*
+ * A dialect is one API that the server speaks: the native one, or that of somebody else's cloud. It
+ * is described by one const struct, which the server has in a list; nothing else in the server
+ * knows it. A dialect is made of areas: the tables of routes that share who may use them and how
+ * their errors are put.
+ */
+#pragma once
+
+#include <uv.h>
+
+#include "base/cleanup.h"
+#include "http/auth.h"
+#include "http/http.h"
+
+struct box;
+struct ops;
+
+/* What all dialects work with: one for the process. */
+struct server {
+	struct box *box;
+	struct ops *ops;
+	struct auth *auth;
+	uv_loop_t *loop;
+	struct http_server *http;   /* for its counters; NULL until it is open */
+	const char *domain;         /* as configured */
+	const char *sandbox_domain; /* the same, with the port that clients have to name, if any */
+};
+
+/* The routes of one file, at its end. */
+struct route_table {
+	const struct http_route *routes;
+	size_t count;
+};
+
+#define ROUTE_TABLE(rows)                                                                          \
+	{                                                                                          \
+		rows, ARRAY_LEN(rows)                                                              \
+	}
+
+/* Which pages may call an area from a browser (CORS). */
+enum dialect_origin {
+	DIALECT_OWN_ORIGIN,
+	DIALECT_KEYED_ORIGIN, /* any, unless keys are off: then every page could do what it likes */
+	DIALECT_ANY_ORIGIN    /* any: a page must know a token in any case */
+};
+
+struct dialect_area {
+	const char *const *prefixes;             /* each has all tables; NULL: the root alone */
+	const struct route_table *const *tables; /* NULL ends */
+	unsigned claim; /* a bit of the dialect's `claims`; 0: the path alone decides */
+	int (*admit)(struct http_request *req, struct error *e); /* NULL: open to everyone */
+	void (*encode_error)(
+		struct http_request *req, const struct error *e, struct http_error_answer *answer);
+	enum dialect_origin origin;
+};
+
+struct dialect {
+	const char *name; /* in audit and traces */
+	const struct dialect_area *areas;
+	size_t area_count;
+	unsigned (*claims)(const struct http_request *req); /* as in struct http_mount; or NULL */
+	size_t own_size; /* of the dialect's own state, which is zeroed before `start` */
+	/* Before the port is open. NULL: there is nothing to do. */
+	void (*start)(void *own, struct server *server);
+	/* From here on clients go away because the server stops. NULL: nothing to do. */
+	void (*stop)(void *own);
+};
+
+/* A dialect as this server serves it: what http_ctx returns for its requests. */
+struct service {
+	struct server *server;
+	const struct dialect *dialect;
+	void *own;
+};
+
+void service_start(struct service *s, struct server *server, const struct dialect *dialect);
+void service_stop(struct service *s);
+void service_free(struct service *s);
+/* Fills `out`, if it is not NULL, and returns how many mounts there are. */
+size_t service_mounts(struct service *s, struct http_mount *out);
+
+static inline const struct service *service_of(const struct http_request *req)
+{
+	return http_ctx(req);
+}
+
+static inline struct server *server_of(const struct http_request *req)
+{
+	return service_of(req)->server;
+}
+
+/* Whose key the request has; only in areas that admit by dialect_admit_key. */
+static inline const char *tenant_of(const struct http_request *req)
+{
+	return http_principal(req);
+}
+
+/* For an area's admit: whoever has a key. */
+int dialect_admit_key(struct http_request *req, struct error *e);

@@ -1,0 +1,44 @@
+#include "server/dialects.h"
+
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "dialect/agentuity/agentuity.h"
+#include "dialect/e2b/e2b.h"
+
+const struct dialect *const dialects[] = {
+	&api_dialect,
+	&e2b_dialect,
+	&agentuity_dialect,
+	NULL,
+};
+
+void services_start(struct services *s, struct server *server)
+{
+	s->list = calloc(ARRAY_LEN(dialects), sizeof *s->list);
+	if (!s->list)
+		abort();
+	for (; dialects[s->count]; s->count++) {
+		service_start(&s->list[s->count], server, dialects[s->count]);
+		s->mount_count += service_mounts(&s->list[s->count], NULL);
+	}
+	struct http_mount *next = s->mounts = calloc(s->mount_count, sizeof *s->mounts);
+	if (!next)
+		abort();
+	for (size_t i = 0; i < s->count; i++)
+		next += service_mounts(&s->list[i], next);
+}
+
+void services_stop(struct services *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		service_stop(&s->list[i]);
+}
+
+void services_free(struct services *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		service_free(&s->list[i]);
+	free(s->list);
+	free(s->mounts);
+}
