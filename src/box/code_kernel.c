@@ -270,21 +270,36 @@ void code_kernel_adopt(struct execution *x)
 
 /* ---- time ---- */
 
+/*
+ * Puts off what a kernel is to do by a certain time while its sandbox stands still: it cannot do
+ * it, and a time that has passed must not stay due (the timer would fire again at once, for ever).
+ */
+static void kernel_postpone(struct code_context *c, int64_t now)
+{
+	if (c->kill_at_ms && c->kill_at_ms <= now)
+		c->kill_at_ms = now + CODE_INTERRUPT_MS;
+	if (c->interrupt_at_ms <= now)
+		c->interrupt_at_ms = now + INTERRUPT_AGAIN_MS;
+}
+
+static void kernel_press(struct code_context *c, int64_t now)
+{
+	if (c->kill_at_ms && c->kill_at_ms <= now)
+		code_kernel_fail(c, c->state == CODE_KERNEL_STARTING
+					    ? "it did not begin in time"
+					    : "it did not react to an interrupt");
+	if (c->kill_at_ms && c->state == CODE_KERNEL_BUSY && !c->interrupting &&
+		c->interrupt_at_ms <= now)
+		send_interrupt(c);
+}
+
 static void check_context(struct code_context *c, int64_t now)
 {
 	struct code_run *r = c->runs;
-	bool stands = !sandbox_is_awake(c->sandbox);
-	if (c->kill_at_ms && c->kill_at_ms <= now) {
-		if (stands)
-			c->kill_at_ms = now + CODE_INTERRUPT_MS;
-		else
-			code_kernel_fail(c, c->state == CODE_KERNEL_STARTING
-						    ? "it did not begin in time"
-						    : "it did not react to an interrupt");
-	}
-	if (c->kill_at_ms && c->state == CODE_KERNEL_BUSY && !c->interrupting && !stands &&
-		c->interrupt_at_ms <= now)
-		send_interrupt(c);
+	if (sandbox_is_awake(c->sandbox))
+		kernel_press(c, now);
+	else
+		kernel_postpone(c, now);
 	if (r && r->began && r->deadline_ms && r->deadline_ms <= now) {
 		code_run_fail(r, "TimeoutError", "the code ran longer than %lld ms",
 			(long long)r->timeout_ms);
@@ -333,5 +348,5 @@ void code_watch_time(struct box *b)
 		uv_timer_stop(&b->code_timer);
 	else
 		uv_timer_start(&b->code_timer, time_came,
-			earliest > now ? (uint64_t)(earliest - now) : 0, 0);
+			earliest > now ? (uint64_t)(earliest - now) : 1, 0);
 }

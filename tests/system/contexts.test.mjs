@@ -161,6 +161,24 @@ test('a kernel that does not react is killed, and the next run has a new one', {
   assert.ok(Date.now() - begin > 4000 && Date.now() - begin < 20000, `after ${Date.now() - begin} ms`);
 });
 
+test('a kernel that ignores its interrupt in a paused sandbox does not stop the server', { timeout: 60000 }, async () => {
+  const paused = await server.create();
+  const at = `/v1/sandboxes/${paused.id}`;
+  const stream = await server.stream(`${at}/contexts/python/execute`, { code: 'import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint("deaf", flush=True)\nwhile True:\n  time.sleep(1)' });
+  for await (const event of stream.events) if (event.data === 'deaf\n') break;
+  stream.close();
+  assert.equal((await server.request('POST', `${at}/pause`)).status, 200);
+  // The interrupt is due again after 700 ms, the kill after five seconds.
+  for (const end = Date.now() + 6000; Date.now() < end; await sleep(200))
+    assert.equal(await Promise.race([server.request('GET', '/health').then((r) => r.status), sleep(5000)]), 200);
+  assert.equal((await server.request('POST', `${at}/resume`)).status, 200);
+  const after = await server.stream(`${at}/contexts/python/execute`, { code: 'print("back")' });
+  let said = '';
+  for await (const event of after.events) said += event.data ?? '';
+  assert.equal(said, 'back\n');
+  await remove(server, paused.id);
+});
+
 test('a kernel that dies is reported, and replaced', { timeout: 60000 }, async () => {
   const died = await run('python', 'import os\nprint("last words", flush=True)\nos._exit(3)');
   assert.equal(died.stdout, 'last words\n');
