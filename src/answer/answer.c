@@ -282,5 +282,6 @@ void answer_run_with_body(struct answer *a, const struct answer_body *body)
 
 void answer_refuse(struct answer *a, const struct error *e)
 {
-	answer_fail(a, e, NULL);
+	a->op = op_refuse(&a->call, e);
+	answer_run(a);
 }

@@ -76,7 +76,8 @@ struct answer {
 struct answer *answer_new(struct http_request *req, const struct answer_form *form);
 /* The operation is its op. The answer is not the caller's any more. */
 void answer_run(struct answer *a);
-/* Instead of all that: before an operation was begun. */
+/* Instead of all that, when the request cannot be decoded: tells *e, or that the sandbox is not
+ * there. */
 void answer_refuse(struct answer *a, const struct error *e);
 /* Sent whenever a stream has been quiet for so long. The bytes stay the caller's. */
 void answer_keep_alive(struct answer *a, const char *data, size_t len, uint64_t ms);

@@ -1,4 +1,5 @@
 #include "answer/content.h"
+#include "op/files.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,6 +11,7 @@
 #include "api/decode.h"
 #include "api/result.h"
 #include "api/stream.h"
+#include "op/exec.h"
 
 static void free_tree(void *tree)
 {

@@ -5,6 +5,7 @@
 #include "api/lookup.h"
 #include "api/output.h"
 #include "api/result.h"
+#include "op/exec.h"
 
 /* ---- one ---- */
 

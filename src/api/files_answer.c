@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/files.h"
+#include "op/files.h"
 
 struct finding {
 	enum files_answer kind;

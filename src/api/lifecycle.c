@@ -2,6 +2,7 @@
 #include "api/call.h"
 #include "api/decode.h"
 #include "api/encode.h"
+#include "op/life.h"
 
 struct move_body {
 	bool memory;

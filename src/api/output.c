@@ -19,6 +19,7 @@
 
 #include "api/decode.h"
 #include "api/stream.h"
+#include "op/exec.h"
 
 #define CHUNK (128u * 1024)
 

@@ -87,7 +87,7 @@ const char *admission_template(struct box *b, const struct sandbox_spec *spec)
 {
 	const struct snapshot *s =
 		spec->snapshot ? snapshot_find(b, spec->tenant, spec->snapshot) : NULL;
-	const char *build = s ? s->build : spec->fork.source ? spec->fork.source->build : NULL;
+	const char *build = s ? s->build : spec->fork ? spec->fork->source->build : NULL;
 	if (!build)
 		return spec->template_name;
 	return build[0] ? build : NULL;

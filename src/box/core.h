@@ -94,6 +94,12 @@ void init_link_close(struct init_link *l);
 
 /* ---- sandbox.c: the object ---- */
 
+/* What a fork is made of: the sandbox, and a copy of its disk. */
+struct fork_origin {
+	const struct sandbox *source;
+	struct disk_name disk;
+};
+
 /* What is charged to its tenant. */
 enum charge {
 	CHARGE_NONE,

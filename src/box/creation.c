@@ -229,11 +229,11 @@ static int64_t next_created_ms(const struct box *b, int64_t now)
 /* A copy has the template of what it is a copy of. */
 static void settle_begin(struct sandbox *s, const struct sandbox_spec *spec)
 {
-	const struct sandbox *source = spec->fork.source;
+	const struct sandbox *source = spec->fork ? spec->fork->source : NULL;
 	const struct snapshot *from =
 		spec->snapshot ? snapshot_find(s->box, spec->tenant, spec->snapshot) : NULL;
 	if (source) {
-		s->fork_of = *spec->fork.disk;
+		s->fork_of = spec->fork->disk;
 		memcpy(s->parent, source->id, ID_SIZE);
 		memcpy(s->snapshot, source->snapshot, ID_SIZE);
 		memcpy(s->layer, source->layer, ID_SIZE);
@@ -309,10 +309,10 @@ int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_creat
 	c->sandbox = s;
 	outfit_sandbox(c->sandbox, spec, t, build);
 	settle_begin(c->sandbox, spec);
-	if (!spec->fork.source)
+	if (!spec->fork)
 		memcpy(c->sandbox->volumes, volumes, sizeof volumes);
 	bool installs = install_check(b, spec, e) > 0;
-	bool is_special = spec->snapshot || spec->fork.disk || spec->volume_count > 0;
+	bool is_special = spec->snapshot || spec->fork || spec->volume_count > 0;
 	struct sandbox *ready = build || installs || is_special ? NULL : take_from_pool(b, &r);
 	if (ready)
 		memcpy(c->sandbox->id, ready->id, ID_SIZE);

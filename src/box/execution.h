@@ -1,81 +1,13 @@
 /* Commands: started, watched, read, ended, and found again. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/buf.h"
 #include "base/error.h"
+#include "model/execution.h"
 
 struct box;
 struct sandbox;
 struct execution;
-
-enum execution_status {
-	EXECUTION_QUEUED,
-	EXECUTION_RUNNING,
-	EXECUTION_COMPLETED, /* it exited, with whatever status */
-	EXECUTION_FAILED,    /* a signal ended it, it could not start, or its sandbox was lost */
-	EXECUTION_TIMEOUT,
-	EXECUTION_CANCELLED,
-	EXECUTION_STATUS_COUNT
-};
-
-const char *execution_status_name(enum execution_status status);
-enum execution_status execution_status_of(const char *name);
-
-/* What it was started as. */
-enum execution_kind {
-	EXECUTION_COMMAND, /* by a request that waits for it */
-	EXECUTION_PROCESS, /* in the background */
-	EXECUTION_JOB,
-	EXECUTION_KIND_COUNT
-};
-
-const char *execution_kind_name(enum execution_kind kind);
-
-struct execution_spec {
-	const char *const *argv; /* NULL-terminated, at least one */
-	const char *const
-		*env;      /* NAME=VALUE, NULL-terminated; may be NULL. Wins over the sandbox's */
-	const char *cwd;   /* NULL: the sandbox's; not absolute: below the user's home */
-	const char *user;  /* NULL: the sandbox's */
-	const char *name;  /* what the caller calls it; NULL: nothing */
-	const char *input; /* all of stdin; NULL: none */
-	size_t input_len;
-	bool open_stdin; /* more is given by execution_input_write */
-	bool terminal;   /* stdin, stdout and stderr are one; stdin is open */
-	uint16_t rows, columns;
-	enum execution_kind kind;
-	bool attended;      /* somebody is to wait for it; known again after a restart */
-	int64_t timeout_ms; /* 0: the sandbox's */
-	bool unlisted;      /* of ours, although it is no file work: not counted, not stored */
-};
-
-#define EXECUTION_STREAMS 2
-
-struct execution_view {
-	const char *id, *sandbox_id;
-	const char *name, *user;
-	const char *cwd; /* that it began in; "": the user's home */
-	enum execution_kind kind;
-	bool terminal;
-	const char *command; /* the arguments, each with its NUL */
-	size_t command_len;
-	enum execution_status status;
-	int32_t pid;
-	int exit_code; /* 124 on timeout, 128+n for a signal */
-	int signal;    /* 0: none */
-	bool timed_out, oom_killed, truncated;
-	int64_t started_ms, duration_us;
-	int64_t cpu_us; /* of it and everything it started; 0 until it has ended */
-	int64_t peak;   /* bytes resident in its largest process; 0 until it has ended */
-	bool input_open;
-	uint64_t input_offset;              /* given so far */
-	uint64_t length[EXECUTION_STREAMS]; /* written by the process so far */
-	uint64_t stored[EXECUTION_STREAMS]; /* kept, from byte 0 */
-};
 
 /*
  * Whoever wants to know. `changed` is called when the execution has started, was refused, has new
@@ -148,14 +80,6 @@ void execution_input_close(struct execution *x);
 uint64_t execution_input_offset(const struct execution *x);    /* written so far */
 uint64_t execution_input_delivered(const struct execution *x); /* taken by the process */
 
-/* What a process and everything it started use now, as the kernel counts it. */
-struct execution_usage {
-	int64_t cpu_us, memory, peak;
-	unsigned processes;
-	char state;      /* of the main process, as in /proc; 0 once it has exited */
-	const char *cwd; /* of the main process */
-};
-
 /* Asked of one that runs. `done` is called once, with NULL when it ends first. */
 struct execution_inspection {
 	void (*done)(void *arg, const struct execution_usage *usage);
@@ -202,16 +126,6 @@ typedef void execution_loaded_fn(void *arg, struct execution *x);
  */
 void execution_load(struct box *b, const char *tenant, const char *sandbox_id, const char *id,
 	execution_loaded_fn *loaded, void *arg);
-
-/* Those that have ended, the newest first. */
-struct execution_filter {
-	const char *tenant;
-	const char *sandbox_id; /* NULL: of all sandboxes, also of those that are gone */
-	unsigned kinds;         /* bits of 1 << enum execution_kind; 0: all */
-	int64_t before_ms;      /* started before this moment and id; 0: the newest */
-	const char *before_id;
-	unsigned limit;
-};
 
 /* Called for each, then once with NULL. */
 typedef void execution_listed_fn(void *arg, const struct execution_view *view);

@@ -16,52 +16,10 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "wire/record.h"
+#include "model/file.h"
 
 struct sandbox;
 struct file_call;
-
-/* What there is to say about a file. Names are as the filesystem has them: any bytes but NUL. */
-struct file_entry {
-	const char *path;          /* absolute */
-	const char *target;        /* of a link; "": it is none */
-	const char *owner, *group; /* "": not asked for, or they have no name */
-	uint64_t size, inode;
-	uint32_t mode, uid, gid, links;
-	int64_t mtime_ns, atime_ns, ctime_ns;
-};
-
-struct file_match {
-	const char *path;
-	uint64_t line;
-	uint32_t column;
-	const char *text;
-	size_t text_len;
-	bool cut; /* the line is longer */
-};
-
-struct file_attribute {
-	const char *name; /* without "user." */
-	const char *value;
-	size_t len;
-};
-
-struct file_change {
-	const char *path;
-	uint64_t count;
-};
-
-struct file_notice {
-	enum file_event kind;
-	bool directory;
-	const char *path;        /* relative to what is watched; "": that itself */
-	const char *destination; /* of a rename */
-};
-
-struct file_result {
-	uint64_t count;
-	bool truncated; /* there is more than the limit asked for */
-};
 
 struct file_events {
 	void (*entry)(void *arg, const struct file_entry *entry);
@@ -90,15 +48,6 @@ void file_resume(struct file_call *c);
 
 /* ---- input: WRITE, UNPACK, ATTRIBUTES ---- */
 
-/* A file to be written. */
-struct file_target {
-	const char *path;
-	unsigned flags; /* FILE_PARENTS, _APPEND, _AT_OFFSET, _ATOMIC, _EXCLUSIVE, _HAS_MODE */
-	unsigned mode;
-	uint64_t offset;
-	const char *owner; /* NULL: as it comes */
-};
-
 /* How many bytes it can take now; more are taken, too, and kept. */
 size_t file_room(const struct file_call *c);
 void file_put_target(struct file_call *c, const struct file_target *target);
@@ -113,14 +62,6 @@ void file_put_done(struct file_call *c);
 void file_put_end(struct file_call *c);
 
 /* ---- many small files at once ---- */
-
-struct file_spec {
-	const char *path; /* absolute, or relative to the working directory */
-	const char *content;
-	size_t len;
-	bool has_mode;
-	unsigned mode;
-};
 
 /* Whose they are and where relative paths begin; NULL: as the sandbox has it. */
 struct files_owner {

@@ -89,10 +89,11 @@ static void create_one(struct fork *f)
 {
 	struct sandbox *s = f->source;
 	struct error e;
+	const struct fork_origin origin = {.source = s, .disk = f->copy};
 	struct sandbox_spec spec = {
 		.settings = s->settings,
 		.tenant = s->tenant,
-		.fork = {.source = s, .disk = &f->copy},
+		.fork = &origin,
 	};
 	spec.name = spec.template_name = NULL;
 	spec.workdir = s->workdir[0] ? s->workdir : NULL;

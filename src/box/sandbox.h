@@ -11,48 +11,6 @@
 #include "box/files.h"
 #include "wire/keeper.h"
 
-static inline const char *sandbox_status_name(enum sandbox_status status)
-{
-	return sandbox_status_names[status];
-}
-
-struct volume_mount {
-	const char *volume; /* id or name */
-	const char *path;
-	bool read_only;
-};
-
-struct sandbox_spec {
-	union {
-		struct sandbox_settings settings;
-		struct sandbox_settings;
-	};
-	const char *tenant;
-	const char *snapshot; /* what its disk begins with, instead of a template; NULL: none */
-	const struct volume_mount *volumes;
-	size_t volume_count;
-	const struct file_spec *files;
-	size_t file_count;
-	/* Installed before it is made; NULL-terminated; may be NULL. */
-	const char *const *dependencies; /* apt packages */
-	const char *const *packages;     /* npm packages */
-	/* Of a fork: whose, and the copy of its disk. */
-	struct {
-		const struct sandbox *source;
-		const struct disk_name *disk;
-	} fork;
-};
-
-/* A sandbox as everybody may read it. */
-struct sandbox_view {
-	union {
-		struct sandbox_record record;
-		struct sandbox_record;
-	};
-	bool ending;                         /* it is on its way out */
-	const struct warden_volume *volumes; /* WARDEN_VOLUMES_MAX; NULL: none are known */
-};
-
 /* On failure sandbox is NULL, and nothing is left of it. */
 typedef void sandbox_created_fn(void *arg, struct sandbox *sandbox, const struct error *e);
 int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_created_fn *created,
@@ -101,23 +59,6 @@ void sandbox_pause(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, v
 /* Without memory it is booted anew, on its disk. What is awake stays so. */
 void sandbox_resume(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg);
 
-/* Of the settings only those that are given count. */
-struct sandbox_change {
-	union {
-		struct sandbox_settings settings;
-		struct sandbox_settings;
-	};
-	struct field_set given;       /* rows of sandbox_model */
-	const char *const *set_env;   /* NAME=VALUE, NULL-terminated: set or replaced */
-	const char *const *unset_env; /* names, NULL-terminated: taken out */
-	bool lease_extends_only;      /* an end that is later already stays */
-};
-
-/* Marks a member of struct sandbox_settings. */
-#define sandbox_change_gives(change, member)                                                       \
-	field_set_add(&(change)->given,                                                            \
-		(size_t)field_at(&sandbox_model, offsetof(struct sandbox_settings, member)))
-
 /* 0 and a call when it is stored; or a refusal, and nothing has changed. */
 int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandbox_done_fn *done,
 	void *arg, struct error *e);
@@ -126,28 +67,6 @@ int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandb
 typedef void sandbox_loaded_fn(void *arg, const struct sandbox_view *view);
 void sandbox_load_ended(
 	struct box *b, const char *tenant, const char *id, sandbox_loaded_fn *loaded, void *arg);
-
-enum sandbox_order {
-	SANDBOX_ORDER_CREATION,
-	SANDBOX_ORDER_ACTIVITY,
-	SANDBOX_ORDER_NAME,
-	SANDBOX_ORDER_STATUS,
-	SANDBOX_ORDER_EPHEMERAL,
-	SANDBOX_ORDER_EXECUTIONS
-};
-
-/* Which of those that have ended, and which part of the list. */
-struct sandbox_filter {
-	const char *tenant;
-	const char *status, *name, *project, *snapshot; /* NULL or "": any */
-	int ephemeral;                                  /* -1: either */
-	int64_t after_ms;                               /* made after this moment and id */
-	const char *after_id;                           /* NULL: whenever */
-	enum sandbox_order order;
-	bool backwards;
-	int64_t offset;
-	unsigned limit;
-};
 
 /* For each, and at the end with NULL and how many there are without offset and limit. */
 typedef void sandbox_listed_fn(void *arg, const struct sandbox_view *view, int64_t total);

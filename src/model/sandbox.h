@@ -11,6 +11,8 @@
 
 #include "base/field.h"
 #include "base/id.h"
+#include "model/file.h"
+#include "wire/warden.h"
 
 enum sandbox_status {
 	SANDBOX_CREATING,
@@ -96,3 +98,82 @@ struct sandbox_record {
 
 extern const char *const sandbox_status_names[], *const sandbox_expiry_names[];
 extern const struct field_table sandbox_model;
+
+static inline const char *sandbox_status_name(enum sandbox_status status)
+{
+	return sandbox_status_names[status];
+}
+
+struct fork_origin;
+
+struct volume_mount {
+	const char *volume; /* id or name */
+	const char *path;
+	bool read_only;
+};
+
+struct sandbox_spec {
+	union {
+		struct sandbox_settings settings;
+		struct sandbox_settings;
+	};
+	const char *tenant;
+	const char *snapshot; /* what its disk begins with, instead of a template; NULL: none */
+	const struct volume_mount *volumes;
+	size_t volume_count;
+	const struct file_spec *files;
+	size_t file_count;
+	/* Installed before it is made; NULL-terminated; may be NULL. */
+	const char *const *dependencies; /* apt packages */
+	const char *const *packages;     /* npm packages */
+	const struct fork_origin *fork;  /* set by box alone; NULL: it is no fork */
+};
+
+/* A sandbox as everybody may read it. */
+struct sandbox_view {
+	union {
+		struct sandbox_record record;
+		struct sandbox_record;
+	};
+	bool ending;                         /* it is on its way out */
+	const struct warden_volume *volumes; /* WARDEN_VOLUMES_MAX; NULL: none are known */
+};
+
+/* Of the settings only those that are given count. */
+struct sandbox_change {
+	union {
+		struct sandbox_settings settings;
+		struct sandbox_settings;
+	};
+	struct field_set given;       /* rows of sandbox_model */
+	const char *const *set_env;   /* NAME=VALUE, NULL-terminated: set or replaced */
+	const char *const *unset_env; /* names, NULL-terminated: taken out */
+	bool lease_extends_only;      /* an end that is later already stays */
+};
+
+/* Marks a member of struct sandbox_settings. */
+#define sandbox_change_gives(change, member)                                                       \
+	field_set_add(&(change)->given,                                                            \
+		(size_t)field_at(&sandbox_model, offsetof(struct sandbox_settings, member)))
+
+enum sandbox_order {
+	SANDBOX_ORDER_CREATION,
+	SANDBOX_ORDER_ACTIVITY,
+	SANDBOX_ORDER_NAME,
+	SANDBOX_ORDER_STATUS,
+	SANDBOX_ORDER_EPHEMERAL,
+	SANDBOX_ORDER_EXECUTIONS
+};
+
+/* Which of those that have ended, and which part of the list. */
+struct sandbox_filter {
+	const char *tenant;
+	const char *status, *name, *project, *snapshot; /* NULL or "": any */
+	int ephemeral;                                  /* -1: either */
+	int64_t after_ms;                               /* made after this moment and id */
+	const char *after_id;                           /* NULL: whenever */
+	enum sandbox_order order;
+	bool backwards;
+	int64_t offset;
+	unsigned limit;
+};

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "op/exec.h"
 #include "op/op_core.h"
 
 #define PIECE      (64u * 1024)

@@ -1,4 +1,5 @@
 /* A sandbox paused or resumed: carried through, whoever leaves. */
+#include "op/life.h"
 #include "op/op_core.h"
 
 struct move_op {

@@ -231,6 +231,28 @@ struct op *op_new(
 	return op;
 }
 
+static void refused_resume(struct op *op)
+{
+	op_fail(op, OP_ERROR, &op->failure);
+}
+
+static void refused_release(struct op *op, enum op_end end)
+{
+	(void)op;
+	(void)end;
+}
+
+struct op *op_refuse(const struct op_call *call, const struct error *e)
+{
+	static const struct op_type type = {
+		"refused", .resume = refused_resume, .release = refused_release};
+	struct sandbox *s;
+	struct op *op = op_new(call, &type, sizeof *op, &s);
+	if (!op->failed)
+		op->failure = *e;
+	return op;
+}
+
 void op_has_begun(struct op *op)
 {
 	scratch_finish(&op->memory);

@@ -29,9 +29,9 @@
 #include <uv.h>
 
 #include "base/scratch.h"
-#include "box/execution.h"
-#include "box/files.h"
-#include "box/sandbox.h"
+#include "model/execution.h"
+#include "model/file.h"
+#include "model/sandbox.h"
 
 struct op;
 struct ops;
@@ -121,6 +121,12 @@ struct op_call {
 	void *arg;
 };
 
+/*
+ * Begins an operation that does nothing but fail with *e, for requests that could not be decoded.
+ * A sandbox that is not there is told first: it is 404 whatever the body says.
+ */
+struct op *op_refuse(const struct op_call *call, const struct error *e);
+
 /* Tells on: now, and whenever there is something, until the caller says OP_PAUSE. */
 void op_resume(struct op *op);
 void op_leave(struct op *op);
@@ -157,57 +163,6 @@ size_t op_room(const struct op *op);
 /* A whole file. */
 void op_put_file(struct op *op, const struct file_target *target, const char *content, size_t len);
 
-/* ---- the operations ---- */
-
-/* Everything that wire/record.h lists, in a sandbox as a user of it, or in a volume as root. */
-struct op_files {
-	const char *user; /* NULL: the sandbox's */
-	struct file_request request;
-};
-struct op *op_files(const struct op_call *call, const struct op_files *request);
-
-enum op_exec_wants {
-	OP_EXEC_STREAM, /* STARTED, OUTPUT as it comes, EXITED; a slow caller slows the command */
-	OP_EXEC_RESULT, /* EXITED, then OUTPUT as far as it was kept */
-	OP_EXEC_START   /* STARTED as soon as it is queued */
-};
-
-/* If this is the sandbox's working directory, and no template comes with it, it is made. */
-struct op_first {
-	const char *workdir;
-};
-
-/* A command, and what has to be there before: each step only if it is asked for. */
-struct op_exec {
-	/* In a sandbox made for it, which does not outlive the call; NULL: in the call's. */
-	const struct sandbox_spec *creates;
-	struct execution_spec spec;
-	enum op_exec_wants wants;
-	bool exclusive;               /* OP_BUSY while another command runs */
-	bool wakes;                   /* a sandbox that sleeps or is being made is waited for */
-	const struct op_first *first; /* before the first command of all; NULL: nothing */
-	const struct file_spec *files;
-	size_t file_count;
-	size_t piece; /* of output, at most; 0: 64 KiB */
-};
-struct op *op_exec(const struct op_call *call, const struct op_exec *request);
-
-/* The output of a command that runs or has ended. */
-struct op_attach {
-	const char *execution;    /* its id */
-	enum op_exec_wants wants; /* a stream; or a result, as it is now if it still runs */
-	uint64_t position[EXECUTION_STREAMS];
-	bool where_left; /* instead: from where the callers before have stopped */
-	bool ignores[EXECUTION_STREAMS];
-	bool stops; /* at the end of what there is now */
-	size_t piece;
-};
-struct op *op_attach(const struct op_call *call, const struct op_attach *request);
-
-/* OP_DONE with the sandbox as it is then. */
-struct op *op_pause(const struct op_call *call, bool keep_memory);
-struct op *op_resume_sandbox(const struct op_call *call, bool keep_memory);
-
 /* ---- where they are carried out ---- */
 
 /* One operation as audit, approvals and traces see it. */
@@ -225,6 +180,8 @@ struct op_hook {
 	void (*ended)(void *arg, const struct op_record *record, const struct error *e, bool left);
 	void *arg;
 };
+
+struct box;
 
 struct ops {
 	struct box *box;

@@ -2,6 +2,9 @@
 #pragma once
 
 #include "base/id.h"
+#include "box/execution.h"
+#include "box/files.h"
+#include "box/sandbox.h"
 #include "op/op.h"
 
 enum op_end {

@@ -1,4 +1,5 @@
 #include "dialect/agentuity/create.h"
+#include "op/exec.h"
 
 #include <stddef.h>
 #include <stdio.h>

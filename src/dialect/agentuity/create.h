@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialect/agentuity/routes.h"
+#include "op/exec.h"
 
 /* What comes after the sandbox itself. */
 struct agentuity_create {

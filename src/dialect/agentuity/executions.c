@@ -12,6 +12,7 @@
 #include "dialect/agentuity/encode.h"
 #include "dialect/agentuity/execution_list.h"
 #include "dialect/agentuity/waiting.h"
+#include "op/exec.h"
 
 #define YEAR_MS (INT64_C(365) * 24 * 3600 * 1000)
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "dialect/agentuity/create.h"
+#include "op/files.h"
 
 #define LIST_MAX     10000
 #define PATH_LEN_MAX 4095

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "dialect/agentuity/encode.h"
+#include "op/life.h"
 
 /* Not an envelope with data: the SDK wants these fields beside `success`. */
 static int put_paused(struct answer *a, const struct op_event *event, struct error *e)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "dialect/agentuity/routes.h"
+#include "op/exec.h"
 
 #define TOKEN_KIND "agentuity-stream"
 #define PIECE      (256u * 1024)

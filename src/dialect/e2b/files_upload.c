@@ -14,6 +14,7 @@
 
 #include "dialect/e2b/files.h"
 #include "http/multipart.h"
+#include "op/files.h"
 
 #define FILES_MAX        1000
 #define METADATA_PREFIX  "x-metadata-"

@@ -1,5 +1,6 @@
 /* Stat, MakeDir, Move and Remove: one question, one answer. */
 #include "dialect/e2b/filesystem.h"
+#include "op/files.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -9,6 +9,7 @@
 #include "dialect/e2b/decode.h"
 #include "dialect/e2b/encode.h"
 #include "dialect/e2b/place.h"
+#include "op/life.h"
 
 struct lifecycle_body {
 	int64_t timeout_s;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "dialect/e2b/files.h"
+#include "op/files.h"
 
 struct listing {
 	const char *given;

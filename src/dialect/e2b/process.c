@@ -23,6 +23,7 @@
 
 #include "dialect/e2b/encode.h"
 #include "dialect/e2b/process_events.h"
+#include "op/exec.h"
 
 #define DEFAULT_DEADLINE_MS 60000
 #define ARGUMENTS_MAX       4000

@@ -3,6 +3,7 @@
  * nothing is kept here but a window.
  */
 #include "dialect/e2b/volumes.h"
+#include "op/files.h"
 
 #define FILE_MODE 0644
 

@@ -1,0 +1,37 @@
+import { after, before, describe, it } from 'node:test';
+import assert from 'node:assert/strict';
+import { Server } from '../lib/server.mjs';
+import { finish } from './support.mjs';
+
+/**
+ * Which error a request with several faults gets: first the key, then the sandbox, then the body.
+ * A sandbox that is not there is 404 whatever the body says, so that a client which retries on 404
+ * does not depend on what it sent.
+ */
+describe('error precedence', () => {
+  let server;
+  let box;
+  before(async () => {
+    server = await Server.start();
+    box = await server.create();
+  });
+  after(() => finish(server));
+
+  const missing = 'a'.repeat(20);
+  const routes = [
+    ['POST', 'exec'], ['POST', 'processes'], ['PATCH', ''], ['POST', 'pause'], ['POST', 'resume'],
+    ['POST', 'checkpoints'], ['POST', 'snapshots'], ['POST', 'fork'], ['POST', 'contexts'],
+  ];
+  const bodies = { 'no JSON': '{', 'an unknown field': '{"nonsense":1}' };
+  const at = (id, rest) => `/v1/sandboxes/${id}${rest && `/${rest}`}`;
+  const send = (method, path, body) => server.request(method, path, body, { headers: { 'content-type': 'application/json' } });
+
+  for (const [method, rest] of routes)
+    for (const [what, body] of Object.entries(bodies))
+      it(`${method} ${rest || 'the sandbox'} with ${what}: 404 without the sandbox, 400 with it`, async () => {
+        const absent = await send(method, at(missing, rest), body);
+        assert.equal(absent.status, 404, absent.text);
+        const present = await send(method, at(box.id, rest), body);
+        assert.equal(present.status, 400, present.text);
+      });
+});
