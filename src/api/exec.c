@@ -8,15 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/json_body.h"
 #include "api/decode.h"
 #include "api/result.h"
 #include "api/stream.h"
 #include "op/exec.h"
-
-static void free_tree(void *tree)
-{
-	cJSON_Delete(tree);
-}
 
 static struct answer *exec_answer(struct http_request *req, enum stream_format *format)
 {
@@ -44,20 +40,18 @@ static void exec_run(struct answer *a, enum stream_format format,
 	answer_run(a);
 }
 
-static void handle(struct http_request *req, bool is_run)
+static void exec_handle(struct http_request *req, bool is_run)
 {
 	struct error e = {0};
 	struct exec_options options = {0};
 	struct sandbox_spec spec = {.tenant = api_tenant(req), .ephemeral = true};
 	enum stream_format format;
-	cJSON *body = api_body(req);
-	if (!body)
-		return;
 	struct answer *a = exec_answer(req, &format);
 	struct scratch *memory = &a->call.memory;
-	scratch_own(memory, body, free_tree);
-	int r = is_run ? decode_run(body, memory, &spec, &options, &e)
-		       : decode_exec(body, memory, &options, &e);
+	const cJSON *body = answer_typed_json(a, &e);
+	int r = !body    ? -1
+		: is_run ? decode_run(body, memory, &spec, &options, &e)
+			 : decode_exec(body, memory, &options, &e);
 	if (r < 0)
 		answer_refuse(a, &e);
 	else
@@ -66,12 +60,12 @@ static void handle(struct http_request *req, bool is_run)
 
 static void handle_exec(struct http_request *req)
 {
-	handle(req, false);
+	exec_handle(req, false);
 }
 
 static void handle_run(struct http_request *req)
 {
-	handle(req, true);
+	exec_handle(req, true);
 }
 
 static const struct http_route exec_routes[] = {

@@ -1,4 +1,5 @@
 /* /v1/sandboxes/{id}/pause and /resume, and changes by PATCH. */
+#include "answer/json_body.h"
 #include "api/call.h"
 #include "api/decode.h"
 #include "api/encode.h"
@@ -26,10 +27,13 @@ static const struct answer_form sandbox_form = {
 static void handle_move(
 	struct http_request *req, struct op *(*move)(const struct op_call *call, bool keep_memory))
 {
+	struct error e = {0};
 	struct move_body body = {.memory = true};
-	if (api_optional_body(req, move_fields, ARRAY_LEN(move_fields), &body) < 0)
-		return;
 	struct answer *a = api_answer(req, &sandbox_form);
+	if (answer_decode_json(a, move_fields, ARRAY_LEN(move_fields), &body, &e) < 0) {
+		answer_refuse(a, &e);
+		return;
+	}
 	a->op = move(&a->call, body.memory);
 	answer_run(a);
 }
