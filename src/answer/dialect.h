@@ -8,6 +8,7 @@
 
 #include <uv.h>
 
+#include "answer/destination.h"
 #include "base/cleanup.h"
 #include "http/auth.h"
 #include "http/http.h"
@@ -59,7 +60,9 @@ struct dialect {
 	const struct dialect_area *areas;
 	size_t area_count;
 	unsigned (*claims)(const struct http_request *req); /* as in struct http_mount; or NULL */
-	size_t own_size; /* of the dialect's own state, which is zeroed before `start` */
+	const struct destination_headers
+		*destination; /* by which clients name a sandbox; or NULL */
+	size_t own_size;      /* of the dialect's own state, which is zeroed before `start` */
 	/* Before the port is open. NULL: there is nothing to do. */
 	void (*start)(void *own, struct server *server);
 	/* From here on clients go away because the server stops. NULL: nothing to do. */

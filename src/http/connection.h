@@ -57,6 +57,8 @@ struct http_request {
 	const char *rest;    /* what {name*} or {name**} stands for */
 	unsigned allowed;    /* the methods that the path has, as bits */
 	void *principal;
+	struct http_destination destination;
+	bool has_destination;
 	struct buf body;
 	struct http_body_sink sink; /* without `data`: the handler has not asked for the body */
 

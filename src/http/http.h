@@ -32,6 +32,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/id.h"
 
 enum http_method {
 	HTTP_GET,
@@ -116,6 +117,8 @@ struct http_limits {
 /* listen_fd stays the caller's. The mounts are borrowed until http_server_close's callback. */
 int http_server_open(struct http_server **ret, uv_loop_t *loop, int listen_fd,
 	const struct http_limits *limits, const struct http_mount *mounts, size_t mount_count);
+/* Calls `addressed` once for each request, after its head and before its route is looked for. */
+void http_server_on_head(struct http_server *s, void (*addressed)(struct http_request *req));
 /*
  * Stop accepting, finish what is being answered for at most grace_ms, abort the rest, then call
  * closed and free. Requests whose handlers did not ask about aborts are waited for.
@@ -161,6 +164,18 @@ bool http_query_at(
 void *http_alloc(struct http_request *req, size_t size);
 /* Copies the text into memory of the request; NULL stays NULL. */
 char *http_copy(struct http_request *req, const char *text);
+/*
+ * Which port of which sandbox a request is for, when it is for one and not for the server itself.
+ * What sets it is http_server_on_head's function, or admit.
+ */
+struct http_destination {
+	unsigned port;
+	char id[ID_SIZE]; /* "": no sandbox can have the name */
+	char name[64];    /* of the sandbox, as the client wrote it, cut */
+};
+void http_set_destination(struct http_request *req, const struct http_destination *destination);
+/* NULL: the request is for the server itself. */
+const struct http_destination *http_destination(const struct http_request *req);
 /* What admit found out about the caller, for the handlers. */
 void http_set_principal(struct http_request *req, void *principal);
 void *http_principal(const struct http_request *req);

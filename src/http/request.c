@@ -52,6 +52,7 @@ void http_request_begin(struct http_connection *c)
 	req->mount = NULL;
 	req->route = NULL;
 	req->principal = NULL;
+	req->has_destination = false;
 	req->sink = (struct http_body_sink){0};
 	req->aborted = NULL;
 	req->status = 0;
@@ -83,8 +84,11 @@ int http_request_route(struct http_request *req, struct error *e)
 		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
 	memcpy(text, head->target, size);
 	int refused = http_split_target(text, &req->target, e);
-	struct http_match match = http_router_find(req->connection->server->router, req,
-		&req->target, head->method_known, head->method);
+	const struct http_server *server = req->connection->server;
+	if (server->addressed)
+		server->addressed(req);
+	struct http_match match = http_router_find(
+		server->router, req, &req->target, head->method_known, head->method);
 	req->mount = match.mount;
 	req->allowed = match.allowed;
 	if (match.allowed && match.mount->any_origin && http_header(req, "origin"))
@@ -340,6 +344,17 @@ const char *http_body(const struct http_request *req, size_t *len)
 int64_t http_content_length(const struct http_request *req)
 {
 	return req->head.chunked ? -1 : (int64_t)req->head.content_length;
+}
+
+void http_set_destination(struct http_request *req, const struct http_destination *destination)
+{
+	req->destination = *destination;
+	req->has_destination = true;
+}
+
+const struct http_destination *http_destination(const struct http_request *req)
+{
+	return req->has_destination ? &req->destination : NULL;
 }
 
 void http_set_principal(struct http_request *req, void *principal)

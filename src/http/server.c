@@ -60,6 +60,11 @@ int http_server_open(struct http_server **ret, uv_loop_t *loop, int listen_fd,
 	return 0;
 }
 
+void http_server_on_head(struct http_server *s, void (*addressed)(struct http_request *req))
+{
+	s->addressed = addressed;
+}
+
 /* ---- accepting ---- */
 
 static void on_acceptable(uv_poll_t *poll, int status, int events)

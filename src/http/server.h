@@ -25,6 +25,7 @@ struct http_server {
 
 	struct http_limits limits;
 	struct http_router *router;
+	void (*addressed)(struct http_request *req); /* NULL: every request is for the server */
 	struct http_connection *connections;
 	struct http_connection *woken; /* to be resumed at the next turn of the loop */
 	unsigned woken_count;

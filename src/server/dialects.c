@@ -29,6 +29,17 @@ void services_start(struct services *s, struct server *server)
 		next += service_mounts(&s->list[i], next);
 }
 
+void services_address(struct http_request *req)
+{
+	struct http_destination destination;
+	bool found = destination_in_host(req, &destination);
+	for (size_t i = 0; dialects[i] && !found; i++)
+		found = dialects[i]->destination &&
+			destination_in_headers(req, dialects[i]->destination, &destination);
+	if (found)
+		http_set_destination(req, &destination);
+}
+
 void services_stop(struct services *s)
 {
 	for (size_t i = 0; i < s->count; i++)

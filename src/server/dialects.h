@@ -15,5 +15,7 @@ struct services {
 
 /* The server is borrowed until services_free. */
 void services_start(struct services *s, struct server *server);
+/* Finds out which sandbox a request is for: for http_server_on_head. */
+void services_address(struct http_request *req);
 void services_stop(struct services *s);
 void services_free(struct services *s);

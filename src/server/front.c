@@ -182,6 +182,7 @@ static void serve(void *arg)
 		log_error("cannot serve", "error", uv_strerror(r));
 		_exit(1);
 	}
+	http_server_on_head(fr->server.http, services_address);
 	trim_memory();
 	if (!*fr->f->announced) {
 		fprintf(stderr, "bunker: listening on http://%s\n", fr->f->address);

@@ -6,7 +6,7 @@
 
 #include "api/api.h"
 #include "check.h"
-#include "http/router.h"
+#include "http/connection.h"
 #include "server/dialects.h"
 
 #define ROUTES_MAX 256
@@ -129,31 +129,127 @@ static void describes_every_dialect(void)
 	}
 }
 
-static void mounts_the_whole_list(void)
-{
-	struct auth *auth = auth_new();
-	struct http_router *router = NULL;
-	struct http_mount mounts[512];
+/* ---- routing ---- */
+
+static struct {
+	struct auth *auth;
+	struct server server;
 	struct service services[8];
-	struct server server = {.auth = auth};
+	struct http_mount mounts[512];
+	struct http_router *router;
+} house;
+
+static void house_open(void)
+{
 	size_t count = 0;
+	house.auth = auth_new();
+	house.server = (struct server){.auth = house.auth};
 	for (size_t i = 0; dialects[i]; i++) {
-		services[i] = (struct service){.server = &server, .dialect = dialects[i]};
-		size_t expected = service_mounts(&services[i], NULL);
-		CHECK(count + expected <= ARRAY_LEN(mounts));
-		CHECK(service_mounts(&services[i], mounts + count) == expected);
+		struct service *s = &house.services[i];
+		CHECK(i < ARRAY_LEN(house.services));
+		*s = (struct service){.server = &house.server, .dialect = dialects[i]};
+		size_t expected = service_mounts(s, NULL);
+		CHECK(count + expected <= ARRAY_LEN(house.mounts));
+		CHECK(service_mounts(s, house.mounts + count) == expected);
 		count += expected;
 	}
-	CHECK(http_router_create(&router, mounts, count) == 0);
-	http_router_destroy(router);
-	auth_free(auth);
+	CHECK(http_router_create(&house.router, house.mounts, count) == 0);
+}
+
+static void house_close(void)
+{
+	http_router_destroy(house.router);
+	auth_free(house.auth);
+}
+
+/* "e2b /contexts", or "" when there is no route, and the destination that was found. */
+static const char *find_for(const char *line, const char *fields, char destination[128])
+{
+	static struct http_connection connection;
+	static char head[1024], found[256];
+	struct http_request *req = &connection.request;
+	struct error e;
+	snprintf(head, sizeof head, "%s HTTP/1.1\r\n%s\r\n", line, fields);
+	req->connection = &connection;
+	http_request_begin(&connection);
+	CHECK(http_request_parse(req, head, strlen(head), &e) == 0);
+	char *text = http_copy(req, req->head.target);
+	CHECK(http_split_target(text, &req->target, &e) == 0);
+	services_address(req);
+	const struct http_destination *d = http_destination(req);
+	struct http_match match = http_router_find(
+		house.router, req, &req->target, req->head.method_known, req->head.method);
+	const struct service *s = match.mount ? match.mount->ctx : NULL;
+	snprintf(found, sizeof found, "%s %s", s ? s->dialect->name : "nobody",
+		match.route ? match.pattern : "-");
+	snprintf(destination, 128, "%u %s %s", d ? d->port : 0, d ? d->id : "", d ? d->name : "");
+	http_request_end(req);
+	return found;
+}
+
+#define ID "k3jx8w2m5q7n4p6r9t1v"
+
+static void gives_every_request_to_its_dialect(void)
+{
+	static const struct {
+		const char *line, *fields, *found, *destination;
+	} cases[] = {
+		{"GET /health", "Host: localhost\r\n", "native /health", "0  "},
+		{"GET /v1/sandboxes", "Host: localhost\r\n", "native /v1/sandboxes", "0  "},
+		{"GET /sandboxes/x", "Host: localhost\r\n", "e2b /sandboxes/{id}", "0  "},
+		{"GET /e2b/sandboxes/x", "Host: a\r\n", "e2b /e2b/sandboxes/{id}", "0  "},
+		{"GET /agentuity/sandbox", "Host: a\r\n", "agentuity /agentuity/sandbox", "0  "},
+		{"GET /nothing", "Host: a\r\n", "nobody -", "0  "},
+		/* A port of a sandbox has a host name; what the path says comes after it. */
+		{"GET /envs", "Host: 49983-" ID ".box.example:3000\r\n", "e2b /envs",
+			"49983 " ID " " ID},
+		{"GET /contexts", "Host: 49999-" ID ".localhost\r\n", "e2b /contexts",
+			"49999 " ID " " ID},
+		{"GET /v1/sandboxes", "Host: 8080-" ID ".localhost\r\n", "e2b /{rest**}",
+			"8080 " ID " " ID},
+		{"GET /v1/sandboxes", "Host: 49983-" ID ".localhost\r\n", "e2b -",
+			"49983 " ID " " ID},
+		/* These are not. */
+		{"GET /health", "Host: 49983-" ID "\r\n", "native /health", "0  "},
+		{"GET /health", "Host: 49983-" ID "x.localhost\r\n", "native /health", "0  "},
+		{"GET /health", "Host: 70000-" ID ".localhost\r\n", "native /health", "0  "},
+		{"GET /health", "Host: 0-" ID ".localhost\r\n", "native /health", "0  "},
+		{"GET /health", "Host: " ID ".localhost\r\n", "native /health", "0  "},
+		/* Headers say the same; a host name counts more. */
+		{"GET /envs", "Host: a\r\nE2b-Sandbox-Id: " ID "\r\n", "e2b /envs",
+			"49983 " ID " " ID},
+		{"GET /contexts",
+			"Host: a\r\nE2b-Sandbox-Id: " ID "-x\r\nE2b-Sandbox-Port: 49999\r\n",
+			"e2b /contexts", "49999 " ID " " ID "-x"},
+		{"GET /x", "Host: a\r\nE2b-Sandbox-Id: " ID "\r\nE2b-Sandbox-Port: 99999\r\n",
+			"e2b /{rest**}", "99999  " ID},
+		{"GET /envs", "Host: a\r\nE2b-Sandbox-Id: nobody\r\n", "e2b /envs",
+			"49983  nobody"},
+		{"GET /x", "Host: 80-" ID ".a\r\nE2b-Sandbox-Id: other\r\n", "e2b /{rest**}",
+			"80 " ID " " ID},
+		/* A token or a preflight names no sandbox, but whose the request is. */
+		{"GET /envs", "Host: a\r\nX-Access-Token: t\r\n", "e2b /envs", "0  "},
+		{"OPTIONS /envs",
+			"Host: a\r\nOrigin: http://p\r\nAccess-Control-Request-Method: GET\r\n"
+			"Access-Control-Request-Headers: e2b-sandbox-id\r\n",
+			"e2b -", "0  "},
+		/* A signed URL has nothing but its path. */
+		{"GET /files", "Host: a\r\n", "e2b /files", "0  "},
+	};
+	house_open();
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char destination[128];
+		CHECK_STR(find_for(cases[i].line, cases[i].fields, destination), cases[i].found);
+		CHECK_STR(destination, cases[i].destination);
+	}
+	house_close();
 }
 
 static const struct check_test tests[] = {
 	TEST(documents_every_route),
 	TEST(serves_everything_that_is_documented),
 	TEST(describes_every_dialect),
-	TEST(mounts_the_whole_list),
+	TEST(gives_every_request_to_its_dialect),
 };
 
 int main(int argc, char **argv)

@@ -35,18 +35,14 @@ static int check_token(struct http_request *req, const char *id, struct error *e
 
 int code_admit(struct http_request *req, struct error *e)
 {
-	struct e2b_place *place = http_alloc(req, sizeof *place);
+	const struct http_destination *d = http_destination(req);
 	struct sandbox_view view;
-	if (!place)
-		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
-	e2b_place_named(req, place);
-	http_set_principal(req, place);
-	struct sandbox *s = sandbox_find_any(e2b_of(req)->box, place->id);
+	struct sandbox *s = d ? sandbox_find_any(e2b_of(req)->box, d->id) : NULL;
 	if (s)
 		sandbox_view(s, &view);
 	if (!s || !envd_is_reachable(&view))
 		return error_set(e, ERROR_NOT_RUNNING, "The sandbox was not found");
-	return check_token(req, place->id, e);
+	return check_token(req, d->id, e);
 }
 
 void code_encode_error(

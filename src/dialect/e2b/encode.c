@@ -1,7 +1,7 @@
 #include "dialect/e2b/encode.h"
 
 #include "box/volume.h"
-#include "dialect/e2b/place.h"
+#include "dialect/e2b/access.h"
 
 #define MIB           (1 << 20)
 #define FAR_FUTURE_MS INT64_C(253402300799000) /* the end of the year 9999, for what has none */

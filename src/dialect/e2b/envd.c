@@ -14,11 +14,11 @@
 
 unsigned e2b_claims(const struct http_request *req)
 {
-	struct e2b_place place;
-	if (e2b_place_named(req, &place))
-		return place.port == E2B_ENVD_PORT   ? E2B_CLAIM_ENVD
-		       : place.port == E2B_CODE_PORT ? E2B_CLAIM_CODE
-						     : E2B_CLAIM_PORTS;
+	const struct http_destination *d = http_destination(req);
+	if (d)
+		return d->port == E2B_ENVD_PORT   ? E2B_CLAIM_ENVD
+		       : d->port == E2B_CODE_PORT ? E2B_CLAIM_CODE
+						  : E2B_CLAIM_PORTS;
 	/* A browser that asks first does not say which of the two it is for. */
 	if (e2b_asks_for_sandbox(req))
 		return E2B_CLAIM_ENVD | E2B_CLAIM_CODE;
@@ -56,36 +56,31 @@ bool envd_is_reachable(const struct sandbox_view *view)
 int envd_admit(struct http_request *req, struct error *e)
 {
 	const struct server *d = e2b_of(req);
-	struct e2b_place *place = http_alloc(req, sizeof *place);
 	struct sandbox_view view;
-	if (!place)
-		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
-	if (!e2b_place_find(d, req, place))
+	if (!e2b_find_destination(d, req))
 		return error_set(e, ERROR_UNAUTHORIZED,
 			"the request names no sandbox: it has no E2b-Sandbox-Id, no access token and no valid signature");
-	http_set_principal(req, place);
-	struct sandbox *s = sandbox_find_any(d->box, place->id);
+	const char *id = http_destination(req)->id;
+	struct sandbox *s = sandbox_find_any(d->box, id);
 	if (s)
 		sandbox_view(s, &view);
 	if (!s || !envd_is_reachable(&view))
 		return error_set(e, ERROR_NOT_RUNNING, "The sandbox was not found");
-	return check_access(d, req, place->id, e);
+	return check_access(d, req, id, e);
 }
 
 struct answer *envd_answer(struct http_request *req, const struct answer_form *form)
 {
 	struct answer *a = answer_new(req, form);
-	const struct e2b_place *place = http_principal(req);
 	a->call.ops = e2b_of(req)->ops;
 	a->call.api = "e2b";
-	a->call.sandbox = place->id;
+	a->call.sandbox = http_destination(req)->id;
 	return a;
 }
 
 struct sandbox *envd_sandbox(const struct http_request *req)
 {
-	const struct e2b_place *place = http_principal(req);
-	return sandbox_find_any(e2b_of(req)->box, place->id);
+	return sandbox_find_any(e2b_of(req)->box, http_destination(req)->id);
 }
 
 /* ---- errors ---- */
@@ -93,11 +88,11 @@ struct sandbox *envd_sandbox(const struct http_request *req)
 /* For SDKs a status 502 means that the sandbox is gone, and nothing else does. */
 static void encode_gone(const struct http_request *req, struct http_error_answer *answer)
 {
-	const struct e2b_place *place = http_principal(req);
+	const struct http_destination *d = http_destination(req);
 	struct json_writer w = {.out = &answer->body};
 	answer->status = 502;
 	json_begin_object(&w);
-	json_put_string(&w, "sandboxId", place ? place->name : "");
+	json_put_string(&w, "sandboxId", d ? d->name : "");
 	json_put_string(&w, "message", "The sandbox was not found");
 	json_put_int(&w, "code", 502);
 	json_end_object(&w);

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "dialect/e2b/place.h"
+#include "dialect/e2b/access.h"
 #include "dialect/e2b/routes.h"
 #include "answer/answer.h"
 

@@ -8,7 +8,7 @@
 
 #include "dialect/e2b/decode.h"
 #include "dialect/e2b/encode.h"
-#include "dialect/e2b/place.h"
+#include "dialect/e2b/access.h"
 #include "op/life.h"
 
 struct lifecycle_body {

@@ -7,7 +7,7 @@
 
 #include "box/event.h"
 #include "dialect/e2b/decode.h"
-#include "dialect/e2b/place.h"
+#include "dialect/e2b/access.h"
 
 #define LIMIT_DEFAULT 1000
 #define LIMIT_MAX     1000
@@ -237,7 +237,7 @@ static int parse_request(struct logs_call *call, struct error *e)
 {
 	const struct http_request *req = call->req;
 	const char *name = http_param(req, "id");
-	if (!e2b_parse_id(name, call->id))
+	if (!destination_parse_id(name, call->id))
 		return error_set(e, ERROR_NOT_FOUND, "sandbox \"%.64s\" not found", name);
 	if (e2b_query_limit(req, LIMIT_MAX, &call->left, e) < 0 ||
 		parse_cursor(req, &call->cursor_ms, e) < 0 ||

@@ -12,7 +12,7 @@
 #include "box/usage.h"
 #include "dialect/e2b/encode.h"
 #include "dialect/e2b/envd.h"
-#include "dialect/e2b/place.h"
+#include "dialect/e2b/access.h"
 
 #define MIB     (1 << 20)
 #define IDS_MAX 100
@@ -180,7 +180,8 @@ static void put_latest(
 {
 	char id[ID_SIZE];
 	struct sandbox_view view;
-	const struct sandbox *s = e2b_parse_id(name, id) ? sandbox_find(d->box, tenant, id) : NULL;
+	const struct sandbox *s =
+		destination_parse_id(name, id) ? sandbox_find(d->box, tenant, id) : NULL;
 	if (!s)
 		return;
 	sandbox_view(s, &view);

@@ -111,8 +111,14 @@ static const struct dialect_area areas[] = {
 	{.tables = port_tables, .claim = E2B_CLAIM_PORTS, .encode_error = envd_encode_error},
 };
 
-const struct dialect e2b_dialect = {
-	.name = "e2b", .areas = areas, .area_count = ARRAY_LEN(areas), .claims = e2b_claims};
+static const struct destination_headers e2b_destination = {
+	"e2b-sandbox-id", "e2b-sandbox-port", E2B_ENVD_PORT};
+
+const struct dialect e2b_dialect = {.name = "e2b",
+	.areas = areas,
+	.area_count = ARRAY_LEN(areas),
+	.claims = e2b_claims,
+	.destination = &e2b_destination};
 
 void e2b_encode_error(
 	struct http_request *req, const struct error *e, struct http_error_answer *answer)
@@ -165,7 +171,7 @@ struct answer *e2b_answer(struct http_request *req, const struct answer_form *fo
 	a->call.ops = e2b_of(req)->ops;
 	a->call.api = "e2b";
 	a->call.tenant = e2b_tenant(req);
-	a->call.sandbox = id && e2b_parse_id(http_param(req, "id"), id) ? id : "";
+	a->call.sandbox = id && destination_parse_id(http_param(req, "id"), id) ? id : "";
 	return a;
 }
 
@@ -174,8 +180,9 @@ struct sandbox *e2b_sandbox_in_any_state(struct http_request *req)
 	struct error e;
 	char id[ID_SIZE];
 	const char *name = http_param(req, "id");
-	struct sandbox *s =
-		e2b_parse_id(name, id) ? sandbox_find(e2b_of(req)->box, e2b_tenant(req), id) : NULL;
+	struct sandbox *s = destination_parse_id(name, id)
+				    ? sandbox_find(e2b_of(req)->box, e2b_tenant(req), id)
+				    : NULL;
 	if (s)
 		return s;
 	error_set(&e, ERROR_NOT_FOUND, "sandbox \"%.64s\" not found", name);

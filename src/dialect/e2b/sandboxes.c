@@ -13,7 +13,7 @@
 #include "box/volume.h"
 #include "dialect/e2b/decode.h"
 #include "dialect/e2b/encode.h"
-#include "dialect/e2b/place.h"
+#include "dialect/e2b/access.h"
 #include "dialect/e2b/routes.h"
 #include "dialect/e2b/templates.h"
 

@@ -22,23 +22,11 @@
 
 #define E2B_ENVD_PORT 49983
 #define E2B_CODE_PORT 49999
-#define E2B_NAME_SIZE 64
 
-struct e2b_place {
-	char name[E2B_NAME_SIZE]; /* of the sandbox, as the client wrote it, cut */
-	char id[ID_SIZE];         /* "": no sandbox can have this name */
-	unsigned port;
-};
-
-/* By host name or header alone; false: the request names no sandbox. */
-bool e2b_place_named(const struct http_request *req, struct e2b_place *ret);
 /* A browser asks whether it may name one: the port is not known yet, the path says the rest. */
 bool e2b_asks_for_sandbox(const struct http_request *req);
-/* By any of the four. */
-bool e2b_place_find(const struct server *d, const struct http_request *req, struct e2b_place *ret);
-
-/* The id in what a client calls a sandbox: "<id>", or "<id>-<client>" as E2B once had it. */
-bool e2b_parse_id(const char *name, char id[ID_SIZE]);
+/* Sets the request's destination by what it is found by; false: the request names no sandbox. */
+bool e2b_find_destination(const struct server *d, struct http_request *req);
 
 /* The token that opens a sandbox's envd. */
 void e2b_token(const struct server *d, const char *id, char out[AUTH_TOKEN_SIZE]);

@@ -1,4 +1,4 @@
-#include "dialect/e2b/place.h"
+#include "dialect/e2b/access.h"
 
 #include <sodium.h>
 #include <stdio.h>
@@ -10,65 +10,6 @@
 
 #define TOKEN_KIND         "e2b envd"
 #define EXPIRES_DIGITS_MAX 15
-
-bool e2b_parse_id(const char *name, char id[ID_SIZE])
-{
-	char text[ID_SIZE];
-	size_t len = strcspn(name, "-");
-	if (len != ID_LEN)
-		return false;
-	memcpy(text, name, ID_LEN);
-	text[ID_LEN] = '\0';
-	if (!id_is_valid(text))
-		return false;
-	memcpy(id, text, ID_SIZE);
-	return true;
-}
-
-static bool parse_port(const char *text, size_t len, unsigned *ret)
-{
-	unsigned port = 0;
-	if (len == 0 || len > 5)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] < '0' || text[i] > '9')
-			return false;
-		port = port * 10 + (unsigned)(text[i] - '0');
-	}
-	*ret = port;
-	return port > 0 && port < 65536;
-}
-
-/* "<port>-<id>.<anything>" */
-static bool parse_host(const char *host, struct e2b_place *ret)
-{
-	size_t digits = strspn(host, "0123456789");
-	const char *id = host + digits + 1;
-	if (host[digits] != '-' || !parse_port(host, digits, &ret->port))
-		return false;
-	if (strcspn(id, ".:") != ID_LEN || id[ID_LEN] != '.')
-		return false;
-	snprintf(ret->name, sizeof ret->name, "%.*s", ID_LEN, id);
-	memcpy(ret->id, ret->name, ID_SIZE);
-	return id_is_valid(ret->id);
-}
-
-bool e2b_place_named(const struct http_request *req, struct e2b_place *ret)
-{
-	const char *host = http_header(req, "host");
-	*ret = (struct e2b_place){.port = E2B_ENVD_PORT};
-	if (host && parse_host(host, ret))
-		return true;
-	*ret = (struct e2b_place){.port = E2B_ENVD_PORT};
-	const char *name = http_header(req, "e2b-sandbox-id");
-	if (!name)
-		return false;
-	const char *port = http_header(req, "e2b-sandbox-port");
-	snprintf(ret->name, sizeof ret->name, "%s", name);
-	if ((port && !parse_port(port, strlen(port), &ret->port)) || !e2b_parse_id(name, ret->id))
-		ret->id[0] = '\0';
-	return true;
-}
 
 bool e2b_asks_for_sandbox(const struct http_request *req)
 {
@@ -150,14 +91,14 @@ static bool signature_is_of(
 }
 
 struct signature_search {
-	const struct server *dialect;
+	const struct server *server;
 	struct signed_request request;
 };
 
 static bool is_signed_for(void *arg, const char *id)
 {
 	const struct signature_search *search = arg;
-	return signature_is_of(search->dialect, &search->request, id);
+	return signature_is_of(search->server, &search->request, id);
 }
 
 /*
@@ -165,9 +106,9 @@ static bool is_signed_for(void *arg, const char *id)
  * whoever tries a token can tell whether it is the one. Each costs two short hashes.
  */
 static bool find_by_signature(
-	const struct server *d, const struct http_request *req, struct e2b_place *ret)
+	const struct server *d, const struct http_request *req, char id[ID_SIZE])
 {
-	struct signature_search search = {.dialect = d};
+	struct signature_search search = {.server = d};
 	struct sandbox_view view;
 	if (begin_signed_request(req, &search.request) < 0)
 		return false;
@@ -175,21 +116,22 @@ static bool find_by_signature(
 	if (!s)
 		return false;
 	sandbox_view(s, &view);
-	memcpy(ret->id, view.id, ID_SIZE);
-	memcpy(ret->name, view.id, ID_SIZE);
+	memcpy(id, view.id, ID_SIZE);
 	return true;
 }
 
-bool e2b_place_find(const struct server *d, const struct http_request *req, struct e2b_place *ret)
+bool e2b_find_destination(const struct server *d, struct http_request *req)
 {
 	const char *token = http_header(req, "x-access-token");
-	if (e2b_place_named(req, ret))
+	struct http_destination found = {.port = E2B_ENVD_PORT};
+	if (http_destination(req))
 		return true;
-	if (token && auth_open_token(d->auth, TOKEN_KIND, token, ret->id)) {
-		memcpy(ret->name, ret->id, ID_SIZE);
-		return true;
-	}
-	return !token && find_by_signature(d, req, ret);
+	if (token ? !auth_open_token(d->auth, TOKEN_KIND, token, found.id)
+		  : !find_by_signature(d, req, found.id))
+		return false;
+	memcpy(found.name, found.id, ID_SIZE);
+	http_set_destination(req, &found);
+	return true;
 }
 
 static bool is_expired(const char *expires)
