@@ -19,6 +19,7 @@ function documented() {
   for (const line of readFileSync(new URL('../../api/openapi.yaml', import.meta.url), 'utf8').split('\n')) {
     if (/^ {2}\/\S*:$/.test(line)) path = line.trim().slice(0, -1);
     else if (/^\S/.test(line)) path = undefined;
+    else if (line === '    x-rest: true') path = path.replace(/}$/, '*}');
     const method = path && /^ {4}(get|put|post|patch|delete):$/.exec(line);
     if (method) routes.push({ method: method[1].toUpperCase(), pattern: path });
   }

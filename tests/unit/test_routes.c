@@ -22,7 +22,15 @@ static const char *method_name(enum http_method method)
 	return names[method];
 }
 
-/* Two spaces and a path, then four spaces and a method: how we write the file. */
+/* Spells a path as the router does whose last parameter takes the rest of the URL. */
+static void mark_rest(char path[128])
+{
+	size_t len = strlen(path);
+	CHECK(len > 0 && len + 1 < 128 && path[len - 1] == '}');
+	memcpy(path + len - 1, "*}", 3);
+}
+
+/* Reads the file as it is written: two spaces and a path, then four spaces and a method. */
 static void read_document(void)
 {
 	char line[512], path[128] = "";
@@ -39,6 +47,8 @@ static void read_document(void)
 			continue;
 		if (strncmp(line, "  /", 3) == 0)
 			snprintf(path, sizeof path, "%.*s", (int)strcspn(line + 2, ":"), line + 2);
+		else if (strcmp(line, "    x-rest: true") == 0)
+			mark_rest(path);
 		else if (strncmp(line, "    ", 4) == 0 && line[4] != ' ' && path[0] &&
 			 sscanf(line, " %127[a-z]:", word) == 1 && strcmp(word, "parameters") != 0)
 			snprintf(documented[documented_count++], sizeof documented[0], "%s %s",
