@@ -283,30 +283,15 @@ static void begin_stream(
 		sse_keep_alive(req);
 }
 
-static int query_number(const struct http_request *req, const char *name, int64_t max,
-	int64_t initial, int64_t *ret, struct error *e)
-{
-	const char *text = http_query(req, name);
-	char *end;
-	*ret = initial;
-	if (!text)
-		return 0;
-	*ret = strtoll(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end || *ret > max)
-		return error_set_field(e, ERROR_INVALID_FIELD, name,
-			"\"%s\" must be a number up to %lld", name, (long long)max);
-	return 0;
-}
-
 static void handle_log(struct http_request *req)
 {
 	struct error e;
-	int64_t offset, limit;
+	int64_t offset = 0, limit = LOG_LIMIT_DEFAULT;
 	struct build *build = api_build(req);
 	if (!build)
 		return;
-	if (query_number(req, "offset", INT64_MAX, 0, &offset, &e) < 0 ||
-		query_number(req, "limit", LOG_LIMIT_MAX, LOG_LIMIT_DEFAULT, &limit, &e) < 0) {
+	if (query_number(req, "offset", 0, INT64_MAX, &offset, &e) < 0 ||
+		query_number(req, "limit", 0, LOG_LIMIT_MAX, &limit, &e) < 0) {
 		http_respond_error(req, &e);
 		return;
 	}

@@ -24,8 +24,6 @@ struct files_place {
 int files_query_place(struct http_request *req, struct files_place *ret, struct error *e);
 /* The rest of the URL's path as an absolute path, or the query's "path". */
 int files_query_path(struct http_request *req, const char **ret, struct error *e);
-int files_query_number(
-	struct http_request *req, const char *name, int64_t max, int64_t *ret, struct error *e);
 /* A query parameter that is none of these is refused; NULL ends the list. */
 int files_check_query(struct http_request *req, const char *const *known, struct error *e);
 int files_query_flag(struct http_request *req, const char *name, unsigned flag, unsigned *flags,

@@ -56,26 +56,11 @@ int files_query_path(struct http_request *req, const char **ret, struct error *e
 	return decode_path(path, "path", false, e);
 }
 
-int files_query_number(
-	struct http_request *req, const char *name, int64_t max, int64_t *ret, struct error *e)
-{
-	const char *text = http_query(req, name);
-	char *end;
-	if (!text)
-		return 0;
-	long long value = strtoll(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end || strlen(text) > 18 || value > max)
-		return error_set_field(e, ERROR_INVALID_FIELD, name,
-			"\"%s\" must be a number from 0 to %lld", name, (long long)max);
-	*ret = value;
-	return 0;
-}
-
 int files_query_flag(
 	struct http_request *req, const char *name, unsigned flag, unsigned *flags, struct error *e)
 {
 	bool on = *flags & flag;
-	if (api_query_bool(req, name, &on, e) < 0)
+	if (query_bool(req, name, &on, e) < 0)
 		return -1;
 	*flags = on ? *flags | flag : *flags & ~flag;
 	return 0;

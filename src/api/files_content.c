@@ -35,7 +35,7 @@ static int parse_target(struct http_request *req, struct file_target *t, struct 
 		files_query_flag(req, "append", FILE_APPEND, &t->flags, e) < 0 ||
 		files_query_flag(req, "atomic", FILE_ATOMIC, &t->flags, e) < 0 ||
 		files_query_flag(req, "exclusive", FILE_EXCLUSIVE, &t->flags, e) < 0 ||
-		files_query_number(req, "offset", INT64_MAX, &offset, e) < 0 ||
+		query_number(req, "offset", 0, INT64_MAX, &offset, e) < 0 ||
 		decode_mode(http_query(req, "mode"), "mode", &has_mode, &t->mode, e) < 0)
 		return -1;
 	if (has_mode)

@@ -38,8 +38,8 @@ static void handle_list(struct http_request *req)
 	struct file_request request = {.fixed = {.op = FILE_LIST, .flags = FILE_WITH_NAMES}};
 	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
 		files_query_path(req, &request.text[FILE_PATH], &e) < 0 ||
-		files_query_number(req, "depth", 10000, &depth, &e) < 0 ||
-		files_query_number(req, "limit", FILES_LIMIT_MAX, &limit, &e) < 0 ||
+		query_number(req, "depth", 0, 10000, &depth, &e) < 0 ||
+		query_number(req, "limit", 0, FILES_LIMIT_MAX, &limit, &e) < 0 ||
 		files_parse_type(http_query(req, "type"), &request.fixed.mode, &e) < 0 ||
 		files_parse_cursor(req, http_query(req, "cursor"), &request.text[FILE_EXTRA], &e) <
 			0) {

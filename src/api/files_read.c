@@ -4,8 +4,8 @@
 int files_parse_range(struct http_request *req, struct byte_range *ret, struct error *e)
 {
 	int64_t offset = -1, length = -1;
-	if (files_query_number(req, "offset", INT64_MAX, &offset, e) < 0 ||
-		files_query_number(req, "length", INT64_MAX, &length, e) < 0)
+	if (query_number(req, "offset", 0, INT64_MAX, &offset, e) < 0 ||
+		query_number(req, "length", 0, INT64_MAX, &length, e) < 0)
 		return -1;
 	if (offset < 0 && length < 0)
 		*ret = content_range(

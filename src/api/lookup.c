@@ -88,40 +88,21 @@ int api_parse_wait(const struct http_request *req, int64_t *ms, struct error *e)
 
 /* ---- pages ---- */
 
-static int parse_limit(const char *text, int64_t *ret, struct error *e)
-{
-	char *end;
-	*ret = LIMIT_DEFAULT;
-	if (!text)
-		return 0;
-	long value = strtol(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || value < 1 || value > LIMIT_MAX)
-		return error_set_field(e, ERROR_INVALID_FIELD, "limit",
-			"\"limit\" must be a number from 1 to %d", LIMIT_MAX);
-	*ret = value;
-	return 0;
-}
-
 int api_parse_page(const struct http_request *req, struct api_page *ret, struct error *e)
 {
-	char *end;
 	const char *text = http_query(req, "cursor");
-	*ret = (struct api_page){0};
-	if (parse_limit(http_query(req, "limit"), &ret->limit, e) < 0)
+	*ret = (struct api_page){.limit = LIMIT_DEFAULT};
+	if (query_number(req, "limit", 1, LIMIT_MAX, &ret->limit, e) < 0)
 		return -1;
-	if (!text)
-		return 0;
-	ret->before_ms = strtoll(text, &end, 10);
-	if (*text < '1' || *text > '9' || *end != '-' || !id_is_valid(end + 1))
+	if (text && (!cursor_parse(text, &ret->before_ms, ret->before_id) || ret->before_ms == 0))
 		return error_set_field(e, ERROR_INVALID_FIELD, "cursor",
 			"\"cursor\" must be what an earlier answer gave as nextCursor");
-	memcpy(ret->before_id, end + 1, ID_SIZE);
 	return 0;
 }
 
 void api_put_cursor(struct json_writer *w, int64_t ms, const char *id)
 {
-	char cursor[64];
-	snprintf(cursor, sizeof cursor, "%lld-%s", (long long)ms, id);
+	char cursor[CURSOR_SIZE];
+	cursor_format(ms, id, cursor);
 	json_put_string(w, "nextCursor", cursor);
 }

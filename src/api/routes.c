@@ -109,18 +109,6 @@ int api_optional_body(
 	return r;
 }
 
-int api_query_bool(struct http_request *req, const char *name, bool *ret, struct error *e)
-{
-	const char *text = http_query(req, name);
-	if (!text)
-		return 0;
-	*ret = strcmp(text, "true") == 0;
-	if (!*ret && strcmp(text, "false") != 0)
-		return error_set_field(
-			e, ERROR_INVALID_FIELD, name, "\"%s\" must be 'true' or 'false'", name);
-	return 0;
-}
-
 void api_respond_json(struct http_request *req, int status, struct buf *body)
 {
 	http_respond(req, status, "application/json", body);

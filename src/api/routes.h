@@ -9,6 +9,7 @@
 #include "box/sandbox.h"
 #include "box/snapshot.h"
 #include "answer/answer.h"
+#include "answer/query.h"
 #include "json/json.h"
 
 #define BODY_LIMIT       (32u << 20)
@@ -46,8 +47,6 @@ cJSON *api_body(struct http_request *req);
  * not outlive the tree, so the table may hold none. */
 int api_optional_body(
 	struct http_request *req, const struct json_field *fields, size_t count, void *ret);
-/* "true" or "false" in the query; absent leaves *ret alone. */
-int api_query_bool(struct http_request *req, const char *name, bool *ret, struct error *e);
 void api_respond_sandbox(struct http_request *req, int status, const struct sandbox *s);
 void api_respond_snapshot(struct http_request *req, int status, const struct snapshot *s);
 /* A snapshot as a portable sandbox, without variables. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/encode.h"
+#include "api/lookup.h"
 #include "api/routes.h"
 
 #define LIST_LIMIT_DEFAULT 100
@@ -20,20 +21,6 @@ struct list_query {
 	bool ended; /* those that have, by their status */
 };
 
-static int parse_limit(const char *text, int64_t *ret, struct error *e)
-{
-	char *end;
-	*ret = LIST_LIMIT_DEFAULT;
-	if (!text)
-		return 0;
-	long value = strtol(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || value < 1 || value > LIST_LIMIT_MAX)
-		return error_set_field(e, ERROR_INVALID_FIELD, "limit",
-			"\"limit\" must be a number from 1 to %d", LIST_LIMIT_MAX);
-	*ret = value;
-	return 0;
-}
-
 static int check_status(const char *status, struct error *e)
 {
 	for (int i = 0; status && i < SANDBOX_STATUS_COUNT; i++)
@@ -43,21 +30,6 @@ static int check_status(const char *status, struct error *e)
 		return 0;
 	return error_set_field(
 		e, ERROR_INVALID_FIELD, "status", "there is no status '%.32s'", status);
-}
-
-/* A cursor is the place of the last sandbox that was listed: its time, '-', its id. */
-static int parse_cursor(const char *text, struct list_query *q, struct error *e)
-{
-	char *end;
-	q->after_ms = -1;
-	if (!text)
-		return 0;
-	q->after_ms = strtoll(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end != '-' || !id_is_valid(end + 1))
-		return error_set_field(e, ERROR_INVALID_FIELD, "cursor",
-			"\"cursor\" must be what an earlier answer gave as nextCursor");
-	memcpy(q->after_id, end + 1, ID_SIZE);
-	return 0;
 }
 
 static int parse_query(const struct http_request *req, struct list_query *q, struct error *e)
@@ -72,15 +44,21 @@ static int parse_query(const struct http_request *req, struct list_query *q, str
 			return error_set_field(
 				e, ERROR_UNKNOWN_FIELD, name, "there is no filter '%.64s'", name);
 	}
+	const char *cursor = http_query(req, "cursor");
 	q->status = http_query(req, "status");
 	q->project = http_query(req, "project");
 	q->name = http_query(req, "name");
 	q->ended = q->status &&
 		   (strcmp(q->status, "terminated") == 0 || strcmp(q->status, "deleted") == 0);
+	q->limit = LIST_LIMIT_DEFAULT;
+	q->after_ms = -1;
 	if (check_status(q->status, e) < 0 ||
-		parse_limit(http_query(req, "limit"), &q->limit, e) < 0)
+		query_number(req, "limit", 1, LIST_LIMIT_MAX, &q->limit, e) < 0)
 		return -1;
-	return parse_cursor(http_query(req, "cursor"), q, e);
+	if (cursor && !cursor_parse(cursor, &q->after_ms, q->after_id))
+		return error_set_field(e, ERROR_INVALID_FIELD, "cursor",
+			"\"cursor\" must be what an earlier answer gave as nextCursor");
+	return 0;
 }
 
 /* metadata.KEY=VALUE: strings as they are, anything else as JSON. */
@@ -154,12 +132,9 @@ static struct list_call *list_begin(struct http_request *req, const struct list_
 
 static void list_end(struct list_call *call)
 {
-	char cursor[64];
 	json_end_array(&call->w);
-	if (call->more) {
-		snprintf(cursor, sizeof cursor, "%lld-%s", (long long)call->last_ms, call->last_id);
-		json_put_string(&call->w, "nextCursor", cursor);
-	}
+	if (call->more)
+		api_put_cursor(&call->w, call->last_ms, call->last_id);
 	json_end_object(&call->w);
 	if (call->req)
 		api_respond_json(call->req, 200, &call->body);

@@ -103,7 +103,7 @@ static void handle_get_sandbox(struct http_request *req)
 {
 	struct error e;
 	bool include_deleted = false;
-	if (api_query_bool(req, "includeDeleted", &include_deleted, &e) < 0) {
+	if (query_bool(req, "includeDeleted", &include_deleted, &e) < 0) {
 		http_respond_error(req, &e);
 		return;
 	}

@@ -96,7 +96,7 @@ static void handle_list(struct http_request *req)
 	int64_t limit = LIST_DEFAULT;
 	int direction;
 	char id[ID_SIZE];
-	if (agentuity_query_number(req, "limit", 1, LIST_MAX, &limit, &e) < 0 ||
+	if (query_optional_number(req, "limit", 1, LIST_MAX, &limit, &e) < 0 ||
 		agentuity_query_word(req, "direction", directions, &direction, &e) < 0) {
 		http_respond_error(req, &e);
 		return;

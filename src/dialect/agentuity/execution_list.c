@@ -50,7 +50,7 @@ void execution_list_respond(struct http_request *req, const char *sandbox_id, co
 	struct error e;
 	int64_t limit = LIST_DEFAULT;
 	struct box *b = agentuity_of(req)->box;
-	if (agentuity_query_number(req, "limit", 1, LIST_MAX, &limit, &e) < 0) {
+	if (query_optional_number(req, "limit", 1, LIST_MAX, &limit, &e) < 0) {
 		http_respond_error(req, &e);
 		return;
 	}

@@ -33,8 +33,8 @@ static int parse_query(struct http_request *req, struct query *q, struct error *
 {
 	const char *deleted = http_query(req, "deletedOnly");
 	*q = (struct query){.limit = LIST_DEFAULT};
-	if (agentuity_query_number(req, "limit", 1, LIST_MAX, &q->limit, e) < 0 ||
-		agentuity_query_number(req, "offset", 0, INT32_MAX, &q->offset, e) < 0 ||
+	if (query_optional_number(req, "limit", 1, LIST_MAX, &q->limit, e) < 0 ||
+		query_optional_number(req, "offset", 0, INT32_MAX, &q->offset, e) < 0 ||
 		agentuity_query_word(req, "sort", sorts, &q->sort, e) < 0 ||
 		agentuity_query_word(req, "direction", directions, &q->direction, e) < 0 ||
 		agentuity_query_word(req, "mode", modes, &q->mode, e) < 0 ||

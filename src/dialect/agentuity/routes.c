@@ -355,23 +355,6 @@ void agentuity_succeed(void *arg, const struct error *e)
 
 /* ---- query ---- */
 
-int agentuity_query_number(const struct http_request *req, const char *name, int64_t min,
-	int64_t max, int64_t *ret, struct error *e)
-{
-	const char *text = http_query(req, name);
-	char *end;
-	if (!text || !text[0])
-		return 0;
-	errno = 0;
-	long long value = strtoll(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || value < min || value > max)
-		return error_set_field(e, ERROR_INVALID_FIELD, name,
-			"\"%s\" must be a number from %lld to %lld", name, (long long)min,
-			(long long)max);
-	*ret = value;
-	return 0;
-}
-
 int agentuity_query_word(const struct http_request *req, const char *name, const char *const *words,
 	int *ret, struct error *e)
 {
@@ -395,7 +378,7 @@ int agentuity_query_wait(const struct http_request *req, int64_t *ms, struct err
 	if (text && (units_parse_duration_ms(text, ms) < 0 || *ms < 0))
 		return error_set_field(e, ERROR_INVALID_FIELD, "wait",
 			"\"wait\" must be a duration such as \"60s\"");
-	if (!text && agentuity_query_number(req, "waitMs", 0, INT32_MAX, ms, e) < 0)
+	if (!text && query_optional_number(req, "waitMs", 0, INT32_MAX, ms, e) < 0)
 		return -1;
 	if (*ms > WAIT_MAX_MS)
 		*ms = WAIT_MAX_MS;

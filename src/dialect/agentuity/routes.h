@@ -9,6 +9,7 @@
 #include "box/sandbox.h"
 #include "dialect/agentuity/agentuity.h"
 #include "answer/answer.h"
+#include "answer/query.h"
 #include "json/json.h"
 
 #define AGENTUITY_BODY_LIMIT (32u << 20)
@@ -106,8 +107,6 @@ void agentuity_succeed(void *arg, const struct error *e);
 
 /* ---- query ---- */
 
-int agentuity_query_number(const struct http_request *req, const char *name, int64_t min,
-	int64_t max, int64_t *ret, struct error *e);
 /* One of the words, by its index; the first when absent. A NULL ends the list. */
 int agentuity_query_word(const struct http_request *req, const char *name, const char *const *words,
 	int *ret, struct error *e);

@@ -93,8 +93,8 @@ static void handle_list(struct http_request *req)
 	struct runtimes all = {0};
 	int64_t limit = LIST_DEFAULT, offset = 0;
 	int sort, direction;
-	if (agentuity_query_number(req, "limit", 1, LIST_MAX, &limit, &e) < 0 ||
-		agentuity_query_number(req, "offset", 0, INT32_MAX, &offset, &e) < 0 ||
+	if (query_optional_number(req, "limit", 1, LIST_MAX, &limit, &e) < 0 ||
+		query_optional_number(req, "offset", 0, INT32_MAX, &offset, &e) < 0 ||
 		agentuity_query_word(req, "sort", sorts, &sort, &e) < 0 ||
 		agentuity_query_word(req, "direction", directions, &direction, &e) < 0) {
 		http_respond_error(req, &e);

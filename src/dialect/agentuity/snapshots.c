@@ -268,8 +268,8 @@ static void handle_list(struct http_request *req)
 	struct json_writer w = {.out = &body};
 	int64_t limit = LIST_DEFAULT, offset = 0;
 	int sort, direction;
-	if (agentuity_query_number(req, "limit", 1, LIST_MAX, &limit, &e) < 0 ||
-		agentuity_query_number(req, "offset", 0, INT32_MAX, &offset, &e) < 0 ||
+	if (query_optional_number(req, "limit", 1, LIST_MAX, &limit, &e) < 0 ||
+		query_optional_number(req, "offset", 0, INT32_MAX, &offset, &e) < 0 ||
 		agentuity_query_word(req, "sort", sorts, &sort, &e) < 0 ||
 		agentuity_query_word(req, "direction", directions, &direction, &e) < 0) {
 		http_respond_error(req, &e);
@@ -326,7 +326,7 @@ static void handle_lineage(struct http_request *req)
 	struct json_writer w = {.out = &body};
 	char ref[300];
 	int64_t limit = LINEAGE_DEFAULT, total = 0;
-	if (agentuity_query_number(req, "limit", 1, LINEAGE_MAX, &limit, &e) < 0 ||
+	if (query_optional_number(req, "limit", 1, LINEAGE_MAX, &limit, &e) < 0 ||
 		lineage_ref(req, ref, &e) < 0) {
 		http_respond_error(req, &e);
 		return;

@@ -42,17 +42,3 @@ int e2b_check_network(const cJSON *network, struct error *e)
 			"\"network.allowPublicTraffic\": this server does not serve the ports of sandboxes yet");
 	return 0;
 }
-
-int e2b_query_limit(const struct http_request *req, int64_t max, int64_t *ret, struct error *e)
-{
-	char *end;
-	const char *text = http_query(req, "limit");
-	if (!text || !text[0])
-		return 0;
-	long long value = strtoll(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end || value < 1 || value > max)
-		return error_set_field(e, ERROR_INVALID_FIELD, "limit",
-			"\"limit\" must be a number from 1 to %lld", (long long)max);
-	*ret = value;
-	return 0;
-}

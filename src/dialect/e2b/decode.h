@@ -17,5 +17,3 @@ int e2b_metadata(const cJSON *metadata, struct scratch *memory, const char **ret
 int e2b_check_network(const cJSON *network, struct error *e);
 /* Is it there, and not empty? */
 bool e2b_is_asked_for(const cJSON *value);
-/* A query's number within [1, max]; absent leaves *ret alone. */
-int e2b_query_limit(const struct http_request *req, int64_t max, int64_t *ret, struct error *e);

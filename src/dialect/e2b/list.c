@@ -118,19 +118,13 @@ static int parse_started_after(const char *text, struct query *q, struct error *
 		"\"startedAfter\" must be a time such as 2026-01-01T00:00:00Z");
 }
 
-/* A token is the place of the last one that was listed: its time, '-', its id. */
 static int parse_token(const char *text, struct query *q, struct error *e)
 {
-	char *end;
 	q->place_ms = q->ascending ? INT64_MIN : INT64_MAX;
-	if (!text || !text[0])
+	if (!text || !text[0] || cursor_parse(text, &q->place_ms, q->place_id))
 		return 0;
-	q->place_ms = strtoll(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end != '-' || !id_is_valid(end + 1))
-		return error_set_field(e, ERROR_INVALID_FIELD, "nextToken",
-			"\"nextToken\" must be what an earlier answer had in X-Next-Token");
-	memcpy(q->place_id, end + 1, ID_SIZE);
-	return 0;
+	return error_set_field(e, ERROR_INVALID_FIELD, "nextToken",
+		"\"nextToken\" must be what an earlier answer had in X-Next-Token");
 }
 
 static int parse_query(
@@ -144,7 +138,7 @@ static int parse_query(
 		parse_started_after(http_query(req, "startedAfter"), q, e) < 0 ||
 		parse_token(http_query(req, "nextToken"), q, e) < 0)
 		return -1;
-	return e2b_query_limit(req, PAGE_MAX, &q->limit, e);
+	return query_optional_number(req, "limit", 1, PAGE_MAX, &q->limit, e);
 }
 
 /* ---- what matches ---- */
@@ -175,8 +169,8 @@ static bool matches_query(const struct query *q, const struct sandbox_view *view
 
 static void add_next_token(struct http_request *req, const struct sandbox_view *last)
 {
-	char token[64];
-	snprintf(token, sizeof token, "%lld-%s", (long long)last->created_ms, last->id);
+	char token[CURSOR_SIZE];
+	cursor_format(last->created_ms, last->id, token);
 	http_add_header(req, "X-Next-Token", token);
 }
 

@@ -239,7 +239,7 @@ static int parse_request(struct logs_call *call, struct error *e)
 	const char *name = http_param(req, "id");
 	if (!destination_parse_id(name, call->id))
 		return error_set(e, ERROR_NOT_FOUND, "sandbox \"%.64s\" not found", name);
-	if (e2b_query_limit(req, LIMIT_MAX, &call->left, e) < 0 ||
+	if (query_optional_number(req, "limit", 1, LIMIT_MAX, &call->left, e) < 0 ||
 		parse_cursor(req, &call->cursor_ms, e) < 0 ||
 		parse_level(req, &call->level, e) < 0 ||
 		parse_direction(req, &call->backwards, e) < 0)

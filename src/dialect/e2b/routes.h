@@ -12,6 +12,7 @@
 #include "box/sandbox.h"
 #include "dialect/e2b/e2b.h"
 #include "answer/answer.h"
+#include "answer/query.h"
 #include "json/json.h"
 
 #define E2B_BODY_LIMIT   (4u << 20)

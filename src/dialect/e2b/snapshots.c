@@ -127,20 +127,15 @@ struct list_query {
 
 static int parse_query(const struct http_request *req, struct list_query *q, struct error *e)
 {
-	char *end;
 	const char *token = http_query(req, "nextToken");
 	*q = (struct list_query){.sandbox = http_query(req, "sandboxID"),
 		.name = http_query(req, "name"),
 		.limit = PAGE_MAX,
 		.after_ms = INT64_MIN};
-	if (token && token[0]) {
-		q->after_ms = strtoll(token, &end, 10);
-		if (token[0] < '0' || token[0] > '9' || *end != '-' || !id_is_valid(end + 1))
-			return error_set_field(e, ERROR_INVALID_FIELD, "nextToken",
-				"\"nextToken\" must be what an earlier answer had in X-Next-Token");
-		memcpy(q->after_id, end + 1, ID_SIZE);
-	}
-	return e2b_query_limit(req, PAGE_MAX, &q->limit, e);
+	if (token && token[0] && !cursor_parse(token, &q->after_ms, q->after_id))
+		return error_set_field(e, ERROR_INVALID_FIELD, "nextToken",
+			"\"nextToken\" must be what an earlier answer had in X-Next-Token");
+	return query_optional_number(req, "limit", 1, PAGE_MAX, &q->limit, e);
 }
 
 /* "name" or "name:tag" */
@@ -167,7 +162,7 @@ static void handle_list(struct http_request *req)
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
 	struct snapshot_view view, last = {0};
-	char token[64];
+	char token[CURSOR_SIZE];
 	if (parse_query(req, &q, &e) < 0) {
 		http_respond_error(req, &e);
 		return;
@@ -186,7 +181,7 @@ static void handle_list(struct http_request *req)
 	}
 	json_end_array(&w);
 	if (s) {
-		snprintf(token, sizeof token, "%lld-%s", (long long)last.created_ms, last.id);
+		cursor_format(last.created_ms, last.id, token);
 		http_add_header(req, "X-Next-Token", token);
 	}
 	e2b_respond_json(req, 200, &body);

@@ -226,7 +226,7 @@ static int begin_list(struct http_request *req, struct volume *v, const char *pa
 {
 	int64_t depth = 1;
 	struct file_request request = request_for(path, FILE_LIST, 0);
-	if (e2b_query_number(req, "depth", UINT32_MAX, &depth, e) < 0)
+	if (query_optional_number(req, "depth", 0, UINT32_MAX, &depth, e) < 0)
 		return -1;
 	request.fixed.depth = depth > 0 ? (uint32_t)depth : 1;
 	listing_run(e2b_volume_answer(req, &listing_answer), path, &request, &list_form);

@@ -69,31 +69,11 @@ static int clean_path(struct http_request *req, const char **ret, struct error *
 	return 0;
 }
 
-int e2b_query_number(const struct http_request *req, const char *name, int64_t max, int64_t *ret,
-	struct error *e)
+/* An empty value is an absent one here, too. */
+static int query_force(const struct http_request *req, bool *ret, struct error *e)
 {
-	char *end;
-	const char *text = http_query(req, name);
-	if (!text || !text[0])
-		return 0;
-	long long value = strtoll(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end || value > max)
-		return error_set_field(e, ERROR_INVALID_FIELD, name,
-			"\"%s\" must be a number from 0 to %lld", name, (long long)max);
-	*ret = value;
-	return 0;
-}
-
-static int query_bool(const struct http_request *req, const char *name, bool *ret, struct error *e)
-{
-	const char *text = http_query(req, name);
-	if (!text || !text[0] || strcmp(text, "false") == 0)
-		return 0;
-	if (strcmp(text, "true") != 0)
-		return error_set_field(
-			e, ERROR_INVALID_FIELD, name, "\"%s\" must be true or false", name);
-	*ret = true;
-	return 0;
+	const char *text = http_query(req, "force");
+	return text && text[0] ? query_bool(req, "force", ret, e) : 0;
 }
 
 int e2b_volume_make(
@@ -101,10 +81,10 @@ int e2b_volume_make(
 {
 	int64_t uid = USER_ID, gid = USER_ID, mode = default_mode;
 	*ret = (struct volume_make){0};
-	if (e2b_query_number(req, "uid", VOLUME_OWNER_MAX, &uid, e) < 0 ||
-		e2b_query_number(req, "gid", VOLUME_OWNER_MAX, &gid, e) < 0 ||
-		e2b_query_number(req, "mode", VOLUME_MODE_MAX, &mode, e) < 0 ||
-		query_bool(req, "force", &ret->force, e) < 0)
+	if (query_optional_number(req, "uid", 0, VOLUME_OWNER_MAX, &uid, e) < 0 ||
+		query_optional_number(req, "gid", 0, VOLUME_OWNER_MAX, &gid, e) < 0 ||
+		query_optional_number(req, "mode", 0, VOLUME_MODE_MAX, &mode, e) < 0 ||
+		query_force(req, &ret->force, e) < 0)
 		return -1;
 	ret->mode = (unsigned)mode;
 	snprintf(ret->owner, sizeof ret->owner, "%d:%d", (int)uid, (int)gid);

@@ -30,9 +30,6 @@ void e2b_volume_serve(struct http_request *req, volume_begin_fn *begin);
 
 /* An answer whose operation is about the volume that the path names. */
 struct answer *e2b_volume_answer(struct http_request *req, const struct answer_form *form);
-/* A number of the query's; absent leaves *ret alone. */
-int e2b_query_number(const struct http_request *req, const char *name, int64_t max, int64_t *ret,
-	struct error *e);
 
 /* What is made, by the query: whose, with which mode, and over what. */
 struct volume_make {
