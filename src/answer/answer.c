@@ -169,7 +169,7 @@ static enum op_verdict answer_event(void *arg, const struct op_event *event)
 		answer_fail(a, event->error, event);
 		return OP_GO_ON;
 	}
-	if (event->kind != OP_IDLE && a->form->put(a, event, &e) < 0) {
+	if (event->kind != OP_IDLE && a->form->put && a->form->put(a, event, &e) < 0) {
 		answer_fail(a, &e, NULL);
 		return OP_STOP;
 	}

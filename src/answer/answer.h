@@ -36,7 +36,10 @@ struct answer_form {
 	const char *type; /* of the content; may be changed in the answer */
 	enum answer_pace pace;
 	size_t own_size;
-	/* Every event but OP_ROOM, OP_IDLE and OP_FAILED. Negative: *e is told instead. */
+	/*
+	 * Every event but OP_ROOM, OP_IDLE and OP_FAILED. Negative: *e is told instead. NULL: the
+	 * answer is nothing but its status.
+	 */
 	int (*put)(struct answer *a, const struct op_event *event, struct error *e);
 	/* It failed. event: OP_FAILED, or NULL when `put` or the body was at fault. */
 	enum answer_failure (*fail)(

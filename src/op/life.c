@@ -38,14 +38,10 @@ static void move_resume(struct op *op)
 	m->move(s, m->keep_memory, move_done, op);
 }
 
-static void move_release(struct op *op, enum op_end end)
-{
-	(void)op;
-	(void)end;
-}
-
-static const struct op_type pause_type = {"pause", true, true, move_resume, move_release};
-static const struct op_type resume_type = {"resume", true, true, move_resume, move_release};
+static const struct op_type pause_type = {
+	"pause", .changes = true, .outlives_caller = true, .resume = move_resume};
+static const struct op_type resume_type = {
+	"resume", .changes = true, .outlives_caller = true, .resume = move_resume};
 
 static struct op *begin(const struct op_call *call, const struct op_type *type, bool keep_memory,
 	void (*move)(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg))

@@ -45,13 +45,19 @@ static void tell_hooks(struct op *op, const struct error *e, bool left)
 
 /* ---- the end ---- */
 
+static void op_release(struct op *op, enum op_end end)
+{
+	if (op->type->release)
+		op->type->release(op, end);
+}
+
 void op_done(struct op *op, const struct op_event *event)
 {
 	if (op->over)
 		return;
 	op->over = true;
 	tell_hooks(op, event->kind == OP_FAILED ? event->error : NULL, false);
-	op->type->release(op, OP_ENDED);
+	op_release(op, OP_ENDED);
 	op->event(op->arg, event);
 	op_free(op);
 }
@@ -73,7 +79,7 @@ static void end_unheard(struct op *op, enum op_end end)
 {
 	op->over = true;
 	tell_hooks(op, op->failed ? &op->failure : NULL, true);
-	op->type->release(op, end);
+	op_release(op, end);
 	op_free(op);
 }
 
@@ -105,10 +111,16 @@ bool op_emit(struct op *op, const struct op_event *event)
 void op_resume(struct op *op)
 {
 	op->paused = false;
-	if (op->failed && !op->awaits)
+	if (op->awaits)
+		return;
+	if (op->failed) {
 		op_fail(op, op->reason, &op->failure);
-	else if (!op->failed && !op->awaits)
+	} else if (!op->type->ask) {
 		op->type->resume(op);
+	} else if (!op->asked) {
+		op->asked = true;
+		op->type->ask(op);
+	}
 }
 
 static void deadline_passed(uv_timer_t *timer)
@@ -231,23 +243,41 @@ struct op *op_new(
 	return op;
 }
 
-static void refused_resume(struct op *op)
+struct op *op_ask(
+	const struct op_call *call, const struct op_type *type, const void *request, size_t size)
+{
+	struct sandbox *s;
+	struct op *op = op_new(call, type, sizeof *op + size, &s);
+	if (size > 0)
+		memcpy(op + 1, request, size);
+	return op;
+}
+
+const void *op_asked(const struct op *op)
+{
+	return op + 1;
+}
+
+void op_called_back(void *arg, const struct error *e)
+{
+	struct op *op = arg;
+	if (!op_awaited(op))
+		return;
+	if (e)
+		op_fail(op, OP_ERROR, e);
+	else
+		op_done(op, &(struct op_event){.kind = OP_DONE});
+}
+
+static void refused_ask(struct op *op)
 {
 	op_fail(op, OP_ERROR, &op->failure);
 }
 
-static void refused_release(struct op *op, enum op_end end)
-{
-	(void)op;
-	(void)end;
-}
-
 struct op *op_refuse(const struct op_call *call, const struct error *e)
 {
-	static const struct op_type type = {
-		"refused", .resume = refused_resume, .release = refused_release};
-	struct sandbox *s;
-	struct op *op = op_new(call, &type, sizeof *op, &s);
+	static const struct op_type type = {"refused", .ask = refused_ask};
+	struct op *op = op_ask(call, &type, NULL, 0);
 	if (!op->failed)
 		op->failure = *e;
 	return op;

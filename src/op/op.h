@@ -50,6 +50,7 @@ enum op_event_kind {
 	OP_CHANGE,    /* change */
 	OP_READY,     /* of a watch: what happens from now on is told */
 	OP_NOTICE,    /* notice */
+	OP_ROW,       /* one of a list: what the operation's header says */
 	OP_ROOM,      /* op_put takes more again */
 	OP_IDLE,      /* that was all for now: whoever collects may send */
 	OP_DONE,      /* result, of file work; sandbox, of those that change one */

@@ -17,13 +17,20 @@ struct op_type {
 	const char *name;
 	bool changes;
 	bool outlives_caller;
-	/* The caller wants events. Not called once it has failed. */
+	/* The caller wants events. Not called once it has failed. NULL if there is `ask`. */
 	void (*resume)(struct op *op);
-	/* Ends or lets go of what is under way, and frees what the type has; `op` itself is ours.
+	/*
+	 * Ends or lets go of what is under way, and frees what the type has; `op` itself is ours.
+	 * NULL: there is nothing to let go of.
 	 */
 	void (*release)(struct op *op, enum op_end end);
 	void (*put)(struct op *op, const struct op_item *item);
 	size_t (*room)(const struct op *op);
+	/*
+	 * Carries out an operation of one step (op_ask): called once, it ends the operation or
+	 * awaits a callback. All that it tells comes at once, so its caller must not pause.
+	 */
+	void (*ask)(struct op *op);
 };
 
 /* The first member of each type's own struct. */
@@ -37,6 +44,7 @@ struct op {
 	bool over;   /* nothing is told any more, whatever `release` sets off */
 	bool awaits; /* a callback is due that cannot be taken back */
 	bool gone;   /* ... and is all that keeps this alive */
+	bool asked;  /* its type's `ask` was called */
 	enum op_reason reason;
 	struct error failure;
 	struct scratch memory;
@@ -51,6 +59,13 @@ struct op {
  */
 struct op *op_new(
 	const struct op_call *call, const struct op_type *type, size_t size, struct sandbox **s);
+/*
+ * Begins an operation whose type has `ask`, with a copy of the request: `ask` finds it by
+ * op_asked. What the request points at is borrowed as always.
+ */
+struct op *op_ask(
+	const struct op_call *call, const struct op_type *type, const void *request, size_t size);
+const void *op_asked(const struct op *op);
 /* The sandbox now; NULL and *e when it is gone meanwhile. For operations of several steps. */
 struct sandbox *op_sandbox(const struct op *op, struct error *e);
 /* A callback is due that cannot be taken back. */
@@ -61,6 +76,8 @@ bool op_awaited(struct op *op);
 void op_has_begun(struct op *op);
 /* False: the operation is gone, and so is op. Look at op->paused before the next one. */
 bool op_emit(struct op *op, const struct op_event *event);
+/* For callbacks that tell nothing but how it went: OP_DONE, or OP_FAILED if e is not NULL. */
+void op_called_back(void *op, const struct error *e);
 /* The last event. op is gone. */
 void op_done(struct op *op, const struct op_event *event);
 /* The same when it failed; told now, or as soon as the caller listens. */
