@@ -203,7 +203,7 @@ static int take_env(struct portable_reader *r, int token, struct error *e)
 	switch (token) {
 	case JSON_BEGIN_OBJECT:
 		json_begin_object(&r->env_json);
-		return r->json.depth == LEVEL_TOP + 1 ? 0 : refuse(r, e, "must hold texts");
+		return r->json.scan.depth == LEVEL_TOP + 1 ? 0 : refuse(r, e, "must hold texts");
 	case JSON_KEY:
 		json_key_n(&r->env_json, text->data, text->len);
 		r->text.len = 0;
@@ -372,7 +372,7 @@ int portable_read(struct portable_reader *r, struct buf *out, size_t window, str
 		int token = json_push_step(&r->json, e);
 		if (token < 0)
 			return -1;
-		if (token == JSON_MORE || (token == JSON_DONE && !r->json.ended))
+		if (token == JSON_MORE || (token == JSON_DONE && !r->json.scan.last))
 			return PORTABLE_MORE;
 		if (token == JSON_DONE && r->head_told)
 			return finish(r, out);

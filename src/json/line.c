@@ -2,159 +2,23 @@
  * JSON of others that is passed on as text: a check that it is JSON, and its form for readers who
  * cannot be trusted with anything beyond ASCII.
  */
-#include <string.h>
-
-#include "json/json.h"
 #include "base/utf8.h"
-
-/* ---- one value on one line ---- */
-
-struct reader {
-	const char *at, *end;
-	unsigned depth;
-	uint64_t objects; /* a bit for each level: it is an object */
-};
-
-static bool take(struct reader *r, char c)
-{
-	if (r->at == r->end || *r->at != c)
-		return false;
-	r->at++;
-	return true;
-}
-
-static void skip_blanks(struct reader *r)
-{
-	while (take(r, ' ') || take(r, '\t'))
-		;
-}
-
-static bool take_word(struct reader *r, const char *word)
-{
-	size_t len = strlen(word);
-	if ((size_t)(r->end - r->at) < len || memcmp(r->at, word, len) != 0)
-		return false;
-	r->at += len;
-	return true;
-}
-
-static size_t take_digits(struct reader *r)
-{
-	const char *begin = r->at;
-	while (r->at < r->end && *r->at >= '0' && *r->at <= '9')
-		r->at++;
-	return (size_t)(r->at - begin);
-}
-
-static bool take_number(struct reader *r)
-{
-	take(r, '-');
-	if (!take(r, '0') && take_digits(r) == 0)
-		return false;
-	if (take(r, '.') && take_digits(r) == 0)
-		return false;
-	if (take(r, 'e') || take(r, 'E')) {
-		if (!take(r, '+'))
-			take(r, '-');
-		return take_digits(r) > 0;
-	}
-	return true;
-}
-
-static bool take_escape(struct reader *r)
-{
-	if (take(r, 'u')) {
-		for (int i = 0; i < 4; i++, r->at++)
-			if (r->at == r->end || !*r->at || !strchr("0123456789abcdefABCDEF", *r->at))
-				return false;
-		return true;
-	}
-	return r->at < r->end && *r->at && strchr("\"\\/bfnrt", *r->at++);
-}
-
-static bool take_string(struct reader *r)
-{
-	if (!take(r, '"'))
-		return false;
-	while (r->at < r->end && *r->at != '"') {
-		if ((unsigned char)*r->at < 0x20)
-			return false;
-		if (take(r, '\\')) {
-			if (!take_escape(r))
-				return false;
-			continue;
-		}
-		size_t n = utf8_char_len(r->at, (size_t)(r->end - r->at));
-		if (n == 0)
-			return false;
-		r->at += n;
-	}
-	return take(r, '"');
-}
-
-static bool take_key(struct reader *r)
-{
-	skip_blanks(r);
-	if (!take_string(r))
-		return false;
-	skip_blanks(r);
-	return take(r, ':');
-}
-
-/* A value that is not a container; or the begin of one, which makes *inside true. */
-static bool take_value(struct reader *r, bool *inside)
-{
-	skip_blanks(r);
-	*inside = false;
-	if (r->at == r->end)
-		return false;
-	bool is_object = *r->at == '{';
-	if (is_object || *r->at == '[') {
-		if (r->depth == JSON_MAX_DEPTH)
-			return false;
-		uint64_t bit = (uint64_t)1 << r->depth++;
-		r->objects = is_object ? r->objects | bit : r->objects & ~bit;
-		r->at++;
-		*inside = true;
-		return true;
-	}
-	if (*r->at == '"')
-		return take_string(r);
-	return take_word(r, "true") || take_word(r, "false") || take_word(r, "null") ||
-	       take_number(r);
-}
-
-static bool is_in_object(const struct reader *r)
-{
-	return r->objects >> (r->depth - 1) & 1;
-}
-
-/* Behind a value: the ends of what ends here. True when another value is to come. */
-static bool take_ends(struct reader *r, bool just_begun)
-{
-	while (r->depth > 0) {
-		skip_blanks(r);
-		if (take(r, is_in_object(r) ? '}' : ']'))
-			r->depth--;
-		else
-			return just_begun || take(r, ',');
-		just_begun = false;
-	}
-	return false;
-}
+#include "json/json.h"
+#include "json/scan.h"
 
 bool json_is_line(const char *text, size_t len)
 {
-	struct reader r = {.at = text, .end = text + len};
-	bool inside;
+	struct json_scan s = {.text = text,
+		.len = len,
+		.last = true,
+		.max_depth = JSON_MAX_DEPTH,
+		.one_line = true,
+		.any_escape = true};
+	int token;
 	do {
-		if (r.depth > 0 && is_in_object(&r) && !take_key(&r))
-			return false;
-		if (!take_value(&r, &inside))
-			return false;
-	} while (take_ends(&r, inside));
-	skip_blanks(&r);
-	return r.depth == 0 && r.at == r.end;
+		token = json_scan(&s);
+	} while (token > 0 && token != JSON_DONE);
+	return token == JSON_DONE;
 }
 
 /* ---- nothing beyond ASCII ---- */

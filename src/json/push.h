@@ -11,32 +11,16 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "json/scan.h"
 
-#define JSON_PUSH_DEPTH       16
-#define JSON_PUSH_KEY_MAX     256
-#define JSON_PUSH_LITERAL_MAX 64
-
-enum json_token {
-	JSON_MORE, /* nothing can be said before more bytes come */
-	JSON_BEGIN_OBJECT,
-	JSON_END_OBJECT,
-	JSON_BEGIN_ARRAY,
-	JSON_END_ARRAY,
-	JSON_KEY,      /* text, with a NUL behind */
-	JSON_PIECE,    /* text: some of a string, without its escapes */
-	JSON_TEXT_END, /* of a string; an empty one has no piece */
-	JSON_LITERAL,  /* text, with a NUL behind: a number, true, false or null */
-	JSON_DONE      /* the value is complete; only blanks may follow */
-};
+#define JSON_PUSH_DEPTH   16
+#define JSON_PUSH_KEY_MAX 256
 
 struct json_push {
 	struct buf in;
-	size_t at; /* what was taken of it */
-	unsigned depth;
-	uint32_t objects; /* a bit for each level: it is an object */
-	uint8_t expects;
-	bool in_key, ended;
-	struct buf text; /* valid until the next step */
+	struct json_scan scan;
+	struct buf text; /* of JSON_KEY, JSON_PIECE (without escapes), JSON_LITERAL; until the next
+			    step */
 };
 
 void json_push_add(struct json_push *p, const char *bytes, size_t len);
@@ -44,6 +28,9 @@ void json_push_add(struct json_push *p, const char *bytes, size_t len);
 size_t json_push_waiting(const struct json_push *p);
 /* There will be no more; a number at the very end is complete then. */
 void json_push_end(struct json_push *p);
-/* A token, or -1 with *e: invalid_json. After json_push_end there is no JSON_MORE. */
+/*
+ * Returns a token, or -1 with *e: invalid_json. Keys come whole. After json_push_end there is no
+ * JSON_MORE.
+ */
 int json_push_step(struct json_push *p, struct error *e);
 void json_push_finish(struct json_push *p);

@@ -2,6 +2,8 @@
  * JSON from arbitrary bytes: parse, decode by a table with every kind of field, and write every
  * string back: what the writer makes of it must parse to the same string.
  *
+ * fuzz-sources: src/json/push.c
+ *
  * clang -fsanitize=fuzzer,address,undefined; libFuzzer finds LLVMFuzzerTestOneInput.
  */
 #include <stdint.h>
@@ -10,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "json/json.h"
+#include "json/push.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 
@@ -71,12 +74,43 @@ static void write_raw(const uint8_t *input, size_t size)
 		cJSON_Delete(reparse(&out));
 }
 
+/* Text that comes byte by byte is taken or refused as it is in one piece. */
+static void check_pieces(const char *text, size_t size)
+{
+	struct json_scan whole = {.text = text, .len = size, .last = true, .max_depth = 16};
+	struct json_push push = {0};
+	struct error e;
+	int token, pushed = JSON_MORE;
+	bool long_key = false;
+	do {
+		token = json_scan(&whole);
+		long_key = long_key || (whole.in_key && whole.raw_len > JSON_PUSH_KEY_MAX);
+	} while (token > 0 && token != JSON_DONE);
+	for (size_t i = 0; i < size && pushed >= 0; i++) {
+		json_push_add(&push, text + i, 1);
+		do {
+			pushed = json_push_step(&push, &e);
+		} while (pushed > 0 && pushed != JSON_DONE);
+	}
+	json_push_end(&push);
+	while (pushed >= 0 && pushed != JSON_DONE)
+		pushed = json_push_step(&push, &e);
+	if (!long_key && (token < 0) != (pushed < 0))
+		abort();
+	json_push_finish(&push);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 {
 	cJSON *tree = NULL;
 	struct error e;
 	struct all all = {0};
-	if (json_parse((const char *)input, size, &tree, &e) == 0) {
+	check_pieces((const char *)input, size);
+	int r = json_parse((const char *)input, size, &tree, &e);
+	/* What the scanner takes, cJSON takes. */
+	if (r < 0 && e.code == ERROR_RESOURCE_EXHAUSTED)
+		abort();
+	if (r == 0) {
 		json_decode(tree, fields, ARRAY_LEN(fields), "", &all, &e);
 		write_back(tree);
 		cJSON_Delete(tree);

@@ -51,7 +51,7 @@ static void refuses_text_that_is_not_utf8(void)
 static void refuses_nul_in_strings(void)
 {
 	CHECK(!PARSES("\"a\\u0000b\""));
-	CHECK_STR(error.message, "this is not JSON: NUL in a string at byte 8");
+	CHECK_STR(error.message, "this is not JSON: NUL in a string at byte 2");
 	CHECK(!PARSES("{\"a\\u0000\": 1}"));
 	CHECK(!PARSES("\"a\0b\"") && !PARSES("{}\0") && !PARSES("\0"));
 }
@@ -143,7 +143,8 @@ static void refuses_trailing_text(void)
 static void refuses_malformed_numbers(void)
 {
 	static const char *const numbers[] = {"01", "-", "1.", ".5", "+1", "1e", "1e+", "-01", "00",
-		"0x10", "1.e3", "1-2", "--1", "NaN", "Infinity", "1_000"};
+		"0x10", "1.e3", "1234567890123456789012345678901234567890123456789012345678901234",
+		"1-2", "--1", "NaN", "Infinity", "1_000"};
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
 		if (parses_n(numbers[i], strlen(numbers[i])))
 			check_fail(__FILE__, __LINE__, numbers[i], "accepted", "refused");
