@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "answer/dialect.h"
 #include "base/cleanup.h"
 
 #define SMALL (64u * 1024)
@@ -260,6 +261,9 @@ struct answer *answer_new(struct http_request *req, const struct answer_form *fo
 	a->status = 200;
 	a->type = form->type;
 	a->length = ANSWER_UNKNOWN;
+	a->call.ops = server_of(req)->ops;
+	a->call.api = service_of(req)->dialect->name;
+	a->call.tenant = tenant_of(req);
 	a->call.request = http_request_id(req);
 	a->call.event = answer_event;
 	a->call.arg = a;

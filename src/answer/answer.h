@@ -75,7 +75,7 @@ struct answer {
 	bool body_paused;
 };
 
-/* event and arg of its call are set. */
+/* Its call has all but what it is about: the dialect sets `sandbox` or `volume`. */
 struct answer *answer_new(struct http_request *req, const struct answer_form *form);
 /* The operation is its op. The answer is not the caller's any more. */
 void answer_run(struct answer *a);

@@ -92,7 +92,7 @@ static inline struct server *server_of(const struct http_request *req)
 	return service_of(req)->server;
 }
 
-/* Whose key the request has; only in areas that admit by dialect_admit_key. */
+/* Whose key the request has; NULL in areas that admit by something else, such as a token. */
 static inline const char *tenant_of(const struct http_request *req)
 {
 	return http_principal(req);

@@ -55,9 +55,6 @@ const struct dialect api_dialect = {
 struct answer *api_answer(struct http_request *req, const struct answer_form *form)
 {
 	struct answer *a = answer_new(req, form);
-	a->call.ops = server_of(req)->ops;
-	a->call.api = "native";
-	a->call.tenant = api_tenant(req);
 	a->call.sandbox = http_param(req, "id");
 	return a;
 }

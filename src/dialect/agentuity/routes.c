@@ -264,9 +264,6 @@ struct answer *agentuity_answer(struct http_request *req, const struct answer_fo
 {
 	struct answer *a = answer_new(req, form);
 	const char *id = http_param(req, "id");
-	a->call.ops = agentuity_of(req)->ops;
-	a->call.api = "agentuity";
-	a->call.tenant = agentuity_tenant(req);
 	a->call.sandbox = strncmp(id, "sbx_", 4) == 0 ? id + 4 : id;
 	a->call.asks_for_ended = true;
 	return a;

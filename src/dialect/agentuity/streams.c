@@ -79,8 +79,6 @@ static void handle_stream(struct http_request *req)
 	struct op_attach attach = {.execution = id, .piece = PIECE};
 	struct error e;
 	struct answer *a = answer_new(req, &stream_form);
-	a->call.ops = agentuity_of(req)->ops;
-	a->call.api = "agentuity";
 	snprintf(token, sizeof token, "%.*s", (int)(known ? len : 0), text);
 	if (!known || !auth_open_token(agentuity_of(req)->auth, TOKEN_KIND, token, id)) {
 		error_set(&e, ERROR_NOT_FOUND, "there is no such stream");

@@ -72,8 +72,6 @@ int envd_admit(struct http_request *req, struct error *e)
 struct answer *envd_answer(struct http_request *req, const struct answer_form *form)
 {
 	struct answer *a = answer_new(req, form);
-	a->call.ops = e2b_of(req)->ops;
-	a->call.api = "e2b";
 	a->call.sandbox = http_destination(req)->id;
 	return a;
 }

@@ -168,9 +168,6 @@ struct answer *e2b_answer(struct http_request *req, const struct answer_form *fo
 {
 	struct answer *a = answer_new(req, form);
 	char *id = http_alloc(req, ID_SIZE);
-	a->call.ops = e2b_of(req)->ops;
-	a->call.api = "e2b";
-	a->call.tenant = e2b_tenant(req);
 	a->call.sandbox = id && destination_parse_id(http_param(req, "id"), id) ? id : "";
 	return a;
 }

@@ -94,8 +94,6 @@ int e2b_volume_make(
 struct answer *e2b_volume_answer(struct http_request *req, const struct answer_form *form)
 {
 	struct answer *a = answer_new(req, form);
-	a->call.ops = e2b_of(req)->ops;
-	a->call.api = "e2b";
 	a->call.volume = http_param(req, "volume");
 	return a;
 }
