@@ -1,5 +1,5 @@
 /* /v1/snapshots/{snapshot}/export and /v1/snapshots/import: snapshots as files. */
-#include "box/bundle.h"
+#include "box/core/bundle.h"
 
 #include <stdio.h>
 #include <stdlib.h>

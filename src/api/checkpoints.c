@@ -1,5 +1,5 @@
 /* /v1/sandboxes/{id}/checkpoints: create, list, get, restore, delete; and /discard. */
-#include "box/checkpoint.h"
+#include "box/disk/checkpoint.h"
 
 #include <stdlib.h>
 

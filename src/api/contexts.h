@@ -2,7 +2,7 @@
 #pragma once
 
 #include "api/routes.h"
-#include "box/code.h"
+#include "box/code/code.h"
 
 /*
  * The context that the path names, by its id or, for a default one, by its language; NULL after the

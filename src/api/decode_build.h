@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/scratch.h"
-#include "box/build.h"
+#include "box/template/build.h"
 #include "json/json.h"
 
 int decode_build(const cJSON *body, struct scratch *memory, struct build_new *what,

@@ -2,7 +2,7 @@
  * /v1/sandboxes/{id}/diff: what a sandbox has changed, as JSON, as a unified diff, or as a tar. It
  * is answered while the disk is being walked, as fast as the client takes it.
  */
-#include "box/comparison.h"
+#include "box/disk/comparison.h"
 
 #include <stdio.h>
 #include <string.h>

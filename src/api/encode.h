@@ -1,8 +1,8 @@
 /* The core's views as JSON. */
 #pragma once
 
-#include "box/execution.h"
-#include "box/sandbox.h"
+#include "box/process/execution.h"
+#include "box/sandbox/sandbox.h"
 #include "json/json.h"
 
 /* Milliseconds with three digits of the microseconds behind. */

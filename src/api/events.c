@@ -12,7 +12,7 @@
 
 #include "api/routes.h"
 #include "api/stream.h"
-#include "box/event.h"
+#include "box/sandbox/event.h"
 
 #define LIMIT_DEFAULT 50
 #define LIMIT_MAX     1000

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "api/routes.h"
-#include "box/bundle.h"
+#include "box/core/bundle.h"
 
 struct feed_source {
 	void (*pause)(void *source);

@@ -1,5 +1,5 @@
 /* /v1/disks: what sandboxes, checkpoints, snapshots and volumes take, as it is found out. */
-#include "box/inventory.h"
+#include "box/core/inventory.h"
 
 #include <string.h>
 

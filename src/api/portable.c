@@ -2,7 +2,7 @@
  * /v1/sandboxes/{id}/export and /v1/sandboxes/import: all that a sandbox has changed, and its
  * variables, as one JSON object, and a sandbox made of such a one.
  */
-#include "box/portable.h"
+#include "box/core/portable.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* /v1/snapshots and /v1/sandboxes/{id}/snapshots: create, list, get, retag, delete, lineage; and
  * /v1/sandboxes/{id}/fork. */
-#include "box/snapshot.h"
+#include "box/disk/snapshot.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "api/routes.h"
-#include "box/build.h"
-#include "box/template.h"
+#include "box/template/build.h"
+#include "box/template/template.h"
 
 /* An object. */
 void encode_build(struct json_writer *w, const struct build *build);

@@ -9,8 +9,8 @@
 #include "api/routes.h"
 #include "base/clock.h"
 #include "base/units.h"
-#include "box/tenant.h"
-#include "box/usage.h"
+#include "box/sandbox/tenant.h"
+#include "box/sandbox/usage.h"
 
 /* ---- usage ---- */
 

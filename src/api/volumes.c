@@ -1,5 +1,5 @@
 /* /v1/volumes: create, list, get, delete. */
-#include "box/volume.h"
+#include "box/disk/volume.h"
 
 #include <stdlib.h>
 

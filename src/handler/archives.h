@@ -7,8 +7,8 @@
 
 #include <uv.h>
 
-#include "box/codec.h"
-#include "box/files.h"
+#include "box/files/codec.h"
+#include "box/files/files.h"
 #include "http/http.h"
 
 /* What becomes of the archive that init gives. */

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "box/code.h"
+#include "box/code/code.h"
 #include "http/http.h"
 
 /* How a client is told. */

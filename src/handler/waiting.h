@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "box/execution.h"
+#include "box/process/execution.h"
 #include "http/http.h"
 
 /* x lives as long as it is watched, at least until this returns. */

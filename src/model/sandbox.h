@@ -70,7 +70,7 @@ struct sandbox_record {
 		struct sandbox_settings;
 	};
 	const char *tenant;
-	const char *packed_volumes; /* as box/volume.c packs them */
+	const char *packed_volumes; /* as box/disk/volume.c packs them */
 	const char *ended_by;       /* "": it has not */
 	char id[ID_SIZE];
 	char snapshot[ID_SIZE];   /* on which its disk began; "": none */

@@ -1,6 +1,6 @@
-/* File work: a call of box/files.h, told as events, with the caller's pace. */
+/* File work: a call of box/files/files.h, told as events, with the caller's pace. */
 #include "base/cleanup.h"
-#include "box/volume.h"
+#include "box/disk/volume.h"
 #include "op/files.h"
 #include "op/op_core.h"
 

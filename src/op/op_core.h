@@ -2,9 +2,9 @@
 #pragma once
 
 #include "base/id.h"
-#include "box/execution.h"
-#include "box/files.h"
-#include "box/sandbox.h"
+#include "box/process/execution.h"
+#include "box/files/files.h"
+#include "box/sandbox/sandbox.h"
 #include "op/op.h"
 
 enum op_end {

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "box/box.h"
-#include "box/tenant.h"
+#include "box/core/box.h"
+#include "box/sandbox/tenant.h"
 
 #define CONFIG_FILE       "/etc/bunker/bunker.conf"
 #define CONFIG_KEYS_MAX   64

@@ -23,7 +23,7 @@ struct build_row {
 	int64_t failed_step;
 	int64_t created_ms, started_ms, ended_ms;
 	int64_t bytes;
-	const void *config; /* as box/settings.c packs it */
+	const void *config; /* as box/template/settings.c packs it */
 	size_t config_len;
 	const char *tags; /* to be given when it is ready, each with its NUL */
 	size_t tags_len;

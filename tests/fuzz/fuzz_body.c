@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "api/decode.h"
-#include "box/template.h"
+#include "box/template/template.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

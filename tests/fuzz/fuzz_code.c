@@ -4,13 +4,13 @@
  * as a line is JSON for the parser, too.
  *
  * clang -fsanitize=fuzzer,address,undefined; libFuzzer finds LLVMFuzzerTestOneInput.
- * fuzz-sources: src/json/line.c src/box/code_message.c
+ * fuzz-sources: src/json/line.c src/box/code/code_message.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/code_core.h"
+#include "box/code/code_core.h"
 #include "json/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);

@@ -1,7 +1,7 @@
 /* What kernels write, as the front reads it: messages among anything, in pieces of any size. */
 #include <stdlib.h>
 
-#include "box/code_core.h"
+#include "box/code/code_core.h"
 #include "check.h"
 
 static const char key[] = "0123456789abcdef0123456789abcdef";

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "box/core.h"
+#include "box/sandbox/core.h"
 #include "check.h"
 
 static char directory[] = "/tmp/bunker-output-XXXXXX";

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "box/settings.h"
-#include "box/template.h"
+#include "box/template/settings.h"
+#include "box/template/template.h"
 #include "check.h"
 #include "store/templates.h"
 

@@ -9,7 +9,7 @@
 #include <uv.h>
 
 #include "answer/dialect.h"
-#include "box/box.h"
+#include "box/core/box.h"
 
 struct agentuity_guard;
 struct agentuity_input;

@@ -3,7 +3,7 @@
  * /sandbox/checkpoints/{id}, and what is done with one of them. Agentuity calls a parent by its
  * name.
  */
-#include "box/checkpoint.h"
+#include "box/disk/checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>

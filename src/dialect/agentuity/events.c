@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/event.h"
+#include "box/sandbox/event.h"
 #include "dialect/agentuity/routes.h"
 
 #define LIST_DEFAULT 50

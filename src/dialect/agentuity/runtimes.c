@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/build.h"
+#include "box/template/build.h"
 #include "dialect/agentuity/routes.h"
 
 #define LIST_DEFAULT 50

@@ -1,7 +1,7 @@
 /* Snapshots, as several files here see them. */
 #pragma once
 
-#include "box/snapshot.h"
+#include "box/disk/snapshot.h"
 #include "dialect/agentuity/routes.h"
 
 /* By id with or without its prefix, name, name:tag, or a tag that only one has; NULL: none. */

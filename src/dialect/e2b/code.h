@@ -2,7 +2,7 @@
  */
 #pragma once
 
-#include "box/code.h"
+#include "box/code/code.h"
 #include "dialect/e2b/envd.h"
 
 extern const struct route_table e2b_code_table, e2b_code_run_table;

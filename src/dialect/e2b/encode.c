@@ -1,6 +1,6 @@
 #include "dialect/e2b/encode.h"
 
-#include "box/volume.h"
+#include "box/disk/volume.h"
 #include "dialect/e2b/access.h"
 
 #define MIB           (1 << 20)

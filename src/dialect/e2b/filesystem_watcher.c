@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/watcher.h"
+#include "box/files/watcher.h"
 #include "dialect/e2b/filesystem.h"
 #include "dialect/e2b/watch.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/event.h"
+#include "box/sandbox/event.h"
 #include "dialect/e2b/decode.h"
 #include "dialect/e2b/access.h"
 

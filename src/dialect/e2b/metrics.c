@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "box/usage.h"
+#include "box/sandbox/usage.h"
 #include "dialect/e2b/encode.h"
 #include "dialect/e2b/envd.h"
 #include "dialect/e2b/access.h"

@@ -1,7 +1,7 @@
 /* process.Process: what its files share. */
 #pragma once
 
-#include "box/execution.h"
+#include "box/process/execution.h"
 #include "dialect/e2b/connect.h"
 #include "dialect/e2b/envd.h"
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/snapshot.h"
-#include "box/volume.h"
+#include "box/disk/snapshot.h"
+#include "box/disk/volume.h"
 #include "dialect/e2b/decode.h"
 #include "dialect/e2b/encode.h"
 #include "dialect/e2b/access.h"

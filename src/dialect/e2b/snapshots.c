@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/snapshot.h"
+#include "box/disk/snapshot.h"
 #include "dialect/e2b/decode.h"
 #include "dialect/e2b/encode.h"
 #include "dialect/e2b/templates.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/snapshot.h"
+#include "box/disk/snapshot.h"
 
 #define MIB (1 << 20)
 

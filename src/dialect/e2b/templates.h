@@ -1,7 +1,7 @@
 /* Templates: what their files share. */
 #pragma once
 
-#include "box/build.h"
+#include "box/template/build.h"
 #include "dialect/e2b/routes.h"
 
 /*

@@ -1,0 +1,307 @@
+/*
+ * Contexts: their list in the sandbox, their rows in the store, and what is done to them as a
+ * whole. A context's row says that it is meant to exist; whether it has a kernel is for init to
+ * say.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "box/code/code_core.h"
+
+static struct code_context *context_new(struct sandbox *s, const char *id,
+	enum code_language language, const char *cwd, bool is_default)
+{
+	struct code_context *c = calloc(1, sizeof *c);
+	if (!c)
+		abort();
+	c->sandbox = s;
+	memcpy(c->id, id, ID_LEN);
+	c->language = language;
+	c->cwd = sandbox_copy_string(cwd);
+	c->seen_cwd = sandbox_copy_string(NULL);
+	c->is_default = is_default;
+	c->created_ms = clock_wall_ms();
+	c->message.charged = &s->box->code_bytes;
+	DL_APPEND(s->contexts, c);
+	return c;
+}
+
+/* Its runs and waiters are gone already. */
+static void context_free(struct code_context *c)
+{
+	code_kernel_detach(c);
+	code_message_reset(&c->message);
+	buf_finish(&c->in);
+	buf_finish(&c->commands);
+	free(c->cwd);
+	free(c->seen_cwd);
+	free(c);
+}
+
+static void context_remove(struct code_context *c)
+{
+	DL_DELETE(c->sandbox->contexts, c);
+	context_free(c);
+}
+
+void code_forget_all(struct sandbox *s)
+{
+	struct code_context *c, *next;
+	struct error e;
+	error_set(&e, ERROR_NOT_RUNNING, "the sandbox does not run any more");
+	DL_FOREACH_SAFE (s->contexts, c, next) {
+		code_run_lose_all(c);
+		code_kernel_answer(c, &e);
+	}
+	DL_FOREACH_SAFE (s->contexts, c, next)
+		context_remove(c);
+}
+
+static unsigned context_count(const struct sandbox *s)
+{
+	const struct code_context *c;
+	unsigned count = 0;
+	DL_COUNT(s->contexts, c, count);
+	return count;
+}
+
+static struct code_context *made_one(struct code_context *c)
+{
+	while (c && !c->is_made)
+		c = c->next;
+	return c;
+}
+
+struct code_context *code_context_first(const struct sandbox *s)
+{
+	return made_one(s->contexts);
+}
+
+struct code_context *code_context_next(const struct code_context *c)
+{
+	return made_one(c->next);
+}
+
+struct code_context *code_context_find(const struct sandbox *s, const char *id)
+{
+	struct code_context *c = code_context_first(s);
+	while (c && strcmp(c->id, id) != 0)
+		c = code_context_next(c);
+	return c;
+}
+
+static const char *known_cwd(const struct code_context *c)
+{
+	if (c->seen_cwd[0])
+		return c->seen_cwd;
+	if (c->cwd[0])
+		return c->cwd;
+	return c->sandbox->workdir[0] ? c->sandbox->workdir : "/home/user";
+}
+
+void code_context_view(const struct code_context *c, struct code_context_view *out)
+{
+	const struct code_run *r;
+	unsigned runs = 0;
+	DL_COUNT(c->runs, r, runs);
+	bool is_running = c->runs && c->runs->began;
+	*out = (struct code_context_view){
+		.id = c->id,
+		.language = c->language,
+		.cwd = known_cwd(c),
+		.is_default = c->is_default,
+		.is_running = is_running,
+		.has_kernel = c->state != CODE_KERNEL_NONE,
+		.version = c->version,
+		.waiting = runs - is_running,
+		.created_ms = c->created_ms,
+	};
+}
+
+/* ---- rows ---- */
+
+static void store_context(const struct code_context *c, store_done_fn *done, void *arg)
+{
+	store_put_context(c->sandbox->box->store,
+		&(struct context_row){
+			.id = c->id,
+			.sandbox = c->sandbox->id,
+			.language = code_language_name(c->language),
+			.cwd = c->cwd,
+			.is_default = c->is_default,
+			.created_ms = c->created_ms,
+		},
+		done, arg);
+}
+
+static void add_row(void *arg, const void *found)
+{
+	const struct context_row *row = found;
+	struct sandbox *s = sandbox_find_any(arg, row->sandbox);
+	enum code_language language;
+	if (!s || !id_is_valid(row->id) || code_language_of(row->language, &language, NULL) < 0)
+		return;
+	struct code_context *c = context_new(s, row->id, language, row->cwd, row->is_default);
+	c->created_ms = row->created_ms;
+	c->is_made = true;
+}
+
+int code_load(struct box *b)
+{
+	return store_each_context(b->store, add_row, b);
+}
+
+/* ---- making one ---- */
+
+static int check_room(const struct sandbox *s, struct error *e)
+{
+	unsigned count = context_count(s);
+	if (count < CODE_CONTEXTS_MAX)
+		return 0;
+	return error_set(e, ERROR_QUOTA_EXCEEDED,
+		"the sandbox has %u contexts, the most that is allowed", count);
+}
+
+struct making {
+	struct box *box;
+	struct code_context *context;
+	char sandbox[ID_SIZE], id[ID_SIZE];
+	code_context_fn *created;
+	void *arg;
+};
+
+static void made_and_stored(void *arg, int error)
+{
+	struct making *m = arg;
+	struct error e;
+	struct sandbox *s = sandbox_find_any(m->box, m->sandbox);
+	struct code_context *c = s ? code_context_find(s, m->id) : NULL;
+	if (error)
+		error_set(&e, ERROR_INTERNAL, "the context could not be stored");
+	else if (!c)
+		error_set(&e, ERROR_NOT_RUNNING, "the sandbox does not run any more");
+	m->created(m->arg, error ? NULL : c, error || !c ? &e : NULL);
+	free(m);
+}
+
+static void made(void *arg, const struct error *e)
+{
+	struct making *m = arg;
+	if (!e) {
+		m->context->is_made = true;
+		store_context(m->context, made_and_stored, m);
+		return;
+	}
+	context_remove(m->context);
+	m->created(m->arg, NULL, e);
+	free(m);
+}
+
+static void wait_for(
+	struct code_context *c, void (*done)(void *arg, const struct error *e), void *arg)
+{
+	struct code_waiter *w = malloc(sizeof *w);
+	if (!w)
+		abort();
+	*w = (struct code_waiter){c->waiters, done, arg};
+	c->waiters = w;
+}
+
+int code_context_create(struct sandbox *s, enum code_language language, const char *cwd,
+	code_context_fn *created, void *arg, struct error *e)
+{
+	char id[ID_SIZE];
+	if (check_room(s, e) < 0)
+		return -1;
+	if (cwd && strlen(cwd) > CODE_CWD_MAX)
+		return error_set_field(e, ERROR_INVALID_FIELD, "cwd",
+			"the working directory is longer than %d bytes", CODE_CWD_MAX);
+	id_generate(id);
+	struct code_context *c = context_new(s, id, language, cwd, false);
+	if (code_kernel_start(c, e) < 0) {
+		context_remove(c);
+		return -1;
+	}
+	struct making *m = calloc(1, sizeof *m);
+	if (!m)
+		abort();
+	*m = (struct making){.box = s->box, .context = c, .created = created, .arg = arg};
+	memcpy(m->sandbox, s->id, ID_SIZE);
+	memcpy(m->id, id, ID_SIZE);
+	wait_for(c, made, m);
+	return 0;
+}
+
+struct code_context *code_context_default(
+	struct sandbox *s, enum code_language language, struct error *e)
+{
+	struct code_context *c;
+	char id[ID_SIZE];
+	DL_FOREACH (s->contexts, c)
+		if (c->is_default && c->language == language)
+			return c;
+	if (check_room(s, e) < 0)
+		return NULL;
+	id_generate(id);
+	c = context_new(s, id, language, NULL, true);
+	c->is_made = true;
+	store_context(c, NULL, NULL);
+	return c;
+}
+
+/* ---- what is done to one ---- */
+
+struct deletion {
+	void (*done)(void *arg, const struct error *e);
+	void *arg;
+};
+
+static void row_deleted(void *arg, int error)
+{
+	struct deletion *d = arg;
+	struct error e;
+	if (error)
+		error_set(&e, ERROR_INTERNAL, "that the context is gone could not be stored");
+	d->done(d->arg, error ? &e : NULL);
+	free(d);
+}
+
+void code_context_delete(
+	struct code_context *c, void (*done)(void *arg, const struct error *e), void *arg)
+{
+	struct deletion *d = malloc(sizeof *d);
+	struct error e;
+	if (!d)
+		abort();
+	*d = (struct deletion){done, arg};
+	store_delete_context(c->sandbox->box->store, c->id, row_deleted, d);
+	code_kernel_kill(c);
+	while (c->runs)
+		code_run_fail(c->runs, "ExecutionAborted", "the context was deleted");
+	error_set(&e, ERROR_NOT_FOUND, "the context was deleted");
+	code_kernel_answer(c, &e);
+	context_remove(c);
+}
+
+void code_context_restart(
+	struct code_context *c, void (*done)(void *arg, const struct error *e), void *arg)
+{
+	wait_for(c, done, arg);
+	if (c->state == CODE_KERNEL_STARTING)
+		return;
+	c->restarting = true;
+	c->died = false;
+	code_kernel_kill(c);
+	if (c->runs && c->runs->began)
+		code_run_fail(c->runs, "ContextRestarting", "the context was restarted");
+	code_run_begin(c);
+}
+
+bool code_context_interrupt(struct code_context *c)
+{
+	if (c->state != CODE_KERNEL_BUSY || c->abandoned)
+		return false;
+	code_kernel_interrupt(c);
+	return true;
+}

@@ -1,0 +1,140 @@
+/*
+ * The languages: what they are called, how their kernels are started, and how a kernel is spoken
+ * to. The programs of the kernels are in src/kernel, which says what goes over the wire.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "box/code/code_core.h"
+#include "box/code/kernels.h"
+
+/* Behind a run, for a shell: see src/kernel/bash. */
+#define SHELL_TRAILER "eval \"$__bunker_code\" 0</dev/null\n__bunker_done\n"
+
+static const struct language {
+	const char *name;
+	const char *aliases[5];
+	const char *command[6];
+	const struct kernel_text *text, *parts; /* parts end with a NULL name */
+	bool quotes;                            /* its commands are lines of shell */
+} languages[CODE_LANGUAGE_COUNT] = {
+	[CODE_PYTHON] = {"python", {"py", "python3", "ipython"},
+		{"python3", "-c", kernel_python_boot}, &kernel_python, kernel_python_parts, false},
+	[CODE_JAVASCRIPT] = {"javascript", {"js", "node", "typescript", "ts"},
+		{"node", "-e", kernel_javascript_boot}, &kernel_javascript, kernel_no_parts, false},
+	[CODE_BASH] = {"bash", {"sh", "shell"}, {"bash", "-c", kernel_bash_boot}, &kernel_bash,
+		kernel_no_parts, true},
+};
+
+const char *code_language_name(enum code_language language)
+{
+	return languages[language].name;
+}
+
+static bool is_called(const struct language *l, const char *name)
+{
+	if (strcasecmp(l->name, name) == 0)
+		return true;
+	for (size_t i = 0; i < sizeof l->aliases / sizeof l->aliases[0] && l->aliases[i]; i++)
+		if (strcasecmp(l->aliases[i], name) == 0)
+			return true;
+	return false;
+}
+
+int code_language_of(const char *name, enum code_language *ret, struct error *e)
+{
+	for (int i = 0; i < CODE_LANGUAGE_COUNT; i++) {
+		if (!is_called(&languages[i], name))
+			continue;
+		*ret = (enum code_language)i;
+		return 0;
+	}
+	return error_set_field(e, ERROR_INVALID_FIELD, "language",
+		"the language '%.32s' is not available; there are python, javascript, typescript (run as JavaScript) and bash",
+		name);
+}
+
+const char *const *code_language_command(enum code_language language)
+{
+	return languages[language].command;
+}
+
+/* ---- fields, by their lengths ---- */
+
+struct field_list {
+	struct buf lengths, bytes;
+};
+
+static void add_field(struct field_list *l, const void *data, size_t len)
+{
+	buf_printf(&l->lengths, " %zu", len);
+	buf_append(&l->bytes, data, len);
+}
+
+static void put_command(const char *verb, struct field_list *l, struct buf *out)
+{
+	buf_append_str(out, verb);
+	buf_append(out, l->lengths.data, l->lengths.len);
+	buf_append_char(out, '\n');
+	buf_append(out, l->bytes.data, l->bytes.len);
+	out->failed |= l->lengths.failed || l->bytes.failed;
+	buf_finish(&l->lengths);
+	buf_finish(&l->bytes);
+}
+
+void code_language_load(enum code_language language, const char *key, struct buf *out)
+{
+	const struct language *l = &languages[language];
+	struct field_list fields = {0};
+	add_field(&fields, key, strlen(key));
+	add_field(&fields, l->text->text, l->text->len);
+	for (const struct kernel_text *part = l->parts; part->name; part++) {
+		add_field(&fields, part->name, strlen(part->name));
+		add_field(&fields, part->text, part->len);
+	}
+	put_command("__bunker_load", &fields, out);
+}
+
+/* ---- words of shell ---- */
+
+/* $'...': whatever is not a plain letter or digit, as its octal number. */
+static void put_quoted(struct buf *out, const char *data, size_t len)
+{
+	buf_append_str(out, " $'");
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)data[i];
+		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			     (c >= '0' && c <= '9') || c == ' ';
+		if (plain) {
+			buf_append_char(out, (char)c);
+			continue;
+		}
+		char octal[] = {'\\', (char)('0' + (c >> 6)), (char)('0' + (c >> 3 & 7)),
+			(char)('0' + (c & 7))};
+		buf_append(out, octal, sizeof octal);
+	}
+	buf_append_char(out, '\'');
+}
+
+static void put_shell_run(const struct code_run *r, struct buf *out)
+{
+	buf_append_str(out, "__bunker_run");
+	put_quoted(out, r->code.data, r->code.len);
+	for (size_t at = 0; at < r->env.len; at += strlen(r->env.data + at) + 1)
+		put_quoted(out, r->env.data + at, strlen(r->env.data + at));
+	buf_append_str(out, "\n" SHELL_TRAILER);
+}
+
+void code_language_run(enum code_language language, const struct code_run *r, struct buf *out)
+{
+	struct field_list fields = {0};
+	if (languages[language].quotes) {
+		put_shell_run(r, out);
+		return;
+	}
+	add_field(&fields, r->code.data, r->code.len);
+	for (size_t at = 0; at < r->env.len; at += strlen(r->env.data + at) + 1)
+		add_field(&fields, r->env.data + at, strlen(r->env.data + at));
+	put_command("__bunker_run", &fields, out);
+}

@@ -1,0 +1,117 @@
+/*
+ * Whether a sandbox may be made as it was asked for: template, limits, name. Above a maximum
+ * is an error, not a silent cut.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "box/disk/disks.h"
+#include "box/template/outfit.h"
+
+struct sandbox *admission_named(struct box *b, const char *tenant, const char *name)
+{
+	struct sandbox *s;
+	DL_FOREACH (b->order, s)
+		if (strcmp(s->tenant, tenant) == 0 && strcmp(s->name, name) == 0)
+			return s;
+	return NULL;
+}
+
+static void format_count(int64_t count, char out[UNITS_TEXT_SIZE])
+{
+	snprintf(out, UNITS_TEXT_SIZE, "%lld", (long long)count);
+}
+
+static int check_resource(const char *field, int64_t value, int64_t max,
+	void (*format)(int64_t amount, char out[UNITS_TEXT_SIZE]), struct error *e)
+{
+	char text[UNITS_TEXT_SIZE];
+	if (value <= max)
+		return 0;
+	format(max, text);
+	return error_set_field(e, ERROR_INVALID_FIELD, field,
+		"\"%s\" is above this server's maximum of %s", field, text);
+}
+
+int admission_check_maxima(const struct box *b, const struct resources *r, struct error *e)
+{
+	const struct resources *m = &b->config.maxima;
+	if (check_resource("resources.memory", r->memory, m->memory, units_format_size, e) < 0 ||
+		check_resource("resources.cpu", r->cpu, m->cpu, units_format_millicores, e) < 0 ||
+		check_resource("resources.pids", r->pids, m->pids, format_count, e) < 0 ||
+		check_resource(
+			"resources.openFiles", r->open_files, m->open_files, format_count, e) < 0 ||
+		check_resource("resources.disk", r->disk, m->disk, units_format_size, e) < 0)
+		return -1;
+	return 0;
+}
+
+/* Zero stands for the default. */
+static int settle_resources(struct box *b, struct resources *r, struct error *e)
+{
+	const struct resources *d = &b->config.defaults;
+	r->memory = r->memory ? r->memory : d->memory;
+	r->cpu = r->cpu ? r->cpu : d->cpu;
+	r->pids = r->pids ? r->pids : d->pids;
+	r->open_files = r->open_files ? r->open_files : d->open_files;
+	bool has_quota = b->pool_state.flags & POOL_QUOTA;
+	if (r->disk && !has_quota)
+		return error_set_field(e, ERROR_UNAVAILABLE, "resources.disk",
+			"this server cannot limit a sandbox's disk: it has no file system with quotas "
+			"(see bunker doctor)");
+	r->disk = r->disk || !has_quota ? r->disk : d->disk;
+	return admission_check_maxima(b, r, e);
+}
+
+static int check_snapshot(struct box *b, const struct sandbox_spec *spec, struct error *e)
+{
+	const struct snapshot *s = snapshot_find(b, spec->tenant, spec->snapshot);
+	if (!s)
+		return error_set_field(e, ERROR_NOT_FOUND, "snapshot",
+			"there is no snapshot '%.128s'", spec->snapshot);
+	if (!s->found)
+		return error_set_field(e, ERROR_INTERNAL, "snapshot",
+			"the disk of the snapshot '%.128s' is gone", spec->snapshot);
+	if (spec->template_name)
+		return error_set_field(e, ERROR_INVALID_FIELD, "template",
+			"a snapshot brings its template along: give one of the two");
+	if (spec->dependencies || spec->packages)
+		return error_set_field(e, ERROR_INVALID_FIELD,
+			spec->dependencies ? "dependencies" : "packages",
+			"a sandbox that begins with a snapshot installs nothing: put it into the snapshot");
+	return 0;
+}
+
+const char *admission_template(struct box *b, const struct sandbox_spec *spec)
+{
+	const struct snapshot *s =
+		spec->snapshot ? snapshot_find(b, spec->tenant, spec->snapshot) : NULL;
+	const char *build = s ? s->build : spec->fork ? spec->fork->source->build : NULL;
+	if (!build)
+		return spec->template_name;
+	return build[0] ? build : NULL;
+}
+
+int admission_check(
+	struct box *b, const struct sandbox_spec *spec, struct resources *r, struct error *e)
+{
+	if (b->closing)
+		return error_set(e, ERROR_UNAVAILABLE, "the server is shutting down");
+	struct template *t;
+	struct build *build;
+	if (spec->snapshot && check_snapshot(b, spec, e) < 0)
+		return -1;
+	if (template_resolve(b, spec->tenant, admission_template(b, spec), &t, &build, e) < 0)
+		return -1;
+	if (build) {
+		r->memory = r->memory ? r->memory : build->settings.memory;
+		r->cpu = r->cpu ? r->cpu : build->settings.cpu;
+	}
+	if (install_check(b, spec, e) < 0 || settle_resources(b, r, e) < 0)
+		return -1;
+	if (spec->name && spec->name[0] && admission_named(b, spec->tenant, spec->name))
+		return error_set_field(e, ERROR_NAME_TAKEN, "name",
+			"a sandbox with the name '%.64s' exists already", spec->name);
+	return 0;
+}

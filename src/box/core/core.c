@@ -1,0 +1,268 @@
+/* The core's start and end, and what its parts share. */
+#include "box/sandbox/core.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "box/template/catalogue.h"
+#include "box/disk/disks.h"
+
+#define RETENTION_CHECK_MS (10 * 60 * 1000)
+#define WATCHDOG_MS        5000
+
+const struct box_config *box_config(const struct box *b)
+{
+	return &b->config;
+}
+
+uint32_t box_layers(const struct box *b)
+{
+	return b->layers;
+}
+
+void box_counters(const struct box *b, struct box_counters *out)
+{
+	*out = b->counters;
+	out->pooled = b->pool_count;
+}
+
+void box_on_warden_lost(struct box *b, void (*lost)(void *arg), void *arg)
+{
+	b->warden_lost = lost;
+	b->warden_lost_arg = arg;
+}
+
+static void warden_lost(void *arg)
+{
+	struct box *b = arg;
+	if (b->warden_lost)
+		b->warden_lost(b->warden_lost_arg);
+}
+
+/* ---- old executions ---- */
+
+static void execution_expired(void *arg, const char *id)
+{
+	struct box *b = arg;
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
+		char path[256];
+		output_path(b, id, i, path);
+		unlink(path);
+	}
+}
+
+static void retention_timer_fired(uv_timer_t *timer)
+{
+	struct box *b = timer->data;
+	int64_t before = clock_wall_ms() - b->config.retention_ms;
+	store_expire_executions(b->store, before, execution_expired, b);
+	store_expire_sandboxes(b->store, before);
+	layers_collect(b->catalogue);
+}
+
+/* ---- answers that must wait ---- */
+
+struct later {
+	struct later *prev, *next;
+	sandbox_done_fn *done;
+	void *arg;
+	bool failed;
+	struct error error;
+};
+
+static void later_timer_fired(uv_timer_t *timer)
+{
+	struct box *b = timer->data;
+	struct later *l;
+	/* Those that still wait stay in the list: a close waits for them. */
+	while ((l = b->later)) {
+		DL_DELETE(b->later, l);
+		l->done(l->arg, l->failed ? &l->error : NULL);
+		free(l);
+	}
+	box_check_closed(b);
+}
+
+void box_answer_later(struct box *b, sandbox_done_fn *done, void *arg, const struct error *e)
+{
+	struct later *l = calloc(1, sizeof *l);
+	if (!l)
+		abort();
+	l->done = done;
+	l->arg = arg;
+	if (e) {
+		l->failed = true;
+		l->error = *e;
+	}
+	DL_APPEND(b->later, l);
+	uv_timer_start(&b->later_timer, later_timer_fired, 0, 0);
+}
+
+/* ---- start ---- */
+
+static void watchdog_fired(uv_timer_t *timer)
+{
+	execution_check_overdue(timer->data);
+	execution_retry_ends(timer->data);
+	sandbox_retry_ends(timer->data);
+	sandbox_check_settling(timer->data);
+}
+
+static void start_timers(struct box *b)
+{
+	uv_timer_init(b->loop, &b->clock);
+	uv_timer_init(b->loop, &b->retention_timer);
+	uv_timer_init(b->loop, &b->refill_timer);
+	uv_timer_init(b->loop, &b->watchdog);
+	uv_timer_init(b->loop, &b->later_timer);
+	uv_timer_init(b->loop, &b->sampler);
+	b->clock.data = b->retention_timer.data = b->refill_timer.data = b->watchdog.data = b;
+	uv_timer_init(b->loop, &b->code_timer);
+	b->later_timer.data = b->code_timer.data = b->sampler.data = b;
+	uv_timer_start(&b->watchdog, watchdog_fired, WATCHDOG_MS, WATCHDOG_MS);
+	uv_timer_start(&b->retention_timer, retention_timer_fired, 1000, RETENTION_CHECK_MS);
+}
+
+int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_fd, int keeper_fd,
+	const struct box_config *config, void (*ready)(void *arg), void *arg, struct error *e)
+{
+	struct box *b = calloc(1, sizeof *b);
+	if (!b)
+		return error_set(e, ERROR_INTERNAL, "out of memory");
+	b->loop = loop;
+	b->store = store;
+	b->config = *config;
+	b->ready = ready;
+	b->ready_arg = arg;
+	if (catalogue_open(b, e) < 0) {
+		catalogue_close(b);
+		free(b);
+		return -1;
+	}
+	if (reconcile_load(b) < 0) {
+		catalogue_close(b);
+		free(b);
+		return error_set(e, ERROR_INTERNAL, "cannot read the sandboxes from the database");
+	}
+	int r = warden_link_open(&b->warden, loop, warden_fd, warden_lost, b);
+	if (r < 0) {
+		catalogue_close(b);
+		free(b);
+		return error_set(
+			e, ERROR_INTERNAL, "cannot talk to the warden: %s", uv_strerror(r));
+	}
+	r = keeper_link_open(&b->keeper, loop, keeper_fd, b);
+	if (r < 0)
+		return error_set(
+			e, ERROR_INTERNAL, "cannot talk to the keeper: %s", uv_strerror(r));
+	start_timers(b);
+	reconcile_start(b);
+	*ret = b;
+	return 0;
+}
+
+/* ---- end ---- */
+
+static void handle_closed(uv_handle_t *handle)
+{
+	struct box *b = handle->data;
+	if (--b->handles_open > 0)
+		return;
+	void (*closed)(void *arg) = b->closed;
+	void *arg = b->closed_arg;
+	execution_drop_recorded(b);
+	free(b);
+	closed(arg);
+}
+
+static void warden_poll_closed(uv_handle_t *handle)
+{
+	struct warden_link *w = handle->data;
+	handle->data = w->arg;
+	handle_closed(handle);
+}
+
+static void keeper_poll_closed(uv_handle_t *handle)
+{
+	struct keeper_link *k = handle->data;
+	handle->data = k->arg;
+	handle_closed(handle);
+}
+
+static void free_sandboxes(struct box *b)
+{
+	struct sandbox *s, *next;
+	struct error e;
+	error_set(&e, ERROR_UNAVAILABLE, "the server ends");
+	DL_FOREACH_SAFE (b->order, s, next) {
+		/* They go on without us: nothing is sent, and nothing of theirs is ended. */
+		init_link_close(s->link);
+		s->link = NULL;
+		execution_abandon_all(s);
+		files_end_all(s, &e);
+		sandbox_free(s);
+	}
+}
+
+/* Creations and deletions are carried through, and results get into the store. */
+static bool has_unfinished_work(const struct box *b)
+{
+	const struct sandbox *s;
+	const struct execution *x;
+	DL_FOREACH (b->order, s)
+		if (b->draining || s->claimed || s->doomed)
+			return true;
+	for (x = b->executions; x; x = x->by_id.next)
+		if (execution_has_ended(x) && !x->committed && !x->unstorable)
+			return true;
+	return b->catalogue->jobs || store_is_busy(b->store) || b->porters || b->warden.calls ||
+	       b->keeper.calls || b->pool_booting > 0 || b->snapshots_pending > 0 ||
+	       b->comparisons > 0 || b->imports > 0 || b->inventories > 0 || b->portables > 0 ||
+	       b->later;
+}
+
+void box_check_closed(struct box *b)
+{
+	if (!b->closing || b->handles_open > 0 || has_unfinished_work(b))
+		return;
+	free_sandboxes(b);
+	tenants_free(b);
+	disks_free(b);
+	catalogue_close(b);
+	b->handles_open = 9;
+	uv_close((uv_handle_t *)&b->code_timer, handle_closed);
+	uv_close((uv_handle_t *)&b->later_timer, handle_closed);
+	uv_close((uv_handle_t *)&b->sampler, handle_closed);
+	uv_close((uv_handle_t *)&b->watchdog, handle_closed);
+	uv_close((uv_handle_t *)&b->clock, handle_closed);
+	uv_close((uv_handle_t *)&b->refill_timer, handle_closed);
+	uv_close((uv_handle_t *)&b->retention_timer, handle_closed);
+	warden_link_close(&b->warden, warden_poll_closed);
+	keeper_link_close(&b->keeper, keeper_poll_closed);
+}
+
+static void close_now(uv_timer_t *timer)
+{
+	box_check_closed(timer->data);
+}
+
+void box_close(struct box *b, bool drain, void (*closed)(void *arg), void *arg)
+{
+	struct sandbox *s, *next;
+	b->closing = true;
+	b->draining = drain;
+	b->closed = closed;
+	b->closed_arg = arg;
+	pool_drain(b);
+	build_jobs_stop(b->catalogue);
+	porters_stop(b);
+	if (drain)
+		DL_FOREACH_SAFE (b->order, s, next)
+			sandbox_terminate(s, CAUSE_SHUTDOWN);
+	/* Never before the call has returned. */
+	uv_timer_start(&b->clock, close_now, 0, 50);
+}

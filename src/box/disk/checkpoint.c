@@ -1,0 +1,248 @@
+#include "box/disk/disks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+static struct checkpoint *checkpoint_new(struct sandbox *s, const char *id, const char *name)
+{
+	struct checkpoint *c = calloc(1, sizeof *c);
+	if (!c)
+		abort();
+	c->sandbox = s;
+	memcpy(c->id, id, ID_SIZE);
+	c->name = sandbox_copy_string(name);
+	DL_APPEND(s->checkpoints, c);
+	s->checkpoint_count++;
+	return c;
+}
+
+void checkpoint_free(struct checkpoint *c)
+{
+	DL_DELETE(c->sandbox->checkpoints, c);
+	c->sandbox->checkpoint_count--;
+	free(c->name);
+	free(c);
+}
+
+/* Of a sandbox that is no more: its disk is found in no row, and goes. */
+void checkpoint_from_row(struct box *b, const struct checkpoint_row *row)
+{
+	struct sandbox *s = NULL;
+	HASH_FIND(by_id, b->sandboxes, row->sandbox, strlen(row->sandbox), s);
+	if (!s || !id_is_valid(row->id)) {
+		store_delete_checkpoint(b->store, row->id, NULL, NULL);
+		return;
+	}
+	struct checkpoint *c = checkpoint_new(s, row->id, row->name);
+	snprintf(c->parent, sizeof c->parent, "%s", row->parent);
+	c->created_ms = row->created_ms;
+	c->ready = true;
+}
+
+struct checkpoint *checkpoint_find(struct sandbox *s, const char *id_or_name)
+{
+	struct checkpoint *c;
+	DL_FOREACH (s->checkpoints, c)
+		if (c->ready &&
+			(strcmp(c->id, id_or_name) == 0 || strcmp(c->name, id_or_name) == 0))
+			return c;
+	return NULL;
+}
+
+static struct checkpoint *ready_from(struct checkpoint *c)
+{
+	while (c && !c->ready)
+		c = c->next;
+	return c;
+}
+
+struct checkpoint *checkpoint_first(struct sandbox *s)
+{
+	return ready_from(s->checkpoints);
+}
+
+struct checkpoint *checkpoint_next(const struct checkpoint *c)
+{
+	return ready_from(c->next);
+}
+
+void checkpoint_view(const struct checkpoint *c, struct checkpoint_view *out)
+{
+	*out = (struct checkpoint_view){.id = c->id,
+		.name = c->name,
+		.parent = c->parent,
+		.created_ms = c->created_ms,
+		.lost = !c->found};
+}
+
+/* ---- create ---- */
+
+struct creating {
+	struct checkpoint *checkpoint;
+	int64_t frozen_us;
+	checkpoint_created_fn *created;
+	void *arg;
+};
+
+static void create_failed(struct creating *c, const struct error *e)
+{
+	struct sandbox *s = c->checkpoint->sandbox;
+	if (strcmp(s->checkpoint, c->checkpoint->id) == 0)
+		memcpy(s->checkpoint, c->checkpoint->parent, ID_SIZE);
+	disks_forget(s->box, DISK_CHECKPOINT, c->checkpoint->id);
+	checkpoint_free(c->checkpoint);
+	c->created(c->arg, NULL, 0, e);
+	free(c);
+	sandbox_release(s);
+}
+
+static void create_stored(void *arg, int error)
+{
+	struct creating *c = arg;
+	struct checkpoint *made = c->checkpoint;
+	struct sandbox *s = made->sandbox;
+	struct error e;
+	if (error) {
+		error_set(&e, ERROR_INTERNAL, "the checkpoint could not be stored");
+		create_failed(c, &e);
+		return;
+	}
+	made->ready = made->found = true;
+	c->created(c->arg, made, c->frozen_us, NULL);
+	free(c);
+	sandbox_release(s);
+}
+
+/* Its row, that of the sandbox, which stands on it from now on, and the event: all or none. */
+static void create_kept(void *arg, const struct keeper_reply *reply)
+{
+	struct creating *c = arg;
+	struct checkpoint *made = c->checkpoint;
+	struct sandbox *s = made->sandbox;
+	struct error e;
+	if (reply->error) {
+		disks_error(&e, reply->error, "the checkpoint could not be made");
+		create_failed(c, &e);
+		return;
+	}
+	c->frozen_us = reply->frozen_us;
+	made->created_ms = clock_wall_ms();
+	memcpy(made->parent, s->checkpoint, ID_SIZE);
+	memcpy(s->checkpoint, made->id, ID_SIZE);
+	event_record(s, EVENT_CHECKPOINTED, CAUSE_REQUEST,
+		(struct event_detail[]){
+			{"checkpointId", made->id}, {"name", made->name}, {NULL, NULL}});
+	sandbox_store(s, s->intent, NULL, NULL);
+	store_put_checkpoint(s->box->store,
+		&(struct checkpoint_row){
+			made->id, s->id, made->name, made->parent, made->created_ms},
+		create_stored, c);
+}
+
+static void create_claimed(void *arg, struct sandbox *s, const struct error *e)
+{
+	struct creating *c = arg;
+	if (e) {
+		checkpoint_free(c->checkpoint);
+		c->created(c->arg, NULL, 0, e);
+		free(c);
+		return;
+	}
+	struct disk_name disk = disk_named(DISK_CHECKPOINT, c->checkpoint->id), from = disk_of(s);
+	keeper_link_call(&s->box->keeper, KEEPER_KEEP, &disk, &from, 0, create_kept, c);
+}
+
+int checkpoint_create(struct sandbox *s, const char *name, checkpoint_created_fn *created,
+	void *arg, struct error *e)
+{
+	char id[ID_SIZE];
+	struct checkpoint *other;
+	if (s->checkpoint_count >= CHECKPOINTS_PER_SANDBOX)
+		return error_set(e, ERROR_QUOTA_EXCEEDED,
+			"the limit of %d checkpoints of a sandbox is reached",
+			CHECKPOINTS_PER_SANDBOX);
+	DL_FOREACH (s->checkpoints, other)
+		if (strcmp(other->name, name) == 0)
+			return error_set_field(e, ERROR_NAME_TAKEN, "name",
+				"a checkpoint with the name '%.64s' exists already", name);
+	struct creating *c = calloc(1, sizeof *c);
+	if (!c)
+		abort();
+	id_generate(id);
+	*c = (struct creating){checkpoint_new(s, id, name), 0, created, arg};
+	sandbox_claim(s, create_claimed, c);
+	return 0;
+}
+
+/* ---- restore ---- */
+
+int checkpoint_restore(struct checkpoint *c, sandbox_done_fn *done, void *arg, struct error *e)
+{
+	if (!c->found)
+		return error_set(e, ERROR_INTERNAL, "the disk of this checkpoint is gone");
+	struct disk_name from = disk_named(DISK_CHECKPOINT, c->id);
+	sandbox_swap_disk(c->sandbox, &from, done, arg);
+	return 0;
+}
+
+/* ---- delete ---- */
+
+struct deleting {
+	struct checkpoint *checkpoint;
+	sandbox_done_fn *done;
+	void *arg;
+};
+
+static void delete_stored(void *arg, int error)
+{
+	struct deleting *d = arg;
+	struct sandbox *s = d->checkpoint->sandbox;
+	struct error e;
+	if (error) {
+		d->checkpoint->ready = true;
+		error_set(&e, ERROR_INTERNAL, "the checkpoint could not be deleted");
+	} else {
+		disks_forget(s->box, DISK_CHECKPOINT, d->checkpoint->id);
+		checkpoint_free(d->checkpoint);
+	}
+	d->done(d->arg, error ? &e : NULL);
+	free(d);
+	sandbox_release(s);
+}
+
+/* A restore from it may be under way. */
+static void delete_claimed(void *arg, struct sandbox *s, const struct error *e)
+{
+	struct deleting *d = arg;
+	if (e) {
+		d->checkpoint->ready = true;
+		d->done(d->arg, s->doomed ? NULL : e); /* the whole sandbox goes, or it stays */
+		free(d);
+		return;
+	}
+	store_delete_checkpoint(s->box->store, d->checkpoint->id, delete_stored, d);
+}
+
+void checkpoint_delete(struct checkpoint *c, sandbox_done_fn *done, void *arg)
+{
+	struct deleting *d = calloc(1, sizeof *d);
+	if (!d)
+		abort();
+	*d = (struct deleting){c, done, arg};
+	c->ready = false;
+	sandbox_claim(c->sandbox, delete_claimed, d);
+}
+
+void checkpoints_discard(struct sandbox *s)
+{
+	if (!s->checkpoints)
+		return;
+	store_delete_checkpoints(s->box->store, s->id);
+	while (s->checkpoints) {
+		disks_forget(s->box, DISK_CHECKPOINT, s->checkpoints->id);
+		checkpoint_free(s->checkpoints);
+	}
+}

@@ -1,0 +1,41 @@
+/*
+ * What a disk has become: compared with what it began with, a checkpoint or a snapshot. The walk is
+ * the keeper's; it is told as it comes, and stands still while it is paused.
+ */
+#pragma once
+
+#include "box/disk/checkpoint.h"
+#include "box/disk/snapshot.h"
+#include "wire/diff.h"
+
+struct comparison;
+
+struct comparison_change {
+	enum diff_kind kind;
+	const char *path;            /* any bytes but NUL */
+	uint32_t old_mode, new_mode; /* with the type; 0: there is none */
+	uint64_t old_size, new_size;
+};
+
+struct comparison_events {
+	void (*change)(void *arg, const struct comparison_change *c); /* of DIFF_RECORDS */
+	void (*data)(void *arg, const char *bytes, size_t len);       /* of the others */
+	/* Once, unless it was cancelled. truncated: something was too deep to be looked at. */
+	void (*done)(void *arg, bool truncated, const struct error *e);
+};
+
+/* Of a sandbox, as it is now; with nothing given, to what it began with. NULL: the tenant has too
+ * many of them already. */
+struct comparison *comparison_begin(struct sandbox *s, const struct checkpoint *checkpoint,
+	const struct snapshot *snapshot, enum diff_form form,
+	const struct comparison_events *events, void *arg, struct error *e);
+/* Of a sandbox or a snapshot, to its template's root alone. */
+struct comparison *comparison_begin_whole(struct sandbox *s, enum diff_form form,
+	const struct comparison_events *events, void *arg, struct error *e);
+struct comparison *comparison_begin_snapshot(const struct snapshot *s, enum diff_form form,
+	const struct comparison_events *events, void *arg, struct error *e);
+/* Nothing is told until it is resumed. */
+void comparison_pause(struct comparison *c);
+void comparison_resume(struct comparison *c);
+/* Nothing more is told. Not after `done`. */
+void comparison_cancel(struct comparison *c);

@@ -1,0 +1,181 @@
+/*
+ * Copies of disks at the start of the server: rows and disks are brought together. A copy is made
+ * before its row is committed, and its row goes before it: so what is on disk but in no row was
+ * never acknowledged, or is being deleted.
+ */
+#include "box/disk/disks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+struct disk_name disk_named(enum disk_kind kind, const char *id)
+{
+	struct disk_name disk = {.kind = kind};
+	memcpy(disk.id, id, strnlen(id, ID_LEN));
+	return disk;
+}
+
+static void forgotten(void *arg, const struct keeper_reply *reply)
+{
+	if (reply->error)
+		log_error("cannot delete a disk", "error", strerror(reply->error));
+	box_check_closed(arg);
+}
+
+void disks_forget(struct box *b, enum disk_kind kind, const char *id)
+{
+	struct disk_name disk = disk_named(kind, id);
+	keeper_link_call(&b->keeper, KEEPER_DELETE, &disk, NULL, 0, forgotten, b);
+}
+
+int disks_error(struct error *e, int error, const char *what)
+{
+	error_set_errno(e, error, "%s", what);
+	if (error == ENOENT)
+		e->code = ERROR_INTERNAL; /* of the disk, not of what the caller named */
+	else if (error == ETIMEDOUT)
+		error_set(e, ERROR_UNAVAILABLE, "%s: something in the sandbox does not stand still",
+			what);
+	return -1;
+}
+
+static void add_checkpoint(void *arg, const void *row)
+{
+	checkpoint_from_row(arg, row);
+}
+
+static void add_snapshot(void *arg, const void *found)
+{
+	const struct snapshot_row *row = found;
+	if (id_is_valid(row->id))
+		snapshot_from_row(arg, row);
+}
+
+static void add_volume(void *arg, const void *found)
+{
+	const struct volume_row *row = found;
+	if (id_is_valid(row->id))
+		volume_from_row(arg, row);
+}
+
+int disks_load(struct box *b)
+{
+	if (store_each_checkpoint(b->store, add_checkpoint, b) < 0 ||
+		store_each_volume(b->store, add_volume, b) < 0)
+		return -1;
+	return store_each_snapshot(b->store, add_snapshot, b);
+}
+
+/* ---- what is on disk ---- */
+
+struct reconciliation {
+	struct box *box;
+	enum disk_kind kind;
+	void (*done)(struct box *b);
+};
+
+static void list_disks(struct reconciliation *r, const char *after);
+
+static bool *found_flag(struct box *b, enum disk_kind kind, const char *id)
+{
+	struct snapshot *snapshot = NULL;
+	struct sandbox *s;
+	struct checkpoint *c;
+	struct volume *v;
+	if (kind == DISK_VOLUME) {
+		DL_FOREACH (b->volumes, v)
+			if (strcmp(v->id, id) == 0)
+				return &v->found;
+		return NULL;
+	}
+	if (kind == DISK_SNAPSHOT) {
+		HASH_FIND(by_id, b->snapshots, id, ID_LEN, snapshot);
+		return snapshot && !snapshot->deleted ? &snapshot->found : NULL;
+	}
+	DL_FOREACH (b->order, s)
+		DL_FOREACH (s->checkpoints, c)
+			if (strcmp(c->id, id) == 0)
+				return &c->found;
+	return NULL;
+}
+
+static void orphan_deleted(void *arg, const struct keeper_reply *reply)
+{
+	(void)arg;
+	if (reply->error)
+		log_error("cannot delete a disk that is in no store", "error",
+			strerror(reply->error));
+}
+
+static void report_lost(struct box *b)
+{
+	struct volume *v;
+	struct snapshot *snapshot;
+	struct sandbox *s;
+	struct checkpoint *c;
+	DL_FOREACH (b->snapshot_order, snapshot) {
+		if (!snapshot->found && !snapshot->deleted)
+			log_error("the disk of a snapshot is gone", "snapshot", snapshot->id);
+		else if (snapshot->files < 0 && !snapshot->deleted)
+			snapshot_measure(snapshot, NULL, NULL);
+	}
+	DL_FOREACH (b->volumes, v)
+		if (!v->found)
+			log_error("the disk of a volume is gone", "volume", v->id);
+	DL_FOREACH (b->order, s)
+		DL_FOREACH (s->checkpoints, c)
+			if (!c->found)
+				log_error("the disk of a checkpoint is gone", "sandbox", s->id,
+					"checkpoint", c->id);
+}
+
+static void listed(void *arg, const struct keeper_reply *reply)
+{
+	struct reconciliation *r = arg;
+	struct box *b = r->box;
+	if (reply->error || !reply->id[0]) {
+		if (r->kind != DISK_VOLUME) {
+			r->kind = r->kind == DISK_CHECKPOINT ? DISK_SNAPSHOT : DISK_VOLUME;
+			list_disks(r, "");
+			return;
+		}
+		report_lost(b);
+		r->done(b);
+		free(r);
+		return;
+	}
+	bool *found = found_flag(b, r->kind, reply->id);
+	struct disk_name disk = disk_named(r->kind, reply->id);
+	if (found)
+		*found = true;
+	else
+		keeper_link_call(&b->keeper, KEEPER_DELETE, &disk, NULL, 0, orphan_deleted, b);
+	list_disks(r, reply->id);
+}
+
+static void list_disks(struct reconciliation *r, const char *after)
+{
+	struct disk_name disk = disk_named(r->kind, after);
+	keeper_link_call(&r->box->keeper, KEEPER_NEXT, &disk, NULL, 0, listed, r);
+}
+
+void disks_reconcile(struct box *b, void (*done)(struct box *b))
+{
+	struct reconciliation *r = calloc(1, sizeof *r);
+	if (!r)
+		abort();
+	*r = (struct reconciliation){b, DISK_CHECKPOINT, done};
+	list_disks(r, "");
+}
+
+void disks_free(struct box *b)
+{
+	struct snapshot *s, *next;
+	DL_FOREACH_SAFE (b->snapshot_order, s, next)
+		snapshot_free(s);
+	while (b->volumes)
+		volume_free(b->volumes);
+}

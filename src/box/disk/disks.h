@@ -1,0 +1,117 @@
+/* What the files about copies of disks share: checkpoints, snapshots, forks. */
+#pragma once
+
+#include "box/disk/checkpoint.h"
+#include "box/sandbox/core.h"
+#include "box/disk/snapshot.h"
+#include "box/disk/volume.h"
+#include "store/snapshots.h"
+#include "store/volumes.h"
+
+struct checkpoint {
+	struct sandbox *sandbox;
+	char id[ID_SIZE];
+	char *name;
+	char parent[ID_SIZE];
+	int64_t created_ms;
+	bool ready;                     /* it is stored, and nobody is deleting it */
+	bool found;                     /* its disk is there */
+	struct checkpoint *prev, *next; /* of the sandbox */
+};
+
+struct snapshot {
+	struct box *box;
+	char id[ID_SIZE];
+	char *tenant, *name, *tag, *description, *template_name;
+	char *metadata;
+	struct buf env; /* as in struct sandbox */
+	char parent[ID_SIZE], sandbox[ID_SIZE];
+	char build[ID_SIZE], root[ID_SIZE]; /* of the template, as in struct sandbox */
+	int64_t created_ms, bytes, files;
+	bool listed; /* in the tables */
+	bool deleted;
+	bool found;                   /* its disk is there */
+	struct snapshot *prev, *next; /* of the box, by time and id */
+	UT_hash_handle by_id;
+};
+
+struct volume {
+	struct box *box;
+	char id[ID_SIZE];
+	char *tenant, *name;
+	int64_t limit, created_ms;
+	bool ready;                 /* it is stored, and nobody is deleting it */
+	bool found;                 /* its disk is there */
+	struct porter *porter;      /* who does file work on it; NULL: nobody does */
+	struct deleting *deleting;  /* waits for the last porter */
+	struct volume *prev, *next; /* of the box, by time */
+};
+
+struct disk_name disk_named(enum disk_kind kind, const char *id);
+/* Deletes a disk that nobody waits for. */
+void disks_forget(struct box *b, enum disk_kind kind, const char *id);
+/* A keeper's errno as somebody should read it. */
+int disks_error(struct error *e, int error, const char *what);
+
+/* ---- disks.c: the start ---- */
+
+/* The rows; before the loop runs, after the sandboxes. */
+int disks_load(struct box *b);
+/* What is on disk but in no row goes; what is in a row but not on disk is lost. */
+void disks_reconcile(struct box *b, void (*done)(struct box *b));
+void disks_free(struct box *b);
+
+/* ---- volume_files.c ---- */
+
+/* Calls under way end with e. */
+void volume_send_porter_away(struct volume *v, const struct error *e);
+/* One that leaves counts, too. */
+bool volume_has_porter(const struct volume *v);
+void porters_stop(struct box *b);
+/* In volume.c: one has left. */
+void volume_porter_gone(struct volume *v);
+
+/* ---- restore.c ---- */
+
+/*
+ * The sandbox's disk becomes a copy of `from`, or with DISK_NONE an empty one. Its processes end;
+ * one that was awake is booted again, any other is suspended afterwards.
+ */
+void sandbox_swap_disk(
+	struct sandbox *s, const struct disk_name *from, sandbox_done_fn *done, void *arg);
+
+/* ---- checkpoint.c ---- */
+
+void checkpoint_from_row(struct box *b, const struct checkpoint_row *row);
+void checkpoint_free(struct checkpoint *c);
+/* The sandbox ends: rows and disks of all of them go. */
+void checkpoints_discard(struct sandbox *s);
+
+/* ---- snapshot.c ---- */
+
+struct snapshot *snapshot_new(struct box *b, const char *id);
+void snapshot_from_row(struct box *b, const struct snapshot_row *row);
+void snapshot_free(struct snapshot *s);
+/* Into the tables, by time and id: that is what a cursor names. */
+void snapshot_add(struct snapshot *s);
+void snapshot_store(const struct snapshot *s, store_done_fn *done, void *arg);
+/* A tag of a name is on one snapshot only: another one loses it, in the same transaction. */
+void snapshot_take_tag(struct snapshot *s);
+void snapshot_measure(struct snapshot *s, sandbox_done_fn *done, void *arg);
+
+/* ---- snapshot_create.c ---- */
+
+/* Whether such a one may be made. */
+int snapshot_check(
+	struct box *b, const char *tenant, const struct snapshot_spec *spec, struct error *e);
+
+/* ---- volume.c ---- */
+
+void volume_from_row(struct box *b, const struct volume_row *row);
+void volume_free(struct volume *v);
+/* What a new sandbox asks for, checked. */
+int volumes_settle(struct box *b, const struct sandbox_spec *spec,
+	struct warden_volume ret[WARDEN_VOLUMES_MAX], struct error *e);
+/* As text for the store, with its NUL, and back. */
+void volumes_pack(const struct warden_volume volumes[WARDEN_VOLUMES_MAX], struct buf *out);
+void volumes_unpack(const char *text, struct warden_volume ret[WARDEN_VOLUMES_MAX]);

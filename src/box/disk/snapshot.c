@@ -1,0 +1,341 @@
+/* Snapshots in memory: their list and their rows, how they are found, tagged, measured, deleted. */
+#include "box/disk/disks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+/* ---- memory and tables ---- */
+
+static bool is_after(const struct snapshot *s, int64_t ms, const char *id)
+{
+	return s->created_ms > ms || (s->created_ms == ms && strcmp(s->id, id) > 0);
+}
+
+struct snapshot *snapshot_new(struct box *b, const char *id)
+{
+	struct snapshot *s = calloc(1, sizeof *s);
+	if (!s)
+		abort();
+	s->box = b;
+	s->bytes = s->files = -1;
+	memcpy(s->id, id, ID_SIZE);
+	return s;
+}
+
+void snapshot_add(struct snapshot *s)
+{
+	struct box *b = s->box;
+	struct snapshot *last = b->snapshot_order ? b->snapshot_order->prev : NULL;
+	if (last && !is_after(s, last->created_ms, last->id))
+		s->created_ms = last->created_ms + 1;
+	HASH_ADD(by_id, b->snapshots, id, ID_LEN, s);
+	DL_APPEND(b->snapshot_order, s); // NOLINT: the last one's next is never NULL's
+	s->listed = true;
+}
+
+void snapshot_free(struct snapshot *s)
+{
+	if (s->listed) {
+		HASH_DELETE(by_id, s->box->snapshots, s);
+		DL_DELETE(s->box->snapshot_order, s);
+	}
+	char *const strings[] = {
+		s->tenant, s->name, s->tag, s->description, s->template_name, s->metadata};
+	for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
+		free(strings[i]);
+	buf_finish(&s->env);
+	free(s);
+}
+
+void snapshot_from_row(struct box *b, const struct snapshot_row *row)
+{
+	struct snapshot *s = snapshot_new(b, row->id);
+	s->tenant = sandbox_copy_string(row->tenant);
+	s->name = sandbox_copy_string(row->name);
+	s->tag = sandbox_copy_string(row->tag);
+	s->description = sandbox_copy_string(row->description);
+	s->template_name = sandbox_copy_string(row->template_name);
+	s->metadata = sandbox_copy_string(row->metadata);
+	buf_append(&s->env, row->env.data, row->env.len);
+	snprintf(s->parent, sizeof s->parent, "%s", row->parent);
+	snprintf(s->sandbox, sizeof s->sandbox, "%s", row->sandbox);
+	snprintf(s->build, sizeof s->build, "%s", row->build);
+	snprintf(s->root, sizeof s->root, "%s", row->root);
+	s->created_ms = row->created_ms;
+	s->bytes = row->bytes;
+	s->files = row->files;
+	s->deleted = row->deleted;
+	snapshot_add(s);
+}
+
+void snapshot_store(const struct snapshot *s, store_done_fn *done, void *arg)
+{
+	store_put_snapshot(s->box->store,
+		&(struct snapshot_row){
+			.id = s->id,
+			.tenant = s->tenant,
+			.name = s->name,
+			.tag = s->tag,
+			.description = s->description,
+			.parent = s->parent,
+			.sandbox = s->sandbox,
+			.template_name = s->template_name,
+			.build = s->build,
+			.root = s->root,
+			.metadata = s->metadata,
+			.env = {s->env.data, s->env.len},
+			.created_ms = s->created_ms,
+			.bytes = s->bytes,
+			.files = s->files,
+			.deleted = s->deleted,
+		},
+		done, arg);
+}
+
+void snapshot_view(const struct snapshot *s, struct snapshot_view *out)
+{
+	*out = (struct snapshot_view){
+		.id = s->id,
+		.tenant = s->tenant,
+		.name = s->name,
+		.tag = s->tag,
+		.description = s->description,
+		.parent = s->parent,
+		.sandbox = s->sandbox,
+		.template_name = s->template_name,
+		.env = s->env.data,
+		.env_len = s->env.len,
+		.metadata = s->metadata,
+		.created_ms = s->created_ms,
+		.bytes = s->bytes,
+		.files = s->files,
+		.deleted = s->deleted,
+		.lost = !s->found,
+	};
+}
+
+/* ---- finding ---- */
+
+static struct snapshot *visible_from(struct snapshot *s, const char *tenant)
+{
+	while (s && (s->deleted || strcmp(s->tenant, tenant) != 0))
+		s = s->next;
+	return s;
+}
+
+struct snapshot *snapshot_first(
+	struct box *b, const char *tenant, int64_t after_ms, const char *after_id)
+{
+	struct snapshot *s = b->snapshot_order;
+	while (s && !is_after(s, after_ms, after_id))
+		s = s->next;
+	return visible_from(s, tenant);
+}
+
+struct snapshot *snapshot_next(const struct snapshot *s)
+{
+	return visible_from(s->next, s->tenant);
+}
+
+struct snapshot *snapshot_parent(const struct snapshot *s)
+{
+	struct snapshot *parent = NULL;
+	if (s->parent[0])
+		HASH_FIND(by_id, s->box->snapshots, s->parent, ID_LEN, parent);
+	return parent;
+}
+
+static struct snapshot *with_tag(
+	struct box *b, const char *tenant, const char *name, size_t name_len, const char *tag)
+{
+	struct snapshot *s = snapshot_first(b, tenant, -1, "");
+	for (; s; s = snapshot_next(s))
+		if (strlen(s->name) == name_len && memcmp(s->name, name, name_len) == 0 &&
+			strcmp(s->tag, tag) == 0)
+			return s;
+	return NULL;
+}
+
+/* "latest", or the newest of that name; else the one whose tag it is. */
+static struct snapshot *with_name_or_tag(struct box *b, const char *tenant, const char *word)
+{
+	struct snapshot *found = with_tag(b, tenant, word, strlen(word), TEMPLATE_LATEST), *s,
+			*tagged = NULL;
+	unsigned tags = 0;
+	if (found)
+		return found;
+	for (s = snapshot_first(b, tenant, -1, ""); s; s = snapshot_next(s)) {
+		if (strcmp(s->name, word) == 0)
+			found = s;
+		if (strcmp(s->tag, word) == 0) {
+			tagged = s;
+			tags++;
+		}
+	}
+	return found ? found : tags == 1 ? tagged : NULL;
+}
+
+struct snapshot *snapshot_find(struct box *b, const char *tenant, const char *ref)
+{
+	struct snapshot *s = NULL;
+	const char *colon = strrchr(ref, ':');
+	if (!ref[0])
+		return NULL;
+	if (id_is_valid(ref))
+		HASH_FIND(by_id, b->snapshots, ref, ID_LEN, s);
+	if (s && (s->deleted || strcmp(s->tenant, tenant) != 0))
+		s = NULL;
+	if (!s && colon)
+		s = with_tag(b, tenant, ref, (size_t)(colon - ref), colon + 1);
+	return s ? s : with_name_or_tag(b, tenant, ref);
+}
+
+/* ---- counting what is in it ---- */
+
+struct measuring {
+	struct box *box;
+	char id[ID_SIZE];
+	sandbox_done_fn *done; /* may be NULL */
+	void *arg;
+};
+
+static void measured(void *arg, const struct keeper_reply *reply)
+{
+	struct measuring *m = arg;
+	struct snapshot *s = NULL;
+	HASH_FIND(by_id, m->box->snapshots, m->id, ID_LEN, s);
+	if (s && !s->deleted && reply->error == 0) {
+		s->bytes = reply->bytes;
+		s->files = reply->files;
+		snapshot_store(s, NULL, NULL);
+	}
+	if (m->done)
+		m->done(m->arg, NULL);
+	box_check_closed(m->box);
+	free(m);
+}
+
+void snapshot_measure(struct snapshot *s, sandbox_done_fn *done, void *arg)
+{
+	struct measuring *m = calloc(1, sizeof *m);
+	if (!m)
+		abort();
+	*m = (struct measuring){.box = s->box, .done = done, .arg = arg};
+	memcpy(m->id, s->id, ID_SIZE);
+	struct disk_name disk = disk_named(DISK_SNAPSHOT, s->id);
+	keeper_link_call(&s->box->keeper, KEEPER_MEASURE, &disk, NULL, 0, measured, m);
+}
+
+/* ---- tags ---- */
+
+static void set_string(char **at, const char *value)
+{
+	free(*at);
+	*at = sandbox_copy_string(value);
+}
+
+void snapshot_take_tag(struct snapshot *s)
+{
+	struct snapshot *other = with_tag(s->box, s->tenant, s->name, strlen(s->name), s->tag);
+	if (!s->tag[0] || !s->name[0] || !other || other == s)
+		return;
+	set_string(&other->tag, "");
+	snapshot_store(other, NULL, NULL);
+}
+
+struct change {
+	struct snapshot *snapshot;
+	sandbox_done_fn *done;
+	void *arg;
+};
+
+static struct change *change_new(struct snapshot *s, sandbox_done_fn *done, void *arg)
+{
+	struct change *c = calloc(1, sizeof *c);
+	if (!c)
+		abort();
+	*c = (struct change){s, done, arg};
+	return c;
+}
+
+static void change_stored(void *arg, int error)
+{
+	struct change *c = arg;
+	struct error e;
+	if (error)
+		error_set(&e, ERROR_INTERNAL, "the change could not be stored");
+	c->done(c->arg, error ? &e : NULL);
+	free(c);
+}
+
+int snapshot_retag(
+	struct snapshot *s, const char *tag, sandbox_done_fn *done, void *arg, struct error *e)
+{
+	if (tag && template_check_tag(tag, "tag", e) < 0)
+		return -1;
+	set_string(&s->tag, "");
+	if (tag) {
+		struct snapshot *other = with_tag(s->box, s->tenant, s->name, strlen(s->name), tag);
+		if (other && s->name[0]) {
+			set_string(&other->tag, "");
+			snapshot_store(other, NULL, NULL);
+		}
+		set_string(&s->tag, tag);
+	}
+	snapshot_store(s, change_stored, change_new(s, done, arg));
+	return 0;
+}
+
+/* ---- delete ---- */
+
+static bool has_children(const struct snapshot *s)
+{
+	const struct snapshot *other;
+	DL_FOREACH (s->box->snapshot_order, other)
+		if (strcmp(other->parent, s->id) == 0)
+			return true;
+	return false;
+}
+
+/* Links of the lineage that nothing leads to any more go, too. */
+static void forget(struct snapshot *s)
+{
+	while (s && s->deleted && !has_children(s)) {
+		struct snapshot *parent = snapshot_parent(s);
+		store_delete_snapshot(s->box->store, s->id, NULL, NULL);
+		snapshot_free(s);
+		s = parent;
+	}
+}
+
+static void delete_stored(void *arg, int error)
+{
+	struct change *c = arg;
+	struct snapshot *s = c->snapshot;
+	struct error e;
+	if (error) {
+		s->deleted = false;
+		error_set(&e, ERROR_INTERNAL, "the snapshot could not be deleted");
+	} else {
+		disks_forget(s->box, DISK_SNAPSHOT, s->id);
+		forget(s);
+	}
+	c->done(c->arg, error ? &e : NULL);
+	free(c);
+}
+
+int snapshot_delete(struct snapshot *s, sandbox_done_fn *done, void *arg, struct error *e)
+{
+	const struct sandbox *sandbox;
+	DL_FOREACH (s->box->order, sandbox)
+		if (strcmp(sandbox->snapshot, s->id) == 0 && !sandbox->doomed)
+			return error_set(e, ERROR_IN_USE,
+				"the sandbox %s stands on this snapshot; delete it first",
+				sandbox->id);
+	s->deleted = true;
+	snapshot_store(s, delete_stored, change_new(s, done, arg));
+	return 0;
+}

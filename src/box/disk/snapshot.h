@@ -1,0 +1,74 @@
+/*
+ * Snapshots: disks that new sandboxes begin with. They belong to a tenant and outlive the sandbox
+ * they were made of. A name can have many snapshots, a tag of that name only one: a new one takes
+ * the tag over. A name alone means its tag "latest", or the newest.
+ *
+ * What is deleted while others were made of it stays as a link in their lineage.
+ */
+#pragma once
+
+#include "box/sandbox/sandbox.h"
+
+#define SNAPSHOTS_PER_TENANT 1000
+
+struct snapshot;
+
+struct snapshot_spec {
+	const char *name; /* NULL or "": none; it is found by its id */
+	const char *tag;  /* NULL: "latest" if there is a name */
+	const char *description;
+	const char *const *env; /* NAME=VALUE, for what is made of it; NULL: that of its parent */
+	const char *metadata;   /* JSON; NULL: none */
+	bool measure;           /* answer only when its size is known */
+};
+
+struct snapshot_view {
+	const char *id, *tenant, *name, *tag, *description;
+	const char *parent;  /* a snapshot's id; "": none */
+	const char *sandbox; /* of which it was made; "": none */
+	const char *template_name;
+	const char *env; /* NAME=VALUE strings, each with its NUL */
+	size_t env_len;
+	const char *metadata; /* JSON; "": none */
+	int64_t created_ms;
+	int64_t bytes, files; /* -1: not counted yet */
+	bool deleted;
+	bool lost; /* its disk is gone */
+};
+
+/* s is NULL and e says why when it failed. */
+typedef void snapshot_created_fn(
+	void *arg, struct snapshot *s, int64_t frozen_us, const struct error *e);
+int snapshot_create(struct sandbox *sandbox, const struct snapshot_spec *spec,
+	snapshot_created_fn *created, void *arg, struct error *e);
+/* By id, "name", "name:tag", or a tag that only one has; NULL also for those of others. */
+struct snapshot *snapshot_find(struct box *b, const char *tenant, const char *ref);
+/* In the order of creation, those of one tenant: the first, or the first behind a place. */
+struct snapshot *snapshot_first(
+	struct box *b, const char *tenant, int64_t after_ms, const char *after_id);
+struct snapshot *snapshot_next(const struct snapshot *s);
+/* What it was made from, deleted ones included; NULL at the root. */
+struct snapshot *snapshot_parent(const struct snapshot *s);
+void snapshot_view(const struct snapshot *s, struct snapshot_view *out);
+
+/* NULL: none. */
+int snapshot_retag(
+	struct snapshot *s, const char *tag, sandbox_done_fn *done, void *arg, struct error *e);
+/* Refused with in_use while a sandbox stands on it. */
+int snapshot_delete(struct snapshot *s, sandbox_done_fn *done, void *arg, struct error *e);
+
+/* ---- fork ---- */
+
+#define FORKS_MAX 100
+
+struct fork_result {
+	struct sandbox **sandboxes; /* for the time of the call */
+	size_t count;
+	int64_t frozen_us;
+};
+
+/* All of them or none: result is NULL and e says why when it failed. */
+typedef void sandbox_forked_fn(void *arg, const struct fork_result *result, const struct error *e);
+/* New sandboxes with a copy of its disk as it is now, and its settings but for the name. */
+int sandbox_fork(
+	struct sandbox *s, unsigned count, sandbox_forked_fn *forked, void *arg, struct error *e);

@@ -1,0 +1,83 @@
+/* What can be said to and asked about one that runs: signals, its terminal's size, what it uses. */
+#include "box/sandbox/core.h"
+
+#include <signal.h>
+#include <string.h>
+
+/* As the kernel numbers them, which init does, too. */
+static const struct {
+	const char *name;
+	int number;
+} signals[] = {{"HUP", SIGHUP}, {"INT", SIGINT}, {"QUIT", SIGQUIT}, {"ILL", SIGILL},
+	{"TRAP", SIGTRAP}, {"ABRT", SIGABRT}, {"BUS", SIGBUS}, {"FPE", SIGFPE}, {"KILL", SIGKILL},
+	{"USR1", SIGUSR1}, {"SEGV", SIGSEGV}, {"USR2", SIGUSR2}, {"PIPE", SIGPIPE},
+	{"ALRM", SIGALRM}, {"TERM", SIGTERM}, {"STKFLT", SIGSTKFLT}, {"CHLD", SIGCHLD},
+	{"CONT", SIGCONT}, {"STOP", SIGSTOP}, {"TSTP", SIGTSTP}, {"TTIN", SIGTTIN},
+	{"TTOU", SIGTTOU}, {"URG", SIGURG}, {"XCPU", SIGXCPU}, {"XFSZ", SIGXFSZ},
+	{"VTALRM", SIGVTALRM}, {"PROF", SIGPROF}, {"WINCH", SIGWINCH}, {"IO", SIGIO},
+	{"PWR", SIGPWR}, {"SYS", SIGSYS}};
+
+int execution_signal_of(const char *name)
+{
+	if (strncmp(name, "SIG", 3) == 0)
+		name += 3;
+	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+		if (strcmp(signals[i].name, name) == 0)
+			return signals[i].number;
+	return 0;
+}
+
+static void tell(struct execution *x, enum frame_type type, unsigned scope, uint64_t number)
+{
+	struct error ignored;
+	if (execution_has_ended(x))
+		return;
+	/* If it cannot be woken now, this waits until it is. */
+	sandbox_wake(x->sandbox, &ignored);
+	execution_send(x, type, scope, number, NULL, 0);
+	execution_flush(x);
+}
+
+void execution_signal(struct execution *x, int number, bool tree)
+{
+	tell(x, FRAME_SIGNAL, tree ? FRAME_TREE : FRAME_MAIN, (uint64_t)number);
+}
+
+void execution_stop(struct execution *x, int64_t grace_ms)
+{
+	tell(x, FRAME_STOP, 0, (uint64_t)(grace_ms > 0 ? grace_ms : 0));
+}
+
+void execution_cancel(struct execution *x)
+{
+	tell(x, FRAME_KILL, 0, 0);
+}
+
+bool execution_resize(struct execution *x, unsigned rows, unsigned columns)
+{
+	if (!x->terminal || rows == 0 || columns == 0 || rows > FRAME_MAX_SIDE ||
+		columns > FRAME_MAX_SIDE)
+		return false;
+	tell(x, FRAME_RESIZE, 0, (uint64_t)rows << 16 | columns);
+	return true;
+}
+
+void execution_inspect(struct execution *x, struct execution_inspection *i)
+{
+	DL_APPEND(x->inspections, i);
+	tell(x, FRAME_INSPECT, 0, 0);
+}
+
+void execution_uninspect(struct execution *x, struct execution_inspection *i)
+{
+	DL_DELETE(x->inspections, i);
+}
+
+void execution_inspected(struct execution *x, const struct execution_usage *usage)
+{
+	struct execution_inspection *i, *next;
+	DL_FOREACH_SAFE (x->inspections, i, next) {
+		DL_DELETE(x->inspections, i);
+		i->done(i->arg, usage);
+	}
+}

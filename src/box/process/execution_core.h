@@ -1,0 +1,160 @@
+/* Executions and their output, as the files of this room see them; core.h includes it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "base/id.h"
+#include "box/process/execution.h"
+#include "store/store.h"
+#include "wire/frame.h"
+
+/* ---- output.c: one stream of one execution ---- */
+
+#define OUTPUT_IN_MEMORY (32u * 1024)
+#define OUTPUT_RECENT    (128u * 1024)
+
+struct output {
+	struct buf memory; /* the first bytes, while they are few: init holds them, too */
+	int fd;            /* afterwards: the spool file; -1 */
+	uint64_t stored;   /* bytes kept, from 0 */
+	uint64_t end;      /* bytes seen */
+	struct buf tail;   /* [tail_start, end), beyond what is kept, for paced watchers */
+	uint64_t tail_start;
+	bool full;       /* nothing more is kept */
+	uint64_t recent; /* this much of the end is held beyond the limit, for who comes later */
+};
+
+void output_init(struct output *o);
+void output_finish(struct output *o);
+void output_copy(const struct output *o, struct output_copy *ret);
+/* The path of a spool file. */
+void output_path(const struct box *b, const char *execution, unsigned stream, char out[256]);
+/* Continue with what an earlier front left on disk; o is as output_init left it. */
+void output_restore(struct output *o, const char *path);
+/* Takes bytes [offset, offset+len); bytes that were seen are skipped. -EPROTO: there is a hole. */
+int output_append(struct output *o, const char *path, uint64_t limit, bool keep_tail,
+	uint64_t offset, const char *data, size_t len);
+/* How far init may forget, when the slowest paced watcher stands at `slowest`. */
+uint64_t output_release(struct output *o, uint64_t slowest);
+/* Up to max bytes from *position, which moves; -errno on failure. */
+int output_read(const struct output *o, uint64_t *position, size_t max, struct buf *out);
+
+/* ---- execution.c ---- */
+
+/* Init keeps one word for us: the kind, and these. */
+#define KIND_ATTENDED (1u << 8)
+#define KIND_UNLISTED (1u << 9)
+
+struct execution {
+	struct box *box;
+	struct sandbox *sandbox; /* NULL once the sandbox is gone */
+	char id[ID_SIZE];
+	char sandbox_id[ID_SIZE];
+	char *tenant, *user, *cwd, *name;
+	uint64_t tag;
+	enum execution_kind kind;
+	bool attended;
+	bool terminal;
+	struct buf command;
+	struct output outputs[EXECUTION_STREAMS];
+	struct buf input;   /* given at the start, not all sent yet */
+	uint64_t input_end; /* bytes that the caller has given */
+	uint64_t input_sent, input_taken;
+	bool input_open;   /* more may be given */
+	bool input_closed; /* STDIN_END is out, or there is no stdin */
+	bool input_deaf;   /* the process reads no more */
+	enum execution_status status;
+	int32_t pid;
+	struct frame_exit exit;
+	bool oom_killed;
+	bool own_cwd; /* it asked for its working directory itself */
+	bool kernel;  /* of a code context: unlisted, and nothing of its output is kept */
+	bool indexed; /* known by its id */
+	bool no_program;
+	bool settling; /* init knew its end when we found it; its sandbox waits for that */
+	bool recorded; /* the store knows that it has begun */
+	bool in_init;  /* init remembers it, and must be told to forget */
+	bool unlisted; /* of ours, see execution_spec */
+	bool committed;
+	bool unstorable; /* the store refused it; it stays in memory, and with init */
+	int64_t started_ms;
+	int64_t timeout_ms;
+	uint64_t acked[EXECUTION_STREAMS];
+	uint64_t seen[EXECUTION_STREAMS]; /* how far any paced watcher has read */
+	struct error refusal;
+	struct execution_watcher *watchers;
+	struct execution_inspection *inspections;
+	struct execution *prev, *next; /* of the sandbox */
+	UT_hash_handle by_id;
+};
+
+struct execution *execution_new(struct sandbox *s, bool kernel);
+/* In its sandbox, as one that runs: +1 when it begins, -1 when it ends. */
+void execution_count(struct execution *x, int change);
+/* Makes it known by its id. */
+void execution_index(struct execution *x);
+void execution_free_if_unused(struct execution *x);
+/* A terminal's last screens can be seen however long it has been in use. */
+void execution_set_terminal(struct execution *x, bool terminal);
+struct execution *execution_find_tag(const struct sandbox *s, uint64_t tag);
+/* To its init, if there is one; sent with the next flush. */
+void execution_send(struct execution *x, enum frame_type type, unsigned stream, uint64_t offset,
+	const void *data, size_t len);
+void execution_flush(struct execution *x);
+
+/* ---- execution_start.c ---- */
+
+/* One that lives on when nobody watches it, also without us. */
+int execution_start_kernel(struct sandbox *s, const struct execution_spec *spec,
+	struct execution **ret, struct error *e);
+
+/* ---- execution_input.c ---- */
+
+/* As much of what was given as the window allows. */
+void execution_input_push(struct execution *x);
+int execution_input_taken(struct execution *x, uint64_t offset);
+
+/* ---- execution_watch.c ---- */
+
+void execution_notify(struct execution *x);
+bool execution_is_paced(const struct execution *x, unsigned stream);
+/* Let init forget what is safe with us. */
+void execution_acknowledge(struct execution *x, unsigned stream);
+
+/* ---- execution_control.c ---- */
+
+void execution_inspected(struct execution *x, const struct execution_usage *usage);
+
+/* ---- execution_end.c ---- */
+
+void execution_end(struct execution *x, enum execution_status status);
+void execution_handle_exit(struct execution *x, const struct frame_exit *exit);
+/* The sandbox ends: so do its executions. */
+void execution_end_all(struct sandbox *s, enum execution_status status);
+/* The sandbox cannot be woken for them: what has not been sent yet is refused. */
+void execution_refuse_queued(struct sandbox *s, const struct error *e);
+/* We end, and they go on: only our memory of them goes. */
+void execution_abandon_all(struct sandbox *s);
+/* What the store refused. */
+void execution_retry_ends(struct box *b);
+/* Sandboxes whose init owes an answer for too long are given up. */
+void execution_check_overdue(struct box *b);
+
+/* ---- execution_record.c, execution_load.c ---- */
+
+void execution_store(struct execution *x, execution_stored_fn *stored, void *arg);
+/* As if it had just ended; it is in no table, and goes with its last watcher. */
+struct execution *execution_revive(struct box *b, const struct execution_row *row);
+/* At start: what was recorded, and, when every init has been heard, what of it is lost. */
+int execution_load_recorded(struct box *b);
+void execution_settle_recorded(struct box *b);
+/* We end before that. */
+void execution_drop_recorded(struct box *b);
+
+/* ---- execution_frames.c ---- */
+
+/* A process that init still has from an earlier front. */
+void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *record);
+void execution_handle_frame(struct sandbox *s, const struct frame_header *h, const char *payload);

@@ -1,0 +1,253 @@
+/*
+ * An execution's end is told to the watchers at once and written to the store; only after that
+ * commit is init told to forget it. Whatever dies in between, the result is still with init or
+ * already in the store.
+ */
+#include "box/template/catalogue.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+/* How much later than it should init may answer. */
+#define OVERDUE_MS 30000
+
+static void settle(struct execution *x, struct sandbox *s)
+{
+	bool settling = x->settling;
+	x->settling = false;
+	if (settling && s)
+		sandbox_settled(s);
+}
+
+static void ended_and_stored(void *arg, int error, bool is_new)
+{
+	struct execution *x = arg;
+	struct sandbox *s = x->sandbox;
+	if (error) {
+		log_error("an execution's end could not be stored", "execution", x->id);
+		x->unstorable = true;
+		settle(x, s);
+		return;
+	}
+	x->committed = true;
+	if (s) {
+		s->executions -= !is_new; /* it was in the row's number already */
+		if (x->in_init) {
+			execution_send(x, FRAME_FORGET, 0, 0, NULL, 0);
+			execution_flush(x);
+		}
+		DL_DELETE(s->live, x);
+		x->sandbox = NULL;
+		if (s->ephemeral && !execution_first(s))
+			sandbox_terminate(s, CAUSE_COMPLETED);
+		settle(x, s);
+	}
+	execution_free_if_unused(x);
+}
+
+void execution_retry_ends(struct box *b)
+{
+	for (struct execution *x = b->executions; x; x = x->by_id.next) {
+		if (!x->unstorable)
+			continue;
+		x->unstorable = false;
+		execution_store(x, ended_and_stored, x);
+	}
+}
+
+static void count_end(struct box *b, const struct execution *x)
+{
+	b->counters.executions_running--;
+	b->counters.timeouts_total += x->status == EXECUTION_TIMEOUT;
+	b->counters.oom_kills_total += x->oom_killed;
+}
+
+/* Nobody will ask for it again. */
+static void forget_unlisted(struct execution *x)
+{
+	if (x->in_init)
+		execution_send(x, FRAME_FORGET, 0, 0, NULL, 0);
+	execution_flush(x);
+	if (x->sandbox)
+		DL_DELETE(x->sandbox->live, x);
+	x->sandbox = NULL;
+	x->committed = true;
+}
+
+void execution_end(struct execution *x, enum execution_status status)
+{
+	x->status = status;
+	buf_finish(&x->input);
+	if (x->sandbox)
+		execution_count(x, -1);
+	if (x->unlisted)
+		forget_unlisted(x);
+	else
+		count_end(x->box, x);
+	struct execution_watcher hold = {.changed = NULL};
+	DL_PREPEND(x->watchers, &hold);
+	for (struct execution_watcher *w = hold.next, *next; w; w = next) {
+		next = w->next;
+		w->changed(w->arg);
+	}
+	execution_inspected(x, NULL);
+	DL_DELETE(x->watchers, &hold);
+	/* After the answer: the store's thread would compete with it for the processor. */
+	if (!x->unlisted)
+		execution_store(x, ended_and_stored, x);
+	execution_free_if_unused(x);
+}
+
+static enum execution_status status_of_exit(const struct frame_exit *exit)
+{
+	if (exit->flags & FRAME_EXIT_TIMED_OUT)
+		return EXECUTION_TIMEOUT;
+	if (exit->flags & (FRAME_EXIT_KILLED | FRAME_EXIT_STOPPED))
+		return EXECUTION_CANCELLED;
+	return exit->signal ? EXECUTION_FAILED : EXECUTION_COMPLETED;
+}
+
+/* What a shell would report, whatever happened. */
+static void finish_exit(struct execution *x)
+{
+	enum execution_status status = status_of_exit(&x->exit);
+	if (status == EXECUTION_TIMEOUT) {
+		x->exit.code = 124;
+		x->exit.signal = 0;
+	} else if (x->exit.signal) {
+		x->exit.code = 128 + x->exit.signal;
+	}
+	execution_end(x, status);
+}
+
+struct oom_question {
+	struct box *box;
+	uint64_t tag;
+	char execution[ID_SIZE];
+	char sandbox[ID_SIZE];
+};
+
+static void oom_answered(void *arg, const struct warden_reply *reply)
+{
+	struct oom_question *q = arg;
+	struct sandbox *s = sandbox_find_any(q->box, q->sandbox);
+	if (!s)
+		s = build_jobs_find(q->box->catalogue, q->sandbox);
+	struct execution *x = s ? execution_find_tag(s, q->tag) : NULL;
+	if (s && reply->error == 0 && reply->usage.oom_kills > s->oom_seen) {
+		s->oom_seen = reply->usage.oom_kills;
+		if (x)
+			x->oom_killed = true;
+		if (s->listed)
+			event_record(s, EVENT_OOM, CAUSE_CALL,
+				(struct event_detail[]){
+					{"executionId", q->execution}, {NULL, NULL}});
+	}
+	if (x && !execution_has_ended(x))
+		finish_exit(x);
+	free(q);
+}
+
+/* SIGKILL, seen directly or through a shell, may have come from the kernel: ask who counts. */
+void execution_handle_exit(struct execution *x, const struct frame_exit *exit)
+{
+	bool ours = exit->flags & (FRAME_EXIT_TIMED_OUT | FRAME_EXIT_KILLED | FRAME_EXIT_STOPPED);
+	x->exit = *exit;
+	if (ours || (exit->signal != SIGKILL && exit->code != 128 + SIGKILL)) {
+		/* It may have lost a child to the memory limit: that must not be blamed on a later
+		 * one. */
+		if ((int64_t)exit->max_rss_kib * 1024 > x->sandbox->resources.memory / 8)
+			sandbox_note_oom(x->sandbox);
+		finish_exit(x);
+		return;
+	}
+	struct oom_question *q = calloc(1, sizeof *q);
+	if (!q)
+		abort();
+	q->box = x->box;
+	q->tag = x->tag;
+	memcpy(q->execution, x->id, ID_SIZE);
+	memcpy(q->sandbox, x->sandbox_id, ID_SIZE);
+	warden_link_call(&x->box->warden, WARDEN_USAGE, x->sandbox_id, NULL, oom_answered, q);
+}
+
+void execution_end_all(struct sandbox *s, enum execution_status status)
+{
+	struct execution *x, *next;
+	DL_FOREACH_SAFE (s->live, x, next) {
+		bool ended = execution_has_ended(x);
+		DL_DELETE(s->live, x);
+		x->in_init = false;
+		if (!ended) {
+			x->exit.code = 128 + SIGKILL;
+			x->exit.signal = SIGKILL;
+			x->exit.duration_us = (uint64_t)(clock_wall_ms() - x->started_ms) * 1000;
+			execution_count(x, -1);
+		}
+		x->sandbox = NULL;
+		if (!ended)
+			execution_end(x, status);
+	}
+}
+
+/* Time in which the sandbox was paused does not count. */
+static bool is_overdue(const struct execution *x, int64_t awake_ms, int64_t now)
+{
+	int64_t since = x->started_ms > awake_ms ? x->started_ms : awake_ms;
+	if (x->status == EXECUTION_QUEUED)
+		return now > since + OVERDUE_MS;
+	return x->status == EXECUTION_RUNNING && x->timeout_ms > 0 &&
+	       now > since + x->timeout_ms + OVERDUE_MS;
+}
+
+static void kill_answered(void *arg, const struct warden_reply *reply)
+{
+	(void)reply;
+	box_check_closed(arg);
+}
+
+/* Init can be made to wait from inside: whoever stops a process before its exec stops init with it.
+ */
+void execution_check_overdue(struct box *b)
+{
+	int64_t now = clock_wall_ms();
+	struct sandbox *s, *next;
+	DL_FOREACH_SAFE (b->order, s, next) {
+		const struct execution *x;
+		bool overdue = false;
+		DL_FOREACH (s->live, x)
+			overdue |= is_overdue(x, s->awake_ms, now);
+		if (!overdue || s->claimed || !sandbox_is_awake(s))
+			continue;
+		sandbox_fail(s, "its init does not answer");
+		warden_link_call(&b->warden, WARDEN_KILL, s->id, NULL, kill_answered, b);
+	}
+}
+
+void execution_refuse_queued(struct sandbox *s, const struct error *e)
+{
+	struct execution *x, *next;
+	DL_FOREACH_SAFE (s->live, x, next) {
+		if (x->status != EXECUTION_QUEUED)
+			continue;
+		x->refusal = *e;
+		x->exit.code = 126;
+		execution_end(x, EXECUTION_FAILED);
+	}
+}
+
+void execution_abandon_all(struct sandbox *s)
+{
+	struct execution *x, *next;
+	DL_FOREACH_SAFE (s->live, x, next) {
+		DL_DELETE(s->live, x);
+		x->sandbox = NULL;
+		x->status = execution_has_ended(x) ? x->status : EXECUTION_CANCELLED;
+		x->committed = true;
+		execution_free_if_unused(x);
+	}
+}

@@ -1,0 +1,154 @@
+/* An execution begins: checks, its START frame, and what of its stdin is there already. */
+#include "box/sandbox/core.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/cleanup.h"
+
+static bool env_names(const char *const *env, const char *entry)
+{
+	size_t len = strcspn(entry, "=") + 1;
+	for (; env && *env; env++)
+		if (strncmp(*env, entry, len) == 0)
+			return true;
+	return false;
+}
+
+/* The caller's variables, then those of the sandbox that they do not replace. Owned array. */
+static const char **merge_env(const struct sandbox *s, const char *const *env)
+{
+	size_t count = 0, n = 0;
+	for (size_t i = 0; env && env[i]; i++)
+		count++;
+	for (size_t i = 0; i < s->env.len; i++)
+		count += s->env.data[i] == '\0';
+	const char **merged = calloc(count + 1, sizeof *merged);
+	if (!merged)
+		abort();
+	for (size_t i = 0; env && env[i]; i++)
+		merged[n++] = env[i];
+	for (size_t at = 0; at < s->env.len; at += strlen(s->env.data + at) + 1)
+		if (!env_names(env, s->env.data + at))
+			merged[n++] = s->env.data + at;
+	return merged;
+}
+
+static uint32_t start_flags(const struct execution *x, const struct execution_spec *spec)
+{
+	return (spec->input || spec->open_stdin ? FRAME_START_STDIN : 0u) |
+	       (spec->open_stdin ? FRAME_START_OPEN_STDIN : 0u) |
+	       (x->terminal ? FRAME_START_TERMINAL : 0u) | (x->kernel ? FRAME_START_KERNEL : 0u) |
+	       (x->kind != EXECUTION_COMMAND ? FRAME_START_PROMPT : 0u);
+}
+
+static int encode_start(struct execution *x, const struct execution_spec *spec, struct error *e)
+{
+	const struct sandbox *s = x->sandbox;
+	autofree const char **envp = merge_env(s, spec->env);
+	struct start_request request = {
+		.fixed = {.open_files = (uint32_t)s->resources.open_files,
+			.timeout_ms = (uint64_t)x->timeout_ms,
+			.kind = (uint32_t)x->kind | (x->attended ? KIND_ATTENDED : 0) |
+				(x->unlisted ? KIND_UNLISTED : 0),
+			.rows = spec->rows,
+			.columns = spec->columns,
+			.flags = start_flags(x, spec)},
+		.user = x->user,
+		.cwd = x->cwd,
+		.name = x->name,
+		.argv = (const char **)(uintptr_t)spec->argv,
+		.envp = envp,
+	};
+	memcpy(request.fixed.execution, x->id, ID_SIZE);
+	int r = frame_encode_start(init_link_buffer(s->link), x->tag, &request);
+	if (r == -E2BIG)
+		return error_set_field(e, ERROR_INVALID_FIELD, "command",
+			"command and environment together are longer than %u bytes or %u entries",
+			FRAME_MAX_PAYLOAD, FRAME_MAX_STRINGS);
+	return r < 0 ? error_set_errno(e, r, "cannot start the command") : 0;
+}
+
+static void remember_command(struct execution *x, const char *const *argv)
+{
+	for (; *argv && x->command.len < FRAME_MAX_COMMAND; argv++)
+		buf_append(&x->command, *argv, strlen(*argv) + 1);
+}
+
+static int check_startable(struct sandbox *s, struct error *e)
+{
+	if (s->running - s->inner >= s->box->config.executions_per_sandbox)
+		return error_set(e, ERROR_QUOTA_EXCEEDED,
+			"the sandbox runs %u commands already, the most that is allowed",
+			s->running - s->inner);
+	return sandbox_wake(s, e);
+}
+
+static void execution_discard(struct execution *x)
+{
+	DL_DELETE(x->sandbox->live, x);
+	execution_count(x, -1);
+	x->status = EXECUTION_FAILED;
+	x->committed = true;
+	execution_free_if_unused(x);
+}
+
+static void take_spec(struct execution *x, const struct execution_spec *spec)
+{
+	const struct sandbox *s = x->sandbox;
+	x->user = strdup(spec->user ? spec->user : s->user);
+	x->cwd = strdup(spec->cwd ? spec->cwd : s->workdir);
+	x->name = strdup(spec->name ? spec->name : "");
+	if (!x->user || !x->cwd || !x->name)
+		abort();
+	x->own_cwd = spec->cwd != NULL;
+	x->unlisted |= spec->unlisted;
+	x->kind = spec->kind;
+	x->attended = spec->attended;
+	execution_set_terminal(x, spec->terminal);
+	x->timeout_ms = spec->timeout_ms ? spec->timeout_ms : x->kernel ? 0 : s->execution_ms;
+	x->input_open = spec->open_stdin || spec->terminal;
+	x->input_closed = !spec->input && !x->input_open;
+	remember_command(x, spec->argv);
+}
+
+static int start(struct sandbox *s, const struct execution_spec *spec, bool kernel,
+	struct execution **ret, struct error *e)
+{
+	struct execution *x = execution_new(s, kernel);
+	id_generate(x->id);
+	if (getrandom(&x->tag, sizeof x->tag, 0) != (ssize_t)sizeof x->tag)
+		abort();
+	take_spec(x, spec);
+	if (encode_start(x, spec, e) < 0) {
+		execution_discard(x);
+		return -1;
+	}
+	if (spec->input) {
+		x->input_end = spec->input_len;
+		buf_append(&x->input, spec->input, spec->input_len);
+		execution_input_push(x);
+	}
+	if (!x->unlisted) {
+		execution_index(x);
+		s->executions++;
+		s->box->counters.executions_total++;
+	}
+	execution_flush(x);
+	*ret = x;
+	return 0;
+}
+
+int execution_start(struct sandbox *s, const struct execution_spec *spec, struct execution **ret,
+	struct error *e)
+{
+	return check_startable(s, e) < 0 ? -1 : start(s, spec, false, ret, e);
+}
+
+int execution_start_kernel(struct sandbox *s, const struct execution_spec *spec,
+	struct execution **ret, struct error *e)
+{
+	return sandbox_wake(s, e) < 0 ? -1 : start(s, spec, true, ret, e);
+}

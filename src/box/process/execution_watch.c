@@ -1,0 +1,112 @@
+/*
+ * Who reads an execution's output, from which byte, and whom the process waits for: the slowest of
+ * the watchers that pace it. What nobody waits for is kept up to the limit and then only counted.
+ */
+#include "box/sandbox/core.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+void execution_notify(struct execution *x)
+{
+	struct execution_watcher *w, *next;
+	DL_FOREACH_SAFE (x->watchers, w, next)
+		w->changed(w->arg);
+}
+
+static uint64_t slowest_position(const struct execution *x, unsigned stream)
+{
+	uint64_t slowest = UINT64_MAX;
+	const struct execution_watcher *w;
+	DL_FOREACH (x->watchers, w)
+		if (w->paced && !w->ignores[stream] && w->position[stream] < slowest)
+			slowest = w->position[stream];
+	return slowest;
+}
+
+bool execution_is_paced(const struct execution *x, unsigned stream)
+{
+	return slowest_position(x, stream) != UINT64_MAX;
+}
+
+void execution_acknowledge(struct execution *x, unsigned stream)
+{
+	uint64_t offset = output_release(&x->outputs[stream], slowest_position(x, stream));
+	if (offset <= x->acked[stream])
+		return;
+	x->acked[stream] = offset;
+	execution_send(x, FRAME_ACK, stream, offset, NULL, 0);
+	execution_flush(x);
+}
+
+/* A stream that is open keeps its sandbox from being idle, also when the command has ended. */
+static void count_reader(const struct execution *x, const struct execution_watcher *w, int change)
+{
+	struct sandbox *s = NULL;
+	HASH_FIND(by_id, x->box->sandboxes, x->sandbox_id, ID_LEN, s);
+	if (!s || !w->paced || x->kernel)
+		return;
+	s->readers += (unsigned)change;
+	s->last_active_ms = clock_wall_ms();
+	sandbox_clock_changed(s);
+}
+
+void execution_watch(struct execution *x, struct execution_watcher *w)
+{
+	DL_APPEND(x->watchers, w);
+	count_reader(x, w, 1);
+}
+
+void execution_unwatch(struct execution *x, struct execution_watcher *w)
+{
+	DL_DELETE(x->watchers, w);
+	count_reader(x, w, -1);
+	if (!execution_has_ended(x)) {
+		for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+			execution_acknowledge(x, i);
+		if (x->watchers && !x->watchers->next && x->watchers->alone)
+			x->watchers->alone(x->watchers->arg);
+	}
+	execution_free_if_unused(x);
+}
+
+bool execution_watched_by_none_but(const struct execution *x, const struct execution_watcher *w)
+{
+	return x->watchers == w && !w->next;
+}
+
+bool execution_read(struct execution *x, struct execution_watcher *w, unsigned stream, size_t max,
+	struct buf *out)
+{
+	int r = output_read(&x->outputs[stream], &w->position[stream], max, out);
+	if (w->paced && w->position[stream] > x->seen[stream])
+		x->seen[stream] = w->position[stream];
+	if (!execution_has_ended(x))
+		execution_acknowledge(x, stream);
+	return r == 0;
+}
+
+void execution_seen(const struct execution *x, uint64_t position[EXECUTION_STREAMS])
+{
+	memcpy(position, x->seen, sizeof x->seen);
+}
+
+void execution_unsee(struct execution *x, const uint64_t position[EXECUTION_STREAMS])
+{
+	const struct execution_watcher *w;
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
+		uint64_t seen = position[i];
+		DL_FOREACH (x->watchers, w)
+			if (w->paced && !w->ignores[i] && w->position[i] > seen)
+				seen = w->position[i];
+		if (seen < x->seen[i])
+			x->seen[i] = seen;
+	}
+}
+
+void execution_copy_output(const struct execution *x, struct output_copy copies[EXECUTION_STREAMS])
+{
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+		output_copy(&x->outputs[i], &copies[i]);
+}

@@ -1,0 +1,111 @@
+/*
+ * The connection of a sandbox to its init, until it can be used.
+ *
+ * An init that was there before us names every process it has. Some of them have exited: their ends
+ * may have been told to clients already, and may even be in the store. Nobody is to see such a
+ * process running again, or counted twice, so the connection is told only when those ends have come
+ * in and are stored. An init that announces an end and then keeps it is not waited for long.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "box/sandbox/core.h"
+
+#define SETTLE_US 5000000
+
+static void connected(struct sandbox *s, int error)
+{
+	sandbox_connected_fn *callback = s->connected;
+	s->connected = NULL;
+	s->unheard &= error != 0;
+	s->settling = 0;
+	s->greeted_us = 0;
+	if (error) {
+		init_link_close(s->link);
+		s->link = NULL;
+	}
+	callback(s->connected_arg, s, error);
+}
+
+void sandbox_not_connected(struct sandbox *s, int error)
+{
+	connected(s, error);
+}
+
+static void connected_if_settled(struct sandbox *s)
+{
+	if (s->connected && s->greeted_us && s->settling == 0)
+		connected(s, 0);
+}
+
+void sandbox_settled(struct sandbox *s)
+{
+	s->settling -= s->settling > 0;
+	connected_if_settled(s);
+}
+
+void sandbox_check_settling(struct box *b)
+{
+	int64_t now = clock_monotonic_us();
+	struct sandbox *s, *next;
+	DL_FOREACH_SAFE (b->order, s, next)
+		if (s->connected && s->greeted_us && now - s->greeted_us > SETTLE_US)
+			connected(s, 0);
+}
+
+static void handle_frame(void *arg, const struct frame_header *h, const char *payload)
+{
+	struct sandbox *s = arg;
+	struct record record;
+	if (h->type == FRAME_PAUSED) {
+		sandbox_init_is_still(s);
+		return;
+	}
+	if (h->type != FRAME_RECORD) {
+		execution_handle_frame(s, h, payload);
+		return;
+	}
+	if (s->connected && s->tenant && frame_decode_record(payload, h->size, &record) == 0)
+		execution_adopt(s, h->tag, &record);
+}
+
+static void link_ready(void *arg)
+{
+	struct sandbox *s = arg;
+	s->greeted_us = clock_monotonic_us();
+	connected_if_settled(s);
+}
+
+static void link_lost(void *arg)
+{
+	struct sandbox *s = arg;
+	if (s->connected)
+		connected(s, -ECONNRESET);
+	else if (s->pooled)
+		pool_discard(s);
+	else
+		sandbox_fail(s, "its init ended");
+}
+
+static const struct init_events link_events = {handle_frame, link_ready, link_lost};
+
+struct init_link *sandbox_link_new(struct sandbox *s)
+{
+	return init_link_new(s->box->loop, &link_events, s);
+}
+
+void sandbox_connect(struct sandbox *s, sandbox_connected_fn *callback, void *arg)
+{
+	char path[256];
+	snprintf(path, sizeof path, "%s/%s.sock", s->box->config.run_dir, s->id);
+	s->connected = callback;
+	s->connected_arg = arg;
+	s->greeted_us = 0;
+	s->settling = 0;
+	if (!s->link)
+		s->link = sandbox_link_new(s);
+	int r = init_link_connect(s->link, path);
+	if (r < 0)
+		connected(s, r);
+}

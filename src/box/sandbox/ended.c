@@ -1,0 +1,90 @@
+/* Sandboxes that have ended: only their rows are left, in the store, until the retention is over.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "box/sandbox/core.h"
+
+/* Of one that has ended; nothing of it can be due any more. */
+static void view_row(const struct sandbox_record *row, struct sandbox_view *out)
+{
+	*out = (struct sandbox_view){.record = *row};
+	out->last_active_ms = row->ended_ms;
+	out->lease_end_ms = out->paused_ms = 0;
+}
+
+/* ---- one ---- */
+
+struct loading {
+	sandbox_loaded_fn *loaded;
+	void *arg;
+};
+
+static void row_found(void *arg, const struct sandbox_record *row)
+{
+	struct loading *l = arg;
+	struct sandbox_view view;
+	if (row)
+		view_row(row, &view);
+	l->loaded(l->arg, row ? &view : NULL);
+	free(l);
+}
+
+void sandbox_load_ended(
+	struct box *b, const char *tenant, const char *id, sandbox_loaded_fn *loaded, void *arg)
+{
+	struct loading *l = malloc(sizeof *l);
+	if (!l)
+		abort();
+	*l = (struct loading){loaded, arg};
+	store_get_ended_sandbox(b->store, id, tenant, row_found, l);
+}
+
+/* ---- many ---- */
+
+static_assert((int)SANDBOX_ORDER_EXECUTIONS == (int)ENDED_BY_EXECUTIONS, "the same order");
+
+struct listing {
+	sandbox_listed_fn *listed;
+	void *arg;
+};
+
+static void row_listed(void *arg, const struct sandbox_record *row, int64_t total)
+{
+	struct listing *l = arg;
+	struct sandbox_view view;
+	if (row)
+		view_row(row, &view);
+	l->listed(l->arg, row ? &view : NULL, total);
+	if (!row)
+		free(l);
+}
+
+static const char *or_any(const char *text)
+{
+	return text ? text : "";
+}
+
+void sandbox_list_ended(
+	struct box *b, const struct sandbox_filter *f, sandbox_listed_fn *listed, void *arg)
+{
+	struct listing *l = calloc(1, sizeof *l);
+	if (!l)
+		abort();
+	*l = (struct listing){listed, arg};
+	const struct ended_query query = {
+		.tenant = f->tenant,
+		.status = or_any(f->status),
+		.name = or_any(f->name),
+		.project = or_any(f->project),
+		.snapshot = or_any(f->snapshot),
+		.ephemeral = f->ephemeral,
+		.after_ms = f->after_id ? f->after_ms : -1,
+		.after_id = or_any(f->after_id),
+		.order = (enum ended_order)f->order,
+		.backwards = f->backwards,
+		.offset = f->offset,
+		.limit = f->limit,
+	};
+	store_list_ended_sandboxes(b->store, &query, row_listed, l);
+}

@@ -1,0 +1,169 @@
+/*
+ * The end of a sandbox. Its processes are killed and its row is closed side by side; its disk goes
+ * only after both, so that a crash in between loses no file of one that is still meant to exist.
+ *
+ * When the store refuses, because there is no room, the disk goes first: that may be the room. The
+ * row is tried again until it is closed, and only then is the end told.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "box/sandbox/core.h"
+#include "box/disk/disks.h"
+
+struct sandbox_waiter {
+	struct sandbox_waiter *next;
+	void (*done)(void *arg);
+	void *arg;
+};
+
+static void tell_waiters(struct sandbox_waiter *w)
+{
+	while (w) {
+		struct sandbox_waiter *next = w->next;
+		w->done(w->arg);
+		free(w);
+		w = next;
+	}
+}
+
+/* What is still to be done when its waiters have been told. */
+struct remains {
+	struct box *box;
+	struct usage_state usage;
+	bool known;
+};
+
+/* Nobody waits for this: what is left when we die is destroyed by the next start. */
+static void traces_removed(void *arg, const struct warden_reply *reply)
+{
+	struct remains *r = arg;
+	if (reply->error)
+		log_error("cannot remove what a sandbox left", "sandbox", reply->id, "error",
+			strerror(reply->error));
+	usage_boot_ended(&r->usage, reply->usage.cpu_us);
+	if (r->known)
+		store_put_usage(r->box->store, reply->id, r->usage.cpu_before_us,
+			(int64_t)r->usage.memory_byte_seconds);
+	box_check_closed(r->box);
+	free(r);
+}
+
+static void end_if_dead(struct sandbox *s)
+{
+	struct box *b = s->box;
+	struct sandbox_waiter *waiters = s->waiters;
+	if (!s->row_ended || !s->killed)
+		return;
+	struct remains *r = calloc(1, sizeof *r);
+	if (!r)
+		abort();
+	*r = (struct remains){b, s->usage, s->known};
+	sandbox_set_status(s, s->end_cause == CAUSE_REQUEST ? SANDBOX_DELETED : SANDBOX_TERMINATED);
+	b->counters.destroyed_total++;
+	warden_link_call(&b->warden, WARDEN_DESTROY, s->id, NULL, traces_removed, r);
+	checkpoints_discard(s);
+	sandbox_free(s);
+	tell_waiters(waiters);
+	pool_refill(b);
+}
+
+static void kill_answered(void *arg, const struct warden_reply *reply)
+{
+	struct sandbox *s = arg;
+	if (reply->error && !s->box->closing) {
+		/* Something will not die yet. Nothing is forgotten: we ask until it does. */
+		log_error("cannot kill a sandbox yet", "sandbox", s->id, "error",
+			strerror(reply->error));
+		warden_link_call(&s->box->warden, WARDEN_KILL, s->id, NULL, kill_answered, s);
+		return;
+	}
+	usage_boot_ends(&s->usage, reply->usage.memory);
+	s->killed = true;
+	end_if_dead(s);
+}
+
+static void end_row(struct sandbox *s);
+
+static void disk_gone(void *arg, const struct warden_reply *reply)
+{
+	(void)reply;
+	end_row(arg);
+}
+
+static void row_ended(void *arg, int error)
+{
+	struct sandbox *s = arg;
+	if (error)
+		log_error("a sandbox's end could not be stored", "sandbox", s->id);
+	if (!error || s->box->closing) {
+		s->row_ended = true;
+		end_if_dead(s);
+	} else if (s->disk_gone) {
+		s->row_refused = true; /* until it is tried again */
+	} else {
+		s->disk_gone = true;
+		warden_link_call(&s->box->warden, WARDEN_DESTROY, s->id, NULL, disk_gone, s);
+	}
+}
+
+static void end_row(struct sandbox *s)
+{
+	bool by_request = s->end_cause == CAUSE_REQUEST;
+	s->row_refused = false;
+	if (!s->known) {
+		s->row_ended = true; /* it never had one */
+		end_if_dead(s);
+		return;
+	}
+	s->events -= s->disk_gone; /* a second time it is the same event */
+	event_record(s, by_request ? EVENT_DELETED : EVENT_TERMINATED, s->end_cause, NULL);
+	store_end_sandbox(s->box->store, s->id,
+		sandbox_status_name(by_request ? SANDBOX_DELETED : SANDBOX_TERMINATED),
+		event_cause_name(s->end_cause), clock_wall_ms(), row_ended, s);
+}
+
+void sandbox_retry_ends(struct box *b)
+{
+	struct sandbox *s, *next;
+	DL_FOREACH_SAFE (b->order, s, next)
+		if (s->row_refused)
+			end_row(s);
+}
+
+void sandbox_end_now(struct sandbox *s)
+{
+	s->claimed = true; /* for good */
+	if (s->status != SANDBOX_STOPPING)
+		sandbox_set_status(s, SANDBOX_STOPPING);
+	sandbox_disconnect(s);
+	warden_link_call(&s->box->warden, WARDEN_KILL, s->id, NULL, kill_answered, s);
+	end_row(s);
+}
+
+void sandbox_destroy(struct sandbox *s, void (*done)(void *arg), void *arg)
+{
+	if (done) {
+		struct sandbox_waiter *w = calloc(1, sizeof *w);
+		if (!w)
+			abort();
+		*w = (struct sandbox_waiter){s->waiters, done, arg};
+		s->waiters = w;
+	}
+	sandbox_terminate(s, CAUSE_REQUEST);
+}
+
+void sandbox_terminate(struct sandbox *s, enum event_cause cause)
+{
+	if (s->doomed)
+		return;
+	s->doomed = true;
+	s->end_cause = cause;
+	tenant_force_charge(s, CHARGE_NONE);
+	sandbox_refuse_claims(s);
+	/* Otherwise whoever has it ends it by letting go. */
+	if (!s->claimed && !s->granting)
+		sandbox_end_now(s);
+}

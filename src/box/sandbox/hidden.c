@@ -1,0 +1,58 @@
+/*
+ * Sandboxes for work of our own: builds, imports, the files of volumes. Nobody sees them: they are
+ * in no table and no row, and charged to nobody. One that we die with is in the kernel but not in
+ * the store, and the next start destroys it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "box/sandbox/core.h"
+
+struct sandbox *hidden_new(struct box *b, const char *tenant)
+{
+	char id[ID_SIZE];
+	id_generate(id);
+	struct sandbox *s = sandbox_new(b, id);
+	s->tenant = sandbox_copy_string(tenant);
+	s->name = sandbox_copy_string("");
+	s->user = sandbox_copy_string("root");
+	s->workdir = sandbox_copy_string("/");
+	s->resources = b->config.defaults;
+	s->resources.disk = b->pool_state.flags & POOL_QUOTA ? b->config.maxima.disk : 0;
+	return s;
+}
+
+struct dismissal {
+	struct sandbox *sandbox;
+	void (*gone)(void *arg);
+	void *arg;
+};
+
+static void destroyed(void *arg, const struct warden_reply *reply)
+{
+	struct dismissal d = *(struct dismissal *)arg;
+	if (reply->error)
+		log_error("cannot remove what work of our own left", "sandbox", reply->id, "error",
+			strerror(reply->error));
+	free(arg);
+	sandbox_free(d.sandbox);
+	d.gone(d.arg);
+}
+
+static void killed(void *arg, const struct warden_reply *reply)
+{
+	struct sandbox *s = ((struct dismissal *)arg)->sandbox;
+	(void)reply;
+	warden_link_call(&s->box->warden, WARDEN_DESTROY, s->id, NULL, destroyed, arg);
+}
+
+void hidden_dismiss(struct sandbox *s, void (*gone)(void *arg), void *arg)
+{
+	struct dismissal *d = calloc(1, sizeof *d);
+	if (!d)
+		abort();
+	*d = (struct dismissal){s, gone, arg};
+	sandbox_disconnect(s);
+	warden_link_call(&s->box->warden, WARDEN_KILL, s->id, NULL, killed, d);
+}

@@ -1,0 +1,404 @@
+/*
+ * Pausing and resuming.
+ *
+ *     with memory      deadlines stand → frozen → row "paused" → told
+ *                      thawed → deadlines go on → row "idle" → told
+ *     without          disconnected → row "suspended" → every process ended → told
+ *                      booted on its disk → row "idle" → told
+ *
+ * The row decides what a start makes of it after a crash: one that says paused is frozen again, one
+ * that says suspended is halted, and any other goes on.
+ *
+ * A call that finds a sandbox paused wakes it, when that was asked for at its creation: what it
+ * sends waits in the connection's buffer, so that it needs no step of its own. However many calls
+ * come, one resume serves them all.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "box/sandbox/core.h"
+
+/* How long init may take to say that its deadlines stand; a busy one is frozen without. */
+#define STILL_TIMEOUT_MS 1000
+
+/* One pause or resume under way. */
+struct move {
+	struct sandbox *sandbox;
+	bool keep_memory;
+	enum event_cause cause;
+	sandbox_done_fn *done; /* may be NULL */
+	void *arg;
+	bool store_failed;
+	uv_timer_t patience;
+};
+
+static void move_free(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+static struct move *move_new(struct sandbox *s, bool keep_memory, enum event_cause cause,
+	sandbox_done_fn *done, void *arg)
+{
+	struct move *m = calloc(1, sizeof *m);
+	if (!m)
+		abort();
+	m->sandbox = s;
+	m->keep_memory = keep_memory;
+	m->cause = cause;
+	m->done = done;
+	m->arg = arg;
+	uv_timer_init(s->box->loop, &m->patience);
+	m->patience.data = m;
+	return m;
+}
+
+static void move_answer(struct move *m, const struct error *e)
+{
+	if (m->done)
+		box_answer_later(m->sandbox->box, m->done, m->arg, e);
+	uv_close((uv_handle_t *)&m->patience, move_free);
+}
+
+/* The answer goes out before the next one has its turn: it tells what this one did. */
+static void move_end(struct move *m, const struct error *e)
+{
+	struct sandbox *s = m->sandbox;
+	move_answer(m, e);
+	sandbox_release(s);
+}
+
+static void send_to_init(struct sandbox *s, enum frame_type type)
+{
+	if (!s->link)
+		return;
+	frame_append(init_link_buffer(s->link), type, 0, 0, 0, NULL, 0);
+	init_link_flush(s->link);
+}
+
+static int refuse_failed(const struct sandbox *s, struct error *e)
+{
+	if (s->status == SANDBOX_FAILED)
+		return error_set(e, ERROR_NOT_RUNNING, "the sandbox has failed: %s", s->failure);
+	return error_set(e, ERROR_NOT_RUNNING, "the sandbox is not running");
+}
+
+/* ---- with memory ---- */
+
+static void reclaim_asked(void *arg, const struct warden_reply *reply)
+{
+	(void)reply;
+	box_check_closed(arg);
+}
+
+static void pause_undone(void *arg, const struct error *e)
+{
+	struct move *m = arg;
+	struct sandbox *s = m->sandbox;
+	struct error reason;
+	(void)e;
+	s->pausing = false;
+	s->paused_ms = 0;
+	s->intent = SANDBOX_IDLE; /* as its row still says */
+	send_to_init(s, FRAME_RESUME);
+	error_set(&reason, ERROR_INTERNAL, "the pause could not be stored");
+	move_end(m, &reason);
+}
+
+static void pause_stored(void *arg, int error)
+{
+	struct move *m = arg;
+	struct sandbox *s = m->sandbox;
+	if (error) {
+		sandbox_thaw(s, pause_undone, m);
+		return;
+	}
+	sandbox_set_status(s, SANDBOX_PAUSED);
+	warden_link_call(&s->box->warden, WARDEN_RECLAIM, s->id, NULL, reclaim_asked, s->box);
+	sandbox_clock_changed(s);
+	move_end(m, NULL);
+}
+
+static void pause_frozen(void *arg, const struct error *e)
+{
+	struct move *m = arg;
+	struct sandbox *s = m->sandbox;
+	if (e || !sandbox_is_awake(s)) {
+		struct error reason;
+		s->pausing = false;
+		send_to_init(s, FRAME_RESUME);
+		if (!e)
+			refuse_failed(s, &reason);
+		move_end(m, e ? e : &reason);
+		return;
+	}
+	s->paused_ms = clock_wall_ms();
+	event_record(s, EVENT_PAUSED, m->cause, NULL);
+	sandbox_store(s, SANDBOX_PAUSED, pause_stored, m);
+}
+
+static void pause_freeze(struct move *m)
+{
+	m->sandbox->move = NULL;
+	uv_timer_stop(&m->patience);
+	sandbox_freeze(m->sandbox, pause_frozen, m);
+}
+
+static void patience_over(uv_timer_t *timer)
+{
+	pause_freeze(timer->data);
+}
+
+void sandbox_init_is_still(struct sandbox *s)
+{
+	if (s->move)
+		pause_freeze(s->move);
+}
+
+/* Timeouts of commands stand still with them: init notes the time, and says so. */
+static void pause_with_memory(struct move *m)
+{
+	m->sandbox->pausing = true;
+	m->sandbox->move = m;
+	uv_timer_start(&m->patience, patience_over, STILL_TIMEOUT_MS, 0);
+	send_to_init(m->sandbox, FRAME_PAUSE);
+}
+
+/* ---- without ---- */
+
+static void suspend_halted(void *arg, const struct error *e)
+{
+	struct move *m = arg;
+	struct error reason;
+	(void)e;
+	sandbox_set_status(m->sandbox, SANDBOX_SUSPENDED);
+	tenant_force_charge(m->sandbox, CHARGE_DISK);
+	sandbox_clock_changed(m->sandbox);
+	if (m->store_failed)
+		error_set(&reason, ERROR_INTERNAL, "the pause could not be stored");
+	move_end(m, m->store_failed ? &reason : NULL);
+}
+
+static void suspend_stored(void *arg, int error)
+{
+	struct move *m = arg;
+	m->store_failed = error != 0;
+	sandbox_halt(m->sandbox, suspend_halted, m);
+}
+
+/* From here on whatever is sent is for the next boot. */
+static void suspend(struct move *m)
+{
+	struct sandbox *s = m->sandbox;
+	s->pausing = true;
+	if (s->paused_ms == 0)
+		s->paused_ms = clock_wall_ms();
+	sandbox_set_status(s, SANDBOX_STOPPING);
+	sandbox_disconnect(s);
+	event_record(s, EVENT_SUSPENDED, m->cause, NULL);
+	sandbox_store(s, SANDBOX_SUSPENDED, suspend_stored, m);
+}
+
+static void pause_claimed(void *arg, struct sandbox *s, const struct error *e)
+{
+	struct move *m = arg;
+	struct error reason;
+	if (e) {
+		move_answer(m, e);
+	} else if (sandbox_is_awake(s)) {
+		if (m->keep_memory)
+			pause_with_memory(m);
+		else
+			suspend(m);
+	} else if (s->status == SANDBOX_PAUSED && !m->keep_memory) {
+		suspend(m);
+	} else if (s->status == SANDBOX_PAUSED || s->status == SANDBOX_SUSPENDED) {
+		move_end(m, NULL);
+	} else {
+		refuse_failed(s, &reason);
+		move_end(m, &reason);
+	}
+}
+
+void sandbox_pause_because(struct sandbox *s, bool keep_memory, enum event_cause cause,
+	sandbox_done_fn *done, void *arg)
+{
+	sandbox_claim(s, pause_claimed, move_new(s, keep_memory, cause, done, arg));
+}
+
+void sandbox_pause(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg)
+{
+	sandbox_pause_because(s, keep_memory, CAUSE_REQUEST, done, arg);
+}
+
+/* ---- resume ---- */
+
+/* Those that waited for it must not wait for ever. */
+static void resume_failed(struct move *m, const struct error *e)
+{
+	struct sandbox *s = m->sandbox;
+	s->waking = false;
+	if (s->status == SANDBOX_SUSPENDED)
+		tenant_force_charge(s, CHARGE_DISK);
+	execution_refuse_queued(s, e);
+	files_refuse_waiting(s, e);
+	if (!s->frozen) {
+		init_link_close(s->link);
+		s->link = NULL;
+	}
+	move_end(m, e);
+}
+
+static void resume_stored(void *arg, int error)
+{
+	struct move *m = arg;
+	struct error e;
+	/* It is awake all the same; only a crash now would find it paused. */
+	if (error)
+		error_set(&e, ERROR_INTERNAL, "the resume could not be stored");
+	move_end(m, error ? &e : NULL);
+}
+
+static void resumed(struct move *m)
+{
+	struct sandbox *s = m->sandbox;
+	s->waking = false;
+	s->failure[0] = '\0';
+	sandbox_renew_lease(s);
+	sandbox_set_awake(s);
+	event_record(s, EVENT_RESUMED, m->cause, NULL);
+	files_awake(s);
+	sandbox_store(s, SANDBOX_IDLE, resume_stored, m);
+}
+
+static void resume_anew(struct move *m);
+
+static void resume_connected(void *arg, struct sandbox *s, int error)
+{
+	struct move *m = arg;
+	struct error e;
+	if (error == 0) {
+		send_to_init(s, FRAME_RESUME);
+		resumed(m);
+		return;
+	}
+	/* Its processes are lost, as in a reboot: it goes on with what is on its disk. */
+	error_set(&e, ERROR_UNAVAILABLE, "the sandbox has lost its memory and is being booted");
+	event_record(s, EVENT_FAILED, CAUSE_CRASH,
+		(struct event_detail[]){{"reason", "its memory was lost"}, {NULL, NULL}});
+	execution_refuse_queued(s, &e);
+	files_refuse_waiting(s, &e);
+	resume_anew(m);
+}
+
+static void resume_thawed(void *arg, const struct error *e)
+{
+	struct move *m = arg;
+	struct sandbox *s = m->sandbox;
+	if (e)
+		resume_connected(m, s, -1);
+	else if (!s->link || !init_link_is_connected(s->link))
+		sandbox_connect(s, resume_connected, m);
+	else
+		resume_connected(m, s, 0);
+}
+
+static void resume_booted(void *arg, const struct error *e)
+{
+	struct move *m = arg;
+	struct sandbox *s = m->sandbox;
+	if (e) {
+		resume_failed(m, e);
+		return;
+	}
+	event_record(s, EVENT_STARTED, m->cause,
+		(struct event_detail[]){{"bootId", s->boot_id}, {NULL, NULL}});
+	resumed(m);
+}
+
+static void resume_refused(void *arg, const struct error *e)
+{
+	resume_failed(arg, e);
+}
+
+/* Refused only later: the call that it is woken for has yet to join those that wait. */
+static void resume_boot(struct move *m)
+{
+	struct sandbox *s = m->sandbox;
+	struct error e;
+	if (tenant_charge(s, CHARGE_ALL, &e) < 0)
+		box_answer_later(s->box, resume_refused, m, &e);
+	else
+		sandbox_boot(s, true, resume_booted, m);
+}
+
+static void resume_halted(void *arg, const struct error *e)
+{
+	struct move *m = arg;
+	(void)e;
+	sandbox_set_status(m->sandbox, SANDBOX_SUSPENDED);
+	resume_boot(m);
+}
+
+static void resume_anew(struct move *m)
+{
+	sandbox_set_status(m->sandbox, SANDBOX_STOPPING);
+	sandbox_disconnect(m->sandbox);
+	sandbox_halt(m->sandbox, resume_halted, m);
+}
+
+static void resume_claimed(void *arg, struct sandbox *s, const struct error *e)
+{
+	struct move *m = arg;
+	struct error reason;
+	if (e) {
+		if (m->cause == CAUSE_CALL) {
+			s->waking = false;
+			execution_refuse_queued(s, e);
+			files_refuse_waiting(s, e);
+		}
+		move_answer(m, e);
+	} else if (sandbox_is_awake(s)) {
+		s->waking = false;
+		files_awake(s);
+		move_end(m, NULL);
+	} else if (s->status == SANDBOX_PAUSED && m->keep_memory) {
+		sandbox_thaw(s, resume_thawed, m);
+	} else if (s->status == SANDBOX_PAUSED || s->status == SANDBOX_FAILED) {
+		resume_anew(m); /* of a failed one, too, something may be left */
+	} else if (s->status == SANDBOX_SUSPENDED) {
+		resume_boot(m);
+	} else {
+		refuse_failed(s, &reason);
+		resume_failed(m, &reason);
+	}
+}
+
+void sandbox_resume(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg)
+{
+	sandbox_claim(s, resume_claimed, move_new(s, keep_memory, CAUSE_REQUEST, done, arg));
+}
+
+int sandbox_wake(struct sandbox *s, struct error *e)
+{
+	bool asleep = s->pausing || s->status == SANDBOX_PAUSED || s->status == SANDBOX_SUSPENDED;
+	if (s->doomed || s->status == SANDBOX_FAILED || (!asleep && !s->link))
+		return refuse_failed(s, e);
+	if (!asleep)
+		return 0;
+	if (!s->auto_resume)
+		return error_set(e, ERROR_PAUSED,
+			"the sandbox is paused, and was not asked to wake by itself");
+	if (!s->link)
+		s->link = sandbox_link_new(s);
+	if (!s->waking) {
+		struct move *m = move_new(s, true, CAUSE_CALL, NULL, NULL);
+		s->waking = true;
+		sandbox_claim(s, resume_claimed, m);
+		if (!s->waking && !sandbox_is_awake(s))
+			return error_set(e, ERROR_RESOURCE_EXHAUSTED,
+				"too many operations wait for this sandbox already");
+	}
+	return 0;
+}

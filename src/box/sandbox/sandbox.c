@@ -1,0 +1,149 @@
+/*
+ * A sandbox as an object: its memory, its failure, what runs in it. What happens to it in time is
+ * in creation.c, connect.c, pause.c, halt.c, lease.c and ending.c.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "box/sandbox/core.h"
+#include "box/disk/disks.h"
+
+/* ---- memory ---- */
+
+struct disk_name disk_of(const struct sandbox *s)
+{
+	struct disk_name disk = {.kind = DISK_BOX};
+	memcpy(disk.id, s->id, ID_SIZE);
+	return disk;
+}
+
+struct sandbox *sandbox_new(struct box *b, const char *id)
+{
+	struct sandbox *s = calloc(1, sizeof *s);
+	if (!s)
+		abort();
+	s->box = b;
+	memcpy(s->id, id, ID_SIZE);
+	return s;
+}
+
+void sandbox_free(struct sandbox *s)
+{
+	watcher_remove_all(s);
+	init_link_close(s->link);
+	code_forget_all(s);
+	usage_end(s);
+	if (s->charge != CHARGE_NONE)
+		tenant_force_charge(s, CHARGE_NONE);
+	if (s->listed)
+		sandbox_remove(s);
+	while (s->checkpoints)
+		checkpoint_free(s->checkpoints);
+	fields_free(&sandbox_model, &s->record);
+	free(s);
+}
+
+char *sandbox_copy_string(const char *text)
+{
+	char *copy = strdup(text ? text : "");
+	if (!copy)
+		abort();
+	return copy;
+}
+
+void sandbox_set_text(const char **at, const char *text)
+{
+	free((char *)*at);
+	*at = sandbox_copy_string(text);
+}
+
+/* ---- failing ---- */
+
+static void failure_stored(void *arg, int error)
+{
+	(void)arg;
+	if (error)
+		log_error("a sandbox's failure could not be stored");
+}
+
+void sandbox_fail(struct sandbox *s, const char *reason)
+{
+	if (s->connected) {
+		sandbox_not_connected(s, -EPROTO); /* whoever connects makes of it what is right */
+		return;
+	}
+	init_link_close(s->link);
+	s->link = NULL;
+	/* A builder's work ends; whoever has it hears of that. */
+	if (!s->listed && s->tenant)
+		execution_end_all(s, EXECUTION_FAILED);
+	if (!s->listed || s->doomed || s->status == SANDBOX_STOPPING || s->status == SANDBOX_FAILED)
+		return;
+	log_warn("a sandbox failed", "sandbox", s->id, "reason", reason);
+	snprintf(s->failure, sizeof s->failure, "%s", reason);
+	bool known = s->status != SANDBOX_CREATING;
+	sandbox_set_status(s, SANDBOX_FAILED);
+	tenant_force_charge(s, CHARGE_DISK);
+	execution_end_all(s, EXECUTION_FAILED);
+	struct error e;
+	error_set(&e, ERROR_NOT_RUNNING, "the sandbox has failed: %s", reason);
+	files_end_all(s, &e);
+	if (!known)
+		return;
+	event_record(s, EVENT_FAILED, CAUSE_CRASH,
+		(struct event_detail[]){{"reason", reason}, {NULL, NULL}});
+	sandbox_store(s, SANDBOX_FAILED, failure_stored, NULL);
+}
+
+void sandbox_execution_began(struct sandbox *s)
+{
+	s->running++;
+	s->last_active_ms = clock_wall_ms();
+	if (s->status == SANDBOX_IDLE)
+		sandbox_set_status(s, SANDBOX_RUNNING);
+}
+
+void sandbox_execution_ended(struct sandbox *s)
+{
+	s->running--;
+	s->last_active_ms = clock_wall_ms();
+	/* The sandbox of a run is only waiting for its end now. */
+	if (s->ephemeral && s->executions > 0 && s->running == 0)
+		tenant_force_charge(s, CHARGE_NONE);
+	if (s->running == 0 && s->status == SANDBOX_RUNNING) {
+		sandbox_set_status(s, SANDBOX_IDLE);
+		sandbox_clock_changed(s);
+	}
+}
+
+/* ---- out of memory ---- */
+
+struct oom_note {
+	struct box *box;
+	char id[ID_SIZE];
+};
+
+static void oom_noted(void *arg, const struct warden_reply *reply)
+{
+	struct oom_note *note = arg;
+	struct sandbox *s = NULL;
+	HASH_FIND(by_id, note->box->sandboxes, note->id, ID_LEN, s);
+	if (s && reply->error == 0 && reply->usage.oom_kills > s->oom_seen)
+		s->oom_seen = reply->usage.oom_kills;
+	box_check_closed(note->box);
+	free(note);
+}
+
+void sandbox_note_oom(struct sandbox *s)
+{
+	struct oom_note *note = calloc(1, sizeof *note);
+	if (!note)
+		abort();
+	note->box = s->box;
+	memcpy(note->id, s->id, ID_SIZE);
+	warden_link_call(&s->box->warden, WARDEN_USAGE, s->id, NULL, oom_noted, note);
+}

@@ -1,0 +1,77 @@
+/* Sandboxes: made, found, listed, destroyed. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/id.h"
+#include "box/core/box.h"
+#include "box/files/files.h"
+#include "wire/keeper.h"
+
+/* On failure sandbox is NULL, and nothing is left of it. */
+typedef void sandbox_created_fn(void *arg, struct sandbox *sandbox, const struct error *e);
+int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_created_fn *created,
+	void *arg, struct error *e);
+
+/* NULL both for what does not exist and for what is somebody else's. */
+struct sandbox *sandbox_find(struct box *b, const char *tenant, const char *id);
+/* In the order of creation, those of one tenant: the first, or the first behind a place in that
+ * order. */
+struct sandbox *sandbox_first(
+	struct box *b, const char *tenant, int64_t after_ms, const char *after_id);
+struct sandbox *sandbox_next(const struct sandbox *s);
+/* The same backwards: the last, or the last before a place. */
+struct sandbox *sandbox_last(
+	struct box *b, const char *tenant, int64_t before_ms, const char *before_id);
+struct sandbox *sandbox_previous(const struct sandbox *s);
+/* Of whichever tenant, for callers that have shown a token of the sandbox itself. */
+struct sandbox *sandbox_find_any(struct box *b, const char *id);
+/* The first of whichever tenant that matches. */
+struct sandbox *sandbox_search(
+	struct box *b, bool (*matches)(void *arg, const char *id), void *arg);
+void sandbox_view(const struct sandbox *s, struct sandbox_view *out);
+
+/*
+ * Whoever wants to know that a sandbox has another status: while it is told, the sandbox can be
+ * found and viewed. It may unwatch itself, and nothing else of the sandbox's may be done.
+ */
+struct sandbox_watcher {
+	char id[ID_SIZE];
+	void (*changed)(void *arg, const struct sandbox *s);
+	void *arg;
+	struct sandbox_watcher *prev, *next;
+};
+
+void sandbox_watch(struct box *b, struct sandbox_watcher *w);
+void sandbox_unwatch(struct box *b, struct sandbox_watcher *w);
+
+/* e: NULL when it is done. */
+typedef void sandbox_done_fn(void *arg, const struct error *e);
+
+/*
+ * With its memory every process stops where it is, and goes on there later; without, the processes
+ * end and only the disk stays. Pausing what is paused works, and without memory ends what was kept.
+ */
+void sandbox_pause(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg);
+/* Without memory it is booted anew, on its disk. What is awake stays so. */
+void sandbox_resume(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg);
+
+/* 0 and a call when it is stored; or a refusal, and nothing has changed. */
+int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandbox_done_fn *done,
+	void *arg, struct error *e);
+
+/* One that has ended, for as long as its row is kept; view is NULL when there is none. */
+typedef void sandbox_loaded_fn(void *arg, const struct sandbox_view *view);
+void sandbox_load_ended(
+	struct box *b, const char *tenant, const char *id, sandbox_loaded_fn *loaded, void *arg);
+
+/* For each, and at the end with NULL and how many there are without offset and limit. */
+typedef void sandbox_listed_fn(void *arg, const struct sandbox_view *view, int64_t total);
+void sandbox_list_ended(
+	struct box *b, const struct sandbox_filter *filter, sandbox_listed_fn *listed, void *arg);
+
+/* done may be NULL. A second call while the first is under way waits for the same end. */
+void sandbox_destroy(struct sandbox *s, void (*done)(void *arg), void *arg);

@@ -1,0 +1,43 @@
+/*
+ * A sandbox from its row and back, and as everybody may read it. The row is what it is meant to be;
+ * what it is at the moment is found out anew after a start.
+ */
+#include "base/clock.h"
+#include "box/sandbox/core.h"
+#include "box/disk/disks.h"
+
+struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_record *row)
+{
+	struct sandbox *s = sandbox_new(b, row->id);
+	fields_copy(&sandbox_model, 0, sizeof *row, &s->record, row);
+	volumes_unpack(row->packed_volumes, s->volumes);
+	s->known = true;
+	s->usage.cpu_before_us = row->cpu_us;
+	s->usage.memory_byte_seconds = (double)row->memory_byte_seconds;
+	s->cpu_us = s->memory_byte_seconds = 0; /* told of one that has ended */
+	s->intent = row->status;
+	s->pausing = s->status == SANDBOX_PAUSED || s->status == SANDBOX_SUSPENDED;
+	s->last_active_ms = s->awake_ms = clock_wall_ms(); /* a restart is not idleness */
+	return s;
+}
+
+void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn *done, void *arg)
+{
+	autobuf volumes = {0};
+	volumes_pack(s->volumes, &volumes);
+	struct sandbox_record row = s->record;
+	row.packed_volumes = volumes.data;
+	row.status = s->intent = status;
+	row.cpu_us = s->usage.cpu_before_us;
+	row.memory_byte_seconds = (int64_t)s->usage.memory_byte_seconds;
+	store_put_sandbox(s->box->store, &row, done, arg);
+}
+
+void sandbox_view(const struct sandbox *s, struct sandbox_view *out)
+{
+	out->record = s->record;
+	out->expires_ms = sandbox_expires_ms(s);
+	out->terminates_ms = sandbox_terminates_ms(s);
+	out->ending = s->doomed;
+	out->volumes = s->volumes;
+}

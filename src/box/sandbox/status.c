@@ -1,0 +1,64 @@
+/*
+ * What a sandbox can be, and from where it may go where. Every change of status passes here: what
+ * the table does not allow is a mistake of ours, is said so in the log, and does not happen.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "box/sandbox/core.h"
+
+#define MOVE(to) (1u << SANDBOX_##to)
+
+static const unsigned allowed_moves[SANDBOX_STATUS_COUNT] = {
+	[SANDBOX_CREATING] = MOVE(IDLE) | MOVE(RUNNING) | MOVE(STOPPING) | MOVE(FAILED),
+	[SANDBOX_IDLE] = MOVE(RUNNING) | MOVE(PAUSED) | MOVE(STOPPING) | MOVE(FAILED),
+	[SANDBOX_RUNNING] = MOVE(IDLE) | MOVE(PAUSED) | MOVE(STOPPING) | MOVE(FAILED),
+	[SANDBOX_PAUSED] =
+		MOVE(IDLE) | MOVE(RUNNING) | MOVE(STOPPING) | MOVE(SUSPENDED) | MOVE(FAILED),
+	[SANDBOX_STOPPING] = MOVE(SUSPENDED) | MOVE(TERMINATED) | MOVE(DELETED),
+	[SANDBOX_SUSPENDED] = MOVE(IDLE) | MOVE(RUNNING) | MOVE(STOPPING),
+	[SANDBOX_TERMINATED] = 0,
+	[SANDBOX_FAILED] = MOVE(IDLE) | MOVE(RUNNING) | MOVE(STOPPING),
+	[SANDBOX_DELETED] = 0,
+};
+
+void sandbox_set_status(struct sandbox *s, enum sandbox_status status)
+{
+	if (!(allowed_moves[s->status] & (1u << status))) {
+		log_error("a sandbox cannot move like this", "sandbox", s->id, "from",
+			sandbox_status_names[s->status], "to", sandbox_status_names[status]);
+		return;
+	}
+	s->status = status;
+	struct sandbox_watcher *w, *next;
+	DL_FOREACH_SAFE (s->box->sandbox_watchers, w, next)
+		if (strcmp(w->id, s->id) == 0)
+			w->changed(w->arg, s);
+}
+
+void sandbox_watch(struct box *b, struct sandbox_watcher *w)
+{
+	DL_APPEND(b->sandbox_watchers, w);
+}
+
+void sandbox_unwatch(struct box *b, struct sandbox_watcher *w)
+{
+	DL_DELETE(b->sandbox_watchers, w);
+}
+
+bool sandbox_is_awake(const struct sandbox *s)
+{
+	return s->status == SANDBOX_IDLE || s->status == SANDBOX_RUNNING;
+}
+
+void sandbox_set_awake(struct sandbox *s)
+{
+	enum sandbox_status status = s->running > 0 ? SANDBOX_RUNNING : SANDBOX_IDLE;
+	if (s->status != status)
+		sandbox_set_status(s, status);
+	s->pausing = false;
+	s->paused_ms = 0;
+	s->awake_ms = s->last_active_ms = clock_wall_ms();
+	sandbox_clock_changed(s);
+}

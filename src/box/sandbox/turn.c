@@ -1,0 +1,84 @@
+/*
+ * Operations of the life cycle that take time (a creation, a pause, a resume, work on the disk)
+ * have a sandbox to themselves, one after the other in the order in which they were asked for. A
+ * delete waits only for the one that is under way; those behind it are refused.
+ */
+#include <stdlib.h>
+
+#include "box/sandbox/core.h"
+
+struct claim {
+	struct claim *prev, *next;
+	sandbox_claimed_fn *claimed;
+	void *arg;
+};
+
+/* How many may wait for one sandbox. */
+#define CLAIMS_MAX 1024
+
+static void refuse(struct sandbox *s, sandbox_claimed_fn *claimed, void *arg)
+{
+	struct error e;
+	if (s->doomed)
+		error_set(&e, ERROR_NOT_FOUND, "the sandbox is being deleted");
+	else
+		error_set(&e, ERROR_RESOURCE_EXHAUSTED,
+			"%d operations wait for this sandbox already", CLAIMS_MAX);
+	claimed(arg, s, &e);
+}
+
+void sandbox_claim(struct sandbox *s, sandbox_claimed_fn *claimed, void *arg)
+{
+	if (s->doomed || s->claim_count == CLAIMS_MAX) {
+		refuse(s, claimed, arg);
+		return;
+	}
+	if (!s->claimed && !s->claims) {
+		s->claimed = true;
+		claimed(arg, s, NULL);
+		return;
+	}
+	struct claim *c = calloc(1, sizeof *c);
+	if (!c)
+		abort();
+	c->claimed = claimed;
+	c->arg = arg;
+	DL_APPEND(s->claims, c);
+	s->claim_count++;
+}
+
+static struct claim take_claim(struct sandbox *s)
+{
+	struct claim *first = s->claims, taken = *first;
+	DL_DELETE(s->claims, first);
+	free(first);
+	s->claim_count--;
+	return taken;
+}
+
+/* An operation that has nothing to do releases at once, in the middle of this: no recursion. */
+void sandbox_release(struct sandbox *s)
+{
+	struct box *b = s->box;
+	s->claimed = false;
+	if (s->granting)
+		return;
+	s->granting = true;
+	while (!s->claimed && !s->doomed && s->claims) {
+		struct claim c = take_claim(s);
+		s->claimed = true;
+		c.claimed(c.arg, s, NULL);
+	}
+	s->granting = false;
+	if (s->doomed && !s->claimed)
+		sandbox_end_now(s);
+	box_check_closed(b);
+}
+
+void sandbox_refuse_claims(struct sandbox *s)
+{
+	while (s->claims) {
+		struct claim c = take_claim(s);
+		refuse(s, c.claimed, c.arg);
+	}
+}

@@ -1,0 +1,114 @@
+/*
+ * What can be changed of a sandbox that is there: how it is called, its environment, its times.
+ * What runs already is not touched by a new environment.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "box/sandbox/core.h"
+
+/* Of the whole environment, so that it fits into a frame with a command. */
+#define ENV_ENTRIES_MAX 1000
+#define ENV_BYTES_MAX   (256u * 1024)
+
+/* ---- the environment ---- */
+
+static bool is_named(const char *const *names, const char *entry)
+{
+	size_t len = strcspn(entry, "=");
+	for (; names && *names; names++)
+		if (strncmp(*names, entry, len) == 0 && strchr("=", (*names)[len]))
+			return true;
+	return false;
+}
+
+/* What is there and stays, then what is new. */
+static int merge_env(
+	const struct sandbox *s, const struct sandbox_change *c, struct buf *out, struct error *e)
+{
+	size_t count = 0;
+	for (size_t at = 0; at < s->env.len; at += strlen(s->env.data + at) + 1) {
+		const char *entry = s->env.data + at;
+		if (!is_named(c->set_env, entry) && !is_named(c->unset_env, entry))
+			buf_append(out, entry, strlen(entry) + 1);
+	}
+	for (size_t i = 0; c->set_env && c->set_env[i]; i++)
+		buf_append(out, c->set_env[i], strlen(c->set_env[i]) + 1);
+	for (size_t i = 0; i < out->len; i++)
+		count += out->data[i] == '\0';
+	if (out->failed || count > ENV_ENTRIES_MAX || out->len > ENV_BYTES_MAX)
+		return error_set_field(e, ERROR_INVALID_FIELD, "env",
+			"the environment may have %d variables and %u bytes", ENV_ENTRIES_MAX,
+			ENV_BYTES_MAX);
+	return 0;
+}
+
+/* ---- the change ---- */
+
+/* A new lease ends so long from now. */
+static void apply(struct sandbox *s, const struct sandbox_change *c)
+{
+	struct field_set given = c->given;
+	size_t lease =
+		(size_t)field_at(&sandbox_model, offsetof(struct sandbox_settings, lease_ms));
+	int64_t end = c->lease_ms ? clock_wall_ms() + c->lease_ms : 0;
+	bool sooner = end && (s->lease_end_ms == 0 || end < s->lease_end_ms);
+	if (sooner && c->lease_extends_only)
+		field_set_remove(&given, lease);
+	if (field_set_has(&given, lease))
+		s->lease_end_ms = end;
+	fields_change(&sandbox_model, &given, &s->record, &c->settings);
+}
+
+static int check(const struct sandbox *s, const struct sandbox_change *c, struct error *e)
+{
+	if (s->doomed)
+		return error_set(e, ERROR_NOT_FOUND, "the sandbox is being deleted");
+	if (!s->known)
+		return error_set(e, ERROR_NOT_RUNNING, "the sandbox is still being created");
+	const struct sandbox *other =
+		c->name && c->name[0] ? admission_named(s->box, s->tenant, c->name) : NULL;
+	if (other && other != s)
+		return error_set_field(e, ERROR_NAME_TAKEN, "name",
+			"a sandbox with the name '%.64s' exists already", c->name);
+	return 0;
+}
+
+struct updating {
+	sandbox_done_fn *done;
+	void *arg;
+};
+
+static void update_stored(void *arg, int error)
+{
+	struct updating *u = arg;
+	struct error e;
+	if (error)
+		error_set(&e, ERROR_INTERNAL, "the change could not be stored");
+	u->done(u->arg, error ? &e : NULL);
+	free(u);
+}
+
+int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandbox_done_fn *done,
+	void *arg, struct error *e)
+{
+	autobuf env = {0};
+	bool has_env = change->set_env || change->unset_env;
+	if (check(s, change, e) < 0 || (has_env && merge_env(s, change, &env, e) < 0))
+		return -1;
+	struct updating *u = malloc(sizeof *u);
+	if (!u)
+		abort();
+	*u = (struct updating){done, arg};
+	if (has_env) {
+		free(s->env.data);
+		s->env = (struct strings){env.data, env.len};
+		env = (struct buf){0};
+	}
+	apply(s, change);
+	sandbox_clock_changed(s);
+	event_record(s, EVENT_UPDATED, CAUSE_REQUEST, NULL);
+	sandbox_store(s, s->intent, update_stored, u);
+	return 0;
+}

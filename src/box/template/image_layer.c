@@ -1,0 +1,271 @@
+/*
+ * Layers: what templates are made of. Each is a read-only disk of the keeper and a row: the root of
+ * an image, or what a sandbox's disk begins with. Builds, sandboxes and snapshots refer to them by
+ * id; a layer that is the result of a step has a key, too, by which the next build finds it again.
+ *
+ * A layer is made on disk first, then in the store, and it goes the other way round: what is on
+ * disk without a row was never of use, and the next start removes it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "box/template/catalogue.h"
+#include "box/disk/disks.h"
+
+#define LAYERS_CACHED_PER_TENANT 200
+#define LAYERS_CACHED_MS         (INT64_C(7) * 24 * 3600 * 1000)
+
+static struct layer *layer_new(struct catalogue *c, const char *id, const char *tenant)
+{
+	struct layer *l = calloc(1, sizeof *l);
+	if (!l)
+		abort();
+	memcpy(l->id, id, ID_SIZE);
+	l->tenant = sandbox_copy_string(tenant);
+	HASH_ADD(by_id, c->layers, id, ID_LEN, l);
+	return l;
+}
+
+static void layer_free(struct catalogue *c, struct layer *l)
+{
+	HASH_DELETE(by_id, c->layers, l);
+	free(l->tenant);
+	free(l);
+}
+
+void layer_from_row(struct catalogue *c, const struct layer_row *row)
+{
+	if (!id_is_valid(row->id))
+		return;
+	struct layer *l = layer_new(c, row->id, row->tenant);
+	memcpy(l->key, row->key, strnlen(row->key, LAYER_KEY_LEN));
+	memcpy(l->root, row->root, strnlen(row->root, ID_LEN));
+	l->bytes = row->bytes;
+	l->created_ms = row->created_ms;
+	l->used_ms = row->used_ms;
+}
+
+static void layer_store(struct catalogue *c, const struct layer *l, store_done_fn *done, void *arg)
+{
+	store_put_layer(c->box->store,
+		&(struct layer_row){
+			l->id, l->tenant, l->key, l->root, l->bytes, l->created_ms, l->used_ms},
+		done, arg);
+}
+
+struct layer *layer_find(struct catalogue *c, const char *id)
+{
+	struct layer *l = NULL;
+	HASH_FIND(by_id, c->layers, id, ID_LEN, l);
+	return l;
+}
+
+struct layer *layer_cached(struct catalogue *c, const char *tenant, const char *key)
+{
+	for (struct layer *l = c->layers; l; l = l->by_id.next)
+		if (!l->being_made && strcmp(l->key, key) == 0 && strcmp(l->tenant, tenant) == 0) {
+			l->used_ms = clock_wall_ms();
+			layer_store(c, l, NULL, NULL);
+			return l;
+		}
+	return NULL;
+}
+
+/* ---- making ---- */
+
+struct keeping {
+	struct catalogue *catalogue;
+	struct layer *layer;
+	layer_kept_fn *kept;
+	void *arg;
+};
+
+static void keeping_end(struct keeping *k, const struct error *e)
+{
+	struct box *b = k->catalogue->box;
+	if (e && k->layer)
+		layer_free(k->catalogue, take_ptr(k->layer));
+	if (k->layer)
+		k->layer->being_made = false;
+	k->kept(k->arg, k->layer, e);
+	free(k);
+	box_check_closed(b);
+}
+
+static void layer_stored(void *arg, int error)
+{
+	struct keeping *k = arg;
+	struct error e;
+	if (error)
+		error_set(&e, ERROR_INTERNAL, "the layer could not be stored");
+	keeping_end(k, error ? &e : NULL);
+}
+
+static void layer_measured(void *arg, const struct keeper_reply *reply)
+{
+	struct keeping *k = arg;
+	if (reply->error == 0)
+		k->layer->bytes = reply->bytes;
+	layer_store(k->catalogue, k->layer, layer_stored, k);
+}
+
+static void disk_kept(void *arg, const struct keeper_reply *reply)
+{
+	struct keeping *k = arg;
+	struct disk_name disk = disk_named(DISK_LAYER, k->layer->id);
+	struct error e;
+	if (reply->error) {
+		error_set_errno(&e, reply->error, "the disk could not be kept");
+		keeping_end(k, &e);
+		return;
+	}
+	keeper_link_call(
+		&k->catalogue->box->keeper, KEEPER_MEASURE, &disk, NULL, 0, layer_measured, k);
+}
+
+void layer_keep(
+	struct catalogue *c, struct sandbox *from, const char *key, layer_kept_fn *kept, void *arg)
+{
+	struct keeping *k = calloc(1, sizeof *k);
+	char id[ID_SIZE];
+	if (!k)
+		abort();
+	id_generate(id);
+	k->catalogue = c;
+	k->kept = kept;
+	k->arg = arg;
+	k->layer = layer_new(c, id, from->tenant);
+	k->layer->created_ms = k->layer->used_ms = clock_wall_ms();
+	k->layer->being_made = true;
+	memcpy(k->layer->key, key, strnlen(key, LAYER_KEY_LEN));
+	memcpy(k->layer->root, from->root, ID_SIZE);
+	struct disk_name disk = disk_named(DISK_LAYER, id), box = disk_of(from);
+	keeper_link_call(&c->box->keeper, KEEPER_KEEP, &disk, &box, 0, disk_kept, k);
+}
+
+/* ---- the end ---- */
+
+struct removal {
+	struct box *box;
+	char id[ID_SIZE];
+};
+
+static void disk_gone(void *arg, const struct keeper_reply *reply)
+{
+	struct box *b = arg;
+	if (reply->error)
+		log_error("cannot remove a layer", "error", strerror(reply->error));
+	box_check_closed(b);
+}
+
+static void row_gone(void *arg, int error)
+{
+	struct removal *r = arg;
+	struct disk_name disk = disk_named(DISK_LAYER, r->id);
+	if (error)
+		log_error("a layer's row could not be deleted", "layer", r->id);
+	else
+		keeper_link_call(&r->box->keeper, KEEPER_DELETE, &disk, NULL, 0, disk_gone, r->box);
+	box_check_closed(r->box);
+	free(r);
+}
+
+static void layer_remove(struct catalogue *c, struct layer *l)
+{
+	struct removal *r = calloc(1, sizeof *r);
+	if (!r)
+		abort();
+	r->box = c->box;
+	memcpy(r->id, l->id, ID_SIZE);
+	layer_free(c, l);
+	store_delete_layer(c->box->store, r->id, row_gone, r);
+}
+
+static void need(struct catalogue *c, const char *id)
+{
+	struct layer *l = id[0] ? layer_find(c, id) : NULL;
+	if (l)
+		l->needed = true;
+}
+
+/* What builds, sandboxes and whoever builds right now refer to. */
+static void mark_needed(struct catalogue *c)
+{
+	for (struct layer *l = c->layers; l; l = l->by_id.next)
+		l->needed = l->being_made;
+	for (const struct build *build = c->builds; build; build = build->by_id.next) {
+		need(c, build->root);
+		need(c, build->layer);
+	}
+	const struct sandbox *s;
+	DL_FOREACH (c->box->order, s) {
+		need(c, s->root);
+		need(c, s->layer);
+	}
+	for (const struct snapshot *snapshot = c->box->snapshots; snapshot;
+		snapshot = snapshot->by_id.next)
+		need(c, snapshot->root);
+	build_jobs_need(c, need);
+}
+
+static bool is_worth_keeping(struct catalogue *c, const struct layer *l, int64_t now)
+{
+	struct layer *root = l->root[0] ? layer_find(c, l->root) : NULL;
+	if (!l->key[0] || now - l->used_ms > LAYERS_CACHED_MS)
+		return false;
+	return !l->root[0] || (root && root->needed);
+}
+
+/* Of a tenant's cached layers the ones that were used last. */
+static bool is_among_newest(struct catalogue *c, const struct layer *l)
+{
+	unsigned newer = 0;
+	for (const struct layer *other = c->layers; other; other = other->by_id.next)
+		newer += !other->needed && other->key[0] && other->used_ms > l->used_ms &&
+			 strcmp(other->tenant, l->tenant) == 0;
+	return newer < LAYERS_CACHED_PER_TENANT;
+}
+
+void layers_collect(struct catalogue *c)
+{
+	struct layer *l, *next;
+	int64_t now = clock_wall_ms();
+	if (c->box->closing || c->box->ready)
+		return;
+	builds_prune(c);
+	mark_needed(c);
+	HASH_ITER (by_id, c->layers, l, next)
+		if (!l->needed && (!is_worth_keeping(c, l, now) || !is_among_newest(c, l)))
+			layer_remove(c, l);
+}
+
+/* ---- start: what is on disk without a row ---- */
+
+static void layer_listed(void *arg, const struct keeper_reply *reply)
+{
+	struct catalogue *c = arg;
+	if (reply->error || !reply->id[0]) {
+		layers_collect(c);
+		return;
+	}
+	struct disk_name disk = disk_named(DISK_LAYER, reply->id);
+	keeper_link_call(&c->box->keeper, KEEPER_NEXT, &disk, NULL, 0, layer_listed, c);
+	if (!layer_find(c, reply->id))
+		keeper_link_call(&c->box->keeper, KEEPER_DELETE, &disk, NULL, 0, disk_gone, c->box);
+}
+
+void layers_reconcile(struct catalogue *c)
+{
+	struct disk_name first = {.kind = DISK_LAYER};
+	keeper_link_call(&c->box->keeper, KEEPER_NEXT, &first, NULL, 0, layer_listed, c);
+}
+
+void layers_close(struct catalogue *c)
+{
+	struct layer *l, *next;
+	HASH_ITER (by_id, c->layers, l, next)
+		layer_free(c, l);
+}
