@@ -4,6 +4,7 @@
 
 #include "answer/dialect.h"
 #include "base/cleanup.h"
+#include "base/mem.h"
 
 #define SMALL (64u * 1024)
 
@@ -252,9 +253,7 @@ const struct answer_body answer_body_file = {file_data, file_end};
 
 struct answer *answer_new(struct http_request *req, const struct answer_form *form)
 {
-	struct answer *a = calloc(1, sizeof *a + form->own_size);
-	if (!a)
-		abort();
+	struct answer *a = mem_new(sizeof *a + form->own_size);
 	a->req = req;
 	a->form = form;
 	a->own = a + 1;

@@ -1,4 +1,5 @@
 #include "base/field.h"
+#include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -109,16 +110,12 @@ static void copy_one(const struct field *f, void *to, const void *from)
 {
 	if (f->kind == FIELD_ENV) {
 		const struct strings *source = CONST_MEMBER(struct strings, from, f);
-		char *data = malloc(source->len + 1);
-		if (!data)
-			abort();
+		char *data = mem_new(source->len + 1);
 		if (source->len)
 			memcpy(data, source->data, source->len);
 		*MEMBER(struct strings, to, f) = (struct strings){data, source->len};
 	} else if (is_owned(f)) {
-		char *copy = strdup(field_text(f, from));
-		if (!copy)
-			abort();
+		char *copy = mem_copy_text(field_text(f, from));
 		*MEMBER(const char *, to, f) = copy;
 	} else if (f->size) {
 		memcpy(MEMBER(char, to, f), CONST_MEMBER(char, from, f), f->size);

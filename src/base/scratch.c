@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "base/scratch.h"
 
 #include <stdlib.h>
@@ -11,9 +12,7 @@ struct scratch_block {
 
 void *scratch_alloc(struct scratch *s, size_t size)
 {
-	struct scratch_block *block = calloc(1, sizeof *block + size);
-	if (!block)
-		abort();
+	struct scratch_block *block = mem_new(sizeof *block + size);
 	block->next = s->blocks;
 	s->blocks = block;
 	return block->data;

@@ -8,6 +8,7 @@
 #include <uthash.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "base/tar.h"
 #include "cli/copy.h"
 #include "cli/report.h"
@@ -229,9 +230,7 @@ struct packing *cli_pack_open(
 	char *const roots[] = {(char *)(uintptr_t)path, NULL};
 	/* A link that is named itself means what it leads to, as with cp. */
 	int flags = FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR;
-	struct packing *p = calloc(1, sizeof *p);
-	if (!p)
-		abort();
+	struct packing *p = mem_new(sizeof *p);
 	p->fd = -1;
 	p->name = name;
 	p->prefix = strlen(path);

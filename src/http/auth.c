@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "http/http.h"
 
 #define KEY_BODY_MIN 16
@@ -28,8 +29,8 @@ struct auth {
 
 struct auth *auth_new(void)
 {
-	struct auth *a = calloc(1, sizeof *a);
-	if (!a || sodium_init() < 0)
+	struct auth *a = mem_new(sizeof *a);
+	if (sodium_init() < 0)
 		abort();
 	return a;
 }
@@ -101,9 +102,8 @@ bool auth_open_token(const struct auth *a, const char *kind, const char *token, 
 
 void auth_add(struct auth *a, const char *tenant, const uint8_t hash[AUTH_HASH_SIZE])
 {
-	struct auth_key *key = calloc(1, sizeof *key);
-	if (!key || !(key->tenant = strdup(tenant)))
-		abort();
+	struct auth_key *key = mem_new(sizeof *key);
+	key->tenant = mem_copy_text(tenant);
 	memcpy(key->hash, hash, AUTH_HASH_SIZE);
 	key->next = a->keys;
 	a->keys = key;

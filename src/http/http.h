@@ -160,7 +160,7 @@ int64_t http_content_length(const struct http_request *req);
 /* Every query pair in order; false ends. For filters such as metadata.KEY. */
 bool http_query_at(
 	const struct http_request *req, size_t index, const char **name, const char **value);
-/* Zeroed memory that goes with the request. NULL only when the machine is out of memory. */
+/* Zeroed memory that goes with the request. */
 void *http_alloc(struct http_request *req, size_t size);
 /* Copies the text into memory of the request; NULL stays NULL. */
 char *http_copy(struct http_request *req, const char *text);

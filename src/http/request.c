@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "http/connection.h"
 #include "http/server.h"
 
@@ -209,11 +210,7 @@ void *http_alloc(struct http_request *req, size_t size)
 		req->arena_used += padded;
 		return memset(p, 0, size);
 	}
-	if (size > SIZE_MAX - sizeof(struct http_block))
-		return NULL;
-	struct http_block *block = calloc(1, sizeof *block + size);
-	if (!block)
-		return NULL;
+	struct http_block *block = mem_new(sizeof *block + size);
 	block->next = req->blocks;
 	req->blocks = block;
 	return block->data;
@@ -221,10 +218,8 @@ void *http_alloc(struct http_request *req, size_t size)
 
 char *http_copy(struct http_request *req, const char *text)
 {
-	char *copy = text ? http_alloc(req, strlen(text) + 1) : NULL;
-	if (text && !copy)
-		abort();
-	return text ? strcpy(copy, text) : NULL;
+	size_t size = text ? strlen(text) + 1 : 0;
+	return text ? memcpy(http_alloc(req, size), text, size) : NULL;
 }
 
 /* ---- what handlers ask ---- */

@@ -6,6 +6,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/mem.h"
+
 #define MAGIC_MAX 4
 /* The window a decoder must keep: what zstd's usual levels use, and a bound for those who ask for
  * more. */
@@ -29,9 +31,7 @@ struct inflate {
 
 struct inflate *inflate_new(void)
 {
-	struct inflate *i = calloc(1, sizeof *i);
-	if (!i)
-		abort();
+	struct inflate *i = mem_new(sizeof *i);
 	return i;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "json/json.h"
 #include "json/push.h"
 #include "image/portable.h"
@@ -63,9 +64,7 @@ struct portable_reader {
 
 struct portable_reader *portable_reader_new(void)
 {
-	struct portable_reader *r = calloc(1, sizeof *r);
-	if (!r)
-		abort();
+	struct portable_reader *r = mem_new(sizeof *r);
 	r->env_json.out = &r->env_text;
 	return r;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/tar_push.h"
 #include "json/json.h"
 #include "base/utf8.h"
@@ -38,8 +39,9 @@ struct portable_writer {
 
 struct portable_writer *portable_writer_new(const struct portable_head *head, struct buf *out)
 {
-	struct portable_writer *w = calloc(1, sizeof *w);
-	if (!w || !(w->root = strdup(head->root + 1)) || !tar_clean_path(w->root))
+	struct portable_writer *w = mem_new(sizeof *w);
+	w->root = mem_copy_text(head->root + 1);
+	if (!tar_clean_path(w->root))
 		abort();
 	w->json.out = out;
 	for (int i = 0; i < SIDE_COUNT; i++)

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <zlib.h>
 
+#include "base/mem.h"
 #include "base/tar_push.h"
 #include "base/utf8.h"
 
@@ -358,8 +359,8 @@ int zip_writer_finish(struct zip_writer *z, size_t room, struct buf *out, struct
 
 struct zip_writer *zip_writer_new(void)
 {
-	struct zip_writer *z = calloc(1, sizeof *z);
-	if (!z || deflateInit2(&z->deflate, LEVEL, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+	struct zip_writer *z = mem_new(sizeof *z);
+	if (deflateInit2(&z->deflate, LEVEL, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 		abort();
 	return z;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "op/op_core.h"
 
 static void op_free(struct op *op)
@@ -136,9 +137,7 @@ static void set_deadline(struct op *op, int64_t ms)
 {
 	if (ms <= 0)
 		return;
-	op->deadline = calloc(1, sizeof *op->deadline);
-	if (!op->deadline)
-		abort();
+	op->deadline = mem_new(sizeof *op->deadline);
 	uv_timer_init(op->ops->loop, op->deadline);
 	op->deadline->data = op;
 	uv_timer_start(op->deadline, deadline_passed, (uint64_t)ms, 0);
@@ -221,9 +220,7 @@ static int ask_hooks(struct op *op)
 struct op *op_new(
 	const struct op_call *call, const struct op_type *type, size_t size, struct sandbox **s)
 {
-	struct op *op = calloc(1, size);
-	if (!op)
-		abort();
+	struct op *op = mem_new(size);
 	op->type = type;
 	op->ops = call->ops;
 	op->event = call->event;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "api/api.h"
 #include "dialect/agentuity/agentuity.h"
 #include "dialect/e2b/e2b.h"
@@ -15,16 +16,12 @@ const struct dialect *const dialects[] = {
 
 void services_start(struct services *s, struct server *server)
 {
-	s->list = calloc(ARRAY_LEN(dialects), sizeof *s->list);
-	if (!s->list)
-		abort();
+	s->list = mem_new_array(ARRAY_LEN(dialects), sizeof *s->list);
 	for (; dialects[s->count]; s->count++) {
 		service_start(&s->list[s->count], server, dialects[s->count]);
 		s->mount_count += service_mounts(&s->list[s->count], NULL);
 	}
-	struct http_mount *next = s->mounts = calloc(s->mount_count, sizeof *s->mounts);
-	if (!next)
-		abort();
+	struct http_mount *next = s->mounts = mem_new_array(s->mount_count, sizeof *s->mounts);
 	for (size_t i = 0; i < s->count; i++)
 		next += service_mounts(&s->list[i], next);
 }

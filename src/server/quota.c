@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "base/units.h"
 
 static int parse_count(const char *text, int64_t *ret)
@@ -50,9 +51,7 @@ int quota_parse(const char *text, struct tenant_quota *ret, struct error *e)
 	bool ok = !equals || (equals > text && (size_t)(equals - text) < sizeof ret->tenant);
 	if (ok && equals)
 		snprintf(ret->tenant, sizeof ret->tenant, "%.*s", (int)(equals - text), text);
-	autofree char *list = strdup(equals ? equals + 1 : text);
-	if (!list)
-		abort();
+	autofree char *list = mem_copy_text(equals ? equals + 1 : text);
 	char *save = NULL, *part = strtok_r(list, ",", &save);
 	ok = ok && part;
 	for (; ok && part; part = strtok_r(NULL, ",", &save))

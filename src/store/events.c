@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "store/internal.h"
 
 #define AT(KIND, member) FIELD_AT(KIND, struct event_row, member)
@@ -64,9 +65,8 @@ static void take_row(struct operation *op, const struct value *v, size_t count)
 void store_list_events(struct store *s, const char *tenant, const char *sandbox, int64_t after,
 	bool backwards, unsigned limit, store_events_fn *found, void *arg)
 {
-	struct listing *l = calloc(1, sizeof *l);
-	if (!l || !(l->rows = calloc(limit + 1, sizeof *l->rows)))
-		abort();
+	struct listing *l = mem_new(sizeof *l);
+	l->rows = mem_new_array(limit + 1, sizeof *l->rows);
 	l->found = found;
 	l->arg = arg;
 	l->limit = limit;

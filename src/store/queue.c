@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/schedule.h"
 
 struct row {
@@ -43,9 +44,7 @@ struct operation *operation_new(const char *sql)
 
 struct operation *operation_with(const char *sql, size_t max)
 {
-	struct operation *op = calloc(1, sizeof *op + max * sizeof op->values[0]);
-	if (!op)
-		abort(); /* acknowledged means kept: without memory we cannot go on */
+	struct operation *op = mem_new(sizeof *op + max * sizeof op->values[0]);
 	op->sql = sql;
 	op->value_max = max;
 	op->rows_end = &op->rows;
@@ -61,9 +60,7 @@ static struct value *operation_value(struct operation *op)
 
 static void value_set_bytes(struct value *v, const void *data, size_t len)
 {
-	v->bytes = malloc(len + 1);
-	if (!v->bytes)
-		abort();
+	v->bytes = mem_new(len + 1);
 	if (len)
 		memcpy(v->bytes, data, len);
 	v->bytes[len] = '\0';
@@ -118,9 +115,7 @@ static void operation_free(struct operation *op)
 static void keep_row(void *arg, const struct value *columns, size_t count)
 {
 	struct operation *op = arg;
-	struct row *row = calloc(1, sizeof *row + count * sizeof row->columns[0]);
-	if (!row)
-		abort();
+	struct row *row = mem_new(sizeof *row + count * sizeof row->columns[0]);
 	row->count = count;
 	for (size_t i = 0; i < count; i++) {
 		row->columns[i] = (struct value){columns[i].kind, columns[i].number, NULL, 0};

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "store/internal.h"
 
 const struct store_table store_sandboxes = {"sandboxes", &sandbox_model, "created_ms, id"};
@@ -91,9 +92,7 @@ static void ended_found(struct operation *op, const struct value *columns, size_
 void store_get_ended_sandbox(struct store *s, const char *id, const char *tenant,
 	void (*found)(void *arg, const struct sandbox_record *row), void *arg)
 {
-	struct search *search = malloc(sizeof *search);
-	if (!search)
-		abort();
+	struct search *search = mem_new(sizeof *search);
 	*search = (struct search){found, arg};
 	struct operation *op = operation_new(store_sql(s, &store_sandboxes, sql_get_ended));
 	operation_add_text(op, id);
@@ -145,9 +144,7 @@ static struct operation *ended_operation(const char *sql, const struct ended_que
 void store_list_ended_sandboxes(struct store *s, const struct ended_query *q,
 	void (*found)(void *arg, const struct sandbox_record *row, int64_t total), void *arg)
 {
-	struct listing *l = calloc(1, sizeof *l);
-	if (!l)
-		abort();
+	struct listing *l = mem_new(sizeof *l);
 	*l = (struct listing){.found = found, .arg = arg};
 	struct operation *counting = ended_operation(sql_count_ended, q);
 	counting->row = ended_counted;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "store/internal.h"
 
 static const char put_text[] =
@@ -240,9 +241,7 @@ static void walk_row(void *arg, const struct value *columns, size_t count)
 int store_each(struct store *s, const struct store_table *t, const char *where,
 	void (*each)(void *arg, const void *row), void *arg)
 {
-	struct walk w = {t, each, arg, calloc(1, t->fields->size)};
-	if (!w.row)
-		abort();
+	struct walk w = {t, each, arg, mem_new(t->fields->size)};
 	int r = s->backend->run(
 		s->connection, store_sql(s, t, where ? where : each_text), NULL, 0, walk_row, &w);
 	free(w.row);
@@ -269,9 +268,8 @@ static void search_row(struct operation *op, const struct value *columns, size_t
 void store_find(struct store *s, const struct store_table *t, const char *key,
 	store_found_fn *found, void *arg)
 {
-	struct walk *w = calloc(1, sizeof *w);
-	if (!w || !(w->row = calloc(1, t->fields->size)))
-		abort();
+	struct walk *w = mem_new(sizeof *w);
+	w->row = mem_new(t->fields->size);
 	w->table = t;
 	w->each = found;
 	w->arg = arg;

@@ -1,0 +1,51 @@
+#include "base/mem.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+static void *mem_check(void *p, size_t size)
+{
+	if (p || size == 0)
+		return p;
+	log_error("out of memory", "bytes", log_num((int64_t)size));
+	abort();
+}
+
+void *mem_new(size_t size)
+{
+	return mem_new_array(1, size);
+}
+
+void *mem_new_array(size_t count, size_t size)
+{
+	return mem_check(calloc(count, size), size);
+}
+
+void *mem_resize(void *p, size_t count, size_t size)
+{
+	return mem_check(reallocarray(p, count, size), count ? size : 0);
+}
+
+void *mem_copy(const void *data, size_t len)
+{
+	void *copy = mem_check(malloc(len ? len : 1), len);
+	if (len)
+		memcpy(copy, data, len);
+	return copy;
+}
+
+char *mem_copy_text(const char *text)
+{
+	return text ? mem_copy(text, strlen(text) + 1) : NULL;
+}
+
+char *mem_copy_text_n(const char *text, size_t len)
+{
+	size_t have = strnlen(text, len);
+	char *copy = mem_new(have + 1);
+	memcpy(copy, text, have);
+	return copy;
+}

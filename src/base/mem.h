@@ -1,0 +1,19 @@
+/*
+ * Memory that is always there. Where the machine has none left the process says so and aborts: a
+ * front that dies is restarted and finds every sandbox again, while an error path that no test can
+ * reach is worth nothing. Sizes that a client decides are limited before they come here.
+ */
+#pragma once
+
+#include <stddef.h>
+
+/* Zeroed; free() it. */
+void *mem_new(size_t size);
+void *mem_new_array(size_t count, size_t size);
+/* Grows or shrinks an array of `count` elements; what is added is not zeroed. */
+void *mem_resize(void *p, size_t count, size_t size);
+void *mem_copy(const void *data, size_t len);
+/* Returns NULL for NULL. */
+char *mem_copy_text(const char *text);
+/* Copies at most len characters, and adds a NUL. */
+char *mem_copy_text_n(const char *text, size_t len);
