@@ -19,7 +19,8 @@
 
 struct build *api_build(struct http_request *req)
 {
-	struct build *build = build_find(api_box(req), api_tenant(req), http_param(req, "build"));
+	struct build *build =
+		build_find(server_of(req)->box, tenant_of(req), http_param(req, "build"));
 	struct error e;
 	if (!build) {
 		error_set(&e, ERROR_NOT_FOUND, "there is no such build");
@@ -55,7 +56,7 @@ static void create_stored(void *arg)
 	struct create_call *call = arg;
 	struct http_request *req = call->req;
 	struct build *build =
-		req ? build_find(api_box(req), api_tenant(req), call->build_id) : NULL;
+		req ? build_find(server_of(req)->box, tenant_of(req), call->build_id) : NULL;
 	struct error gone;
 	if (build) {
 		api_respond_build(req, 202, build);
@@ -91,7 +92,7 @@ static void create_made(void *arg, struct build *build, const struct error *e)
 static void handle_create(struct http_request *req)
 {
 	struct error e = {0};
-	struct build_new what = {.tenant = api_tenant(req)};
+	struct build_new what = {.tenant = tenant_of(req)};
 	cJSON *body = api_body(req);
 	if (!body)
 		return;
@@ -101,7 +102,7 @@ static void handle_create(struct http_request *req)
 	call->req = req;
 	call->body = body;
 	if (decode_build(body, &call->memory, &what, &call->spec, &e) < 0 ||
-		build_create(api_box(req), &what, create_made, call, &e) < 0) {
+		build_create(server_of(req)->box, &what, create_made, call, &e) < 0) {
 		create_free(call);
 		http_respond_error(req, &e);
 	} else {
@@ -308,7 +309,7 @@ static void handle_context_present(struct http_request *req)
 {
 	struct buf nothing = {0};
 	struct error e;
-	if (context_exists(api_box(req), api_tenant(req), http_param(req, "hash"))) {
+	if (context_exists(server_of(req)->box, tenant_of(req), http_param(req, "hash"))) {
 		http_respond(req, 204, NULL, &nothing);
 		return;
 	}
@@ -362,8 +363,8 @@ static void handle_context_put(struct http_request *req)
 {
 	struct error e;
 	struct context_upload *upload;
-	if (context_begin(api_box(req), api_tenant(req), http_param(req, "hash"), true, &upload,
-		    &e) < 0) {
+	if (context_begin(server_of(req)->box, tenant_of(req), http_param(req, "hash"), true,
+		    &upload, &e) < 0) {
 		http_respond_error(req, &e);
 		return;
 	}

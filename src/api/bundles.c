@@ -47,7 +47,7 @@ static void handle_export(struct http_request *req)
 	char disposition[64];
 	struct snapshot_view view;
 	struct snapshot *s =
-		snapshot_find(api_box(req), api_tenant(req), http_param(req, "snapshot"));
+		snapshot_find(server_of(req)->box, tenant_of(req), http_param(req, "snapshot"));
 	if (!s) {
 		error_set(&e, ERROR_NOT_FOUND, "there is no such snapshot");
 		http_respond_error(req, &e);
@@ -133,8 +133,9 @@ static void handle_import(struct http_request *req)
 	struct error e;
 	struct bundle_import *import;
 	struct intake *in = intake_new(req, &taker);
-	if (parse_spec(req, &spec, &e) < 0 || bundle_import_begin(api_box(req), api_tenant(req),
-						      &spec, &events, in, &import, &e) < 0) {
+	if (parse_spec(req, &spec, &e) < 0 ||
+		bundle_import_begin(
+			server_of(req)->box, tenant_of(req), &spec, &events, in, &import, &e) < 0) {
 		http_respond_error(req, &e);
 		free(in);
 		return;

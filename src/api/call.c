@@ -36,7 +36,8 @@ void api_call_sandbox(void *arg, const struct error *e)
 	struct api_call *call = arg;
 	struct http_request *req = call->req;
 	struct error gone;
-	struct sandbox *s = req ? sandbox_find(api_box(req), api_tenant(req), call->id) : NULL;
+	struct sandbox *s =
+		req ? sandbox_find(server_of(req)->box, tenant_of(req), call->id) : NULL;
 	if (req && e) {
 		http_respond_error(req, e);
 	} else if (s) {

@@ -183,7 +183,7 @@ static int find_other(struct http_request *req, struct sandbox *s, struct checkp
 	if (c && !(*checkpoint = checkpoint_find(s, c)))
 		return error_set_field(
 			e, ERROR_NOT_FOUND, "checkpoint", "there is no checkpoint '%.64s'", c);
-	if (n && !(*snapshot = snapshot_find(api_box(req), api_tenant(req), n)))
+	if (n && !(*snapshot = snapshot_find(server_of(req)->box, tenant_of(req), n)))
 		return error_set_field(
 			e, ERROR_NOT_FOUND, "snapshot", "there is no snapshot '%.128s'", n);
 	return 0;

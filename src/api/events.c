@@ -297,8 +297,8 @@ static void handle_events(struct http_request *req)
 	if (!call)
 		abort();
 	call->req = req;
-	call->box = api_box(req);
-	call->tenant = api_tenant(req);
+	call->box = server_of(req)->box;
+	call->tenant = tenant_of(req);
 	call->format = stream_format_of(http_header(req, "accept"));
 	const char *id = http_param(req, "id");
 	if (id_is_valid(id))

@@ -44,7 +44,7 @@ static void exec_handle(struct http_request *req, bool is_run)
 {
 	struct error e = {0};
 	struct exec_options options = {0};
-	struct sandbox_spec spec = {.tenant = api_tenant(req), .ephemeral = true};
+	struct sandbox_spec spec = {.tenant = tenant_of(req), .ephemeral = true};
 	enum stream_format format;
 	struct answer *a = exec_answer(req, &format);
 	struct scratch *memory = &a->call.memory;

@@ -33,7 +33,7 @@ static int query_job(struct http_request *req, const char *const *known, struct 
 	if (files_check_query(req, known, e) < 0 || files_query_place(req, &place, e) < 0 ||
 		files_query_path(req, &job->request.text[FILE_PATH], e) < 0)
 		return -1;
-	job->sandbox = sandbox_find(api_box(req), api_tenant(req), http_param(req, "id"));
+	job->sandbox = sandbox_find(server_of(req)->box, tenant_of(req), http_param(req, "id"));
 	if (!job->sandbox)
 		return error_set(e, ERROR_NOT_FOUND, "there is no such sandbox");
 	job->user = place.user;

@@ -235,7 +235,8 @@ static int begin_watch(struct http_request *req, struct watching *w, struct erro
 		files_query_path(req, &request.text[FILE_PATH], e) < 0 ||
 		files_query_flag(req, "recursive", FILE_RECURSIVE, &request.fixed.flags, e) < 0)
 		return -1;
-	struct sandbox *s = sandbox_find(api_box(req), api_tenant(req), http_param(req, "id"));
+	struct sandbox *s =
+		sandbox_find(server_of(req)->box, tenant_of(req), http_param(req, "id"));
 	if (!s)
 		return error_set(e, ERROR_NOT_FOUND, "there is no such sandbox");
 	request.text[FILE_CWD] = place.cwd;

@@ -186,13 +186,13 @@ static int parse_query(
 static void handle_import(struct http_request *req)
 {
 	struct error e = {0};
-	struct build_new what = {.tenant = api_tenant(req)};
+	struct build_new what = {.tenant = tenant_of(req)};
 	struct import_call *call = calloc(1, sizeof *call);
 	if (!call)
 		abort();
 	call->req = req;
 	if (parse_query(req, call, &what, &e) < 0 ||
-		build_create(api_box(req), &what, import_made, call, &e) < 0) {
+		build_create(server_of(req)->box, &what, import_made, call, &e) < 0) {
 		call_free(call);
 		http_respond_error(req, &e);
 	} else {

@@ -83,7 +83,7 @@ static int parse_query(
 		else if (strcmp(name, "sandbox") != 0)
 			return error_set_field(
 				e, ERROR_UNKNOWN_FIELD, name, "there is no filter '%.64s'", name);
-		else if (!(*only = sandbox_find(api_box(req), api_tenant(req), value)))
+		else if (!(*only = sandbox_find(server_of(req)->box, tenant_of(req), value)))
 			return error_set_field(
 				e, ERROR_NOT_FOUND, name, "there is no such sandbox");
 	}
@@ -103,7 +103,7 @@ static void handle_disks(struct http_request *req)
 	struct inventory_call *call = feed_new(
 		sizeof *call, req, as_lines ? "application/x-ndjson" : "application/json", &source);
 	struct inventory *inventory =
-		inventory_begin(api_box(req), api_tenant(req), only, &events, call, &e);
+		inventory_begin(server_of(req)->box, tenant_of(req), only, &events, call, &e);
 	if (!inventory) {
 		feed_end(&call->feed, &e);
 		return;

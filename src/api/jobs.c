@@ -42,7 +42,7 @@ static void handle_list_jobs(struct http_request *req)
 		http_respond_error(req, &e);
 	else
 		api_list(req, "jobs", id, 1u << EXECUTION_JOB,
-			sandbox_find(api_box(req), api_tenant(req), id), &page);
+			sandbox_find(server_of(req)->box, tenant_of(req), id), &page);
 }
 
 /* ---- one ---- */

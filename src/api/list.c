@@ -72,8 +72,8 @@ void api_list(struct http_request *req, const char *key, const char *sandbox_id,
 	json_begin_array(&call->writer);
 	if (running && page->before_ms == 0)
 		put_running(call, running, kinds);
-	execution_list_ended(api_box(req),
-		&(struct execution_filter){.tenant = api_tenant(req),
+	execution_list_ended(server_of(req)->box,
+		&(struct execution_filter){.tenant = tenant_of(req),
 			.sandbox_id = sandbox_id,
 			.kinds = kinds,
 			.before_ms = page->before_ms,

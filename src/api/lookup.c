@@ -42,8 +42,8 @@ void api_find_execution(struct http_request *req, handler_execution_fn *found)
 	const char *of_sandbox = process ? process : job;
 	const char *id = http_param(req, "id");
 	const struct wanted_execution query = {
-		.box = api_box(req),
-		.tenant = api_tenant(req),
+		.box = server_of(req)->box,
+		.tenant = tenant_of(req),
 		.sandbox_id = of_sandbox ? id : NULL,
 		.id = of_sandbox ? of_sandbox : id,
 		.kinds = job ? 1u << EXECUTION_JOB : 0,

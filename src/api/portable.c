@@ -151,12 +151,13 @@ static int check_type(struct http_request *req, struct error *e)
 static void handle_import(struct http_request *req)
 {
 	static const struct portable_import_events import_events = {intake_room, imported};
-	struct sandbox_spec spec = {.tenant = api_tenant(req)};
+	struct sandbox_spec spec = {.tenant = tenant_of(req)};
 	struct error e;
 	struct portable_import *import;
 	struct intake *in = intake_new(req, &taker);
 	if (check_type(req, &e) < 0 || parse_spec(req, &spec, &e) < 0 ||
-		portable_import_begin(api_box(req), &spec, &import_events, in, &import, &e) < 0) {
+		portable_import_begin(server_of(req)->box, &spec, &import_events, in, &import, &e) <
+			0) {
 		http_respond_error(req, &e);
 		free(in);
 		return;

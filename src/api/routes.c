@@ -61,7 +61,8 @@ struct answer *api_answer(struct http_request *req, const struct answer_form *fo
 
 struct sandbox *api_sandbox(struct http_request *req)
 {
-	struct sandbox *s = sandbox_find(api_box(req), api_tenant(req), http_param(req, "id"));
+	struct sandbox *s =
+		sandbox_find(server_of(req)->box, tenant_of(req), http_param(req, "id"));
 	if (!s) {
 		struct error e;
 		error_set(&e, ERROR_NOT_FOUND, "there is no such sandbox");

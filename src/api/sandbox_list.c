@@ -120,7 +120,7 @@ static struct list_call *list_begin(struct http_request *req, const struct list_
 	if (!call)
 		abort();
 	call->req = req;
-	call->box = api_box(req);
+	call->box = server_of(req)->box;
 	call->query = *q;
 	call->left = q->limit;
 	call->w.out = &call->body;
@@ -162,7 +162,7 @@ static void list_living(struct list_call *call)
 	struct sandbox_view view;
 	const struct list_query *q = &call->query;
 	struct sandbox *s =
-		sandbox_first(call->box, api_tenant(call->req), q->after_ms, q->after_id);
+		sandbox_first(call->box, tenant_of(call->req), q->after_ms, q->after_id);
 	for (; s; s = sandbox_next(s)) {
 		sandbox_view(s, &view);
 		if (!list_add(call, &view))
@@ -204,7 +204,7 @@ static void list_ended(struct list_call *call)
 {
 	const struct list_query *q = &call->query;
 	const struct sandbox_filter filter = {
-		.tenant = api_tenant(call->req),
+		.tenant = tenant_of(call->req),
 		.status = q->status,
 		.name = q->name,
 		.project = q->project,

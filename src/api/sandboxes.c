@@ -47,7 +47,7 @@ static void handle_create_sandbox(struct http_request *req)
 {
 	struct error e = {0};
 	struct scratch memory = {0};
-	struct sandbox_spec spec = {.tenant = api_tenant(req)};
+	struct sandbox_spec spec = {.tenant = tenant_of(req)};
 	cJSON *body = api_body(req);
 	if (!body)
 		return;
@@ -56,7 +56,7 @@ static void handle_create_sandbox(struct http_request *req)
 		abort();
 	call->req = req;
 	if (decode_create(body, &memory, &spec, &e) < 0 ||
-		sandbox_create(api_box(req), &spec, create_done, call, &e) < 0) {
+		sandbox_create(server_of(req)->box, &spec, create_done, call, &e) < 0) {
 		free(call);
 		http_respond_error(req, &e);
 	} else {
@@ -108,7 +108,7 @@ static void handle_get_sandbox(struct http_request *req)
 		return;
 	}
 	const char *id = http_param(req, "id");
-	struct sandbox *s = sandbox_find(api_box(req), api_tenant(req), id);
+	struct sandbox *s = sandbox_find(server_of(req)->box, tenant_of(req), id);
 	if (s) {
 		api_respond_sandbox(req, 200, s);
 		return;
@@ -119,7 +119,7 @@ static void handle_get_sandbox(struct http_request *req)
 	call->req = req;
 	call->include_deleted = include_deleted;
 	http_on_abort(req, get_aborted, call);
-	sandbox_load_ended(api_box(req), api_tenant(req), id, ended_loaded, call);
+	sandbox_load_ended(server_of(req)->box, tenant_of(req), id, ended_loaded, call);
 }
 
 struct delete_call {

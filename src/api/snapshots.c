@@ -58,7 +58,7 @@ static struct snapshot *path_snapshot(struct http_request *req)
 {
 	struct error e;
 	struct snapshot *s =
-		snapshot_find(api_box(req), api_tenant(req), http_param(req, "snapshot"));
+		snapshot_find(server_of(req)->box, tenant_of(req), http_param(req, "snapshot"));
 	if (!s) {
 		error_set(&e, ERROR_NOT_FOUND, "there is no such snapshot");
 		http_respond_error(req, &e);
@@ -154,8 +154,8 @@ static void handle_list(struct http_request *req)
 	json_begin_object(&w);
 	json_key(&w, "snapshots");
 	json_begin_array(&w);
-	struct snapshot *s =
-		snapshot_first(api_box(req), api_tenant(req), q.page.before_ms, q.page.before_id);
+	struct snapshot *s = snapshot_first(
+		server_of(req)->box, tenant_of(req), q.page.before_ms, q.page.before_id);
 	for (; s; s = snapshot_next(s)) {
 		snapshot_view(s, &view);
 		if (!matches(&q, &view))
@@ -211,7 +211,8 @@ static void retagged(void *arg, const struct error *e)
 	struct api_call *call = arg;
 	struct http_request *req = call->req;
 	struct error gone;
-	struct snapshot *s = req ? snapshot_find(api_box(req), api_tenant(req), call->id) : NULL;
+	struct snapshot *s =
+		req ? snapshot_find(server_of(req)->box, tenant_of(req), call->id) : NULL;
 	if (req && e) {
 		http_respond_error(req, e);
 	} else if (s) {

@@ -31,7 +31,7 @@ static void handle_metrics(struct http_request *req)
 	struct http_counters h = {0};
 	struct buf out = {0};
 	struct error e;
-	if (strcmp(api_tenant(req), OPERATOR) != 0) {
+	if (strcmp(tenant_of(req), OPERATOR) != 0) {
 		error_set(&e, ERROR_PERMISSION_DENIED,
 			"the counters are of all tenants together, for the tenant '" OPERATOR
 			"' only");

@@ -144,11 +144,11 @@ static void handle_list(struct http_request *req)
 {
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
-	const char *tenant = api_tenant(req);
+	const char *tenant = tenant_of(req);
 	json_begin_object(&w);
 	json_key(&w, "templates");
 	json_begin_array(&w);
-	for (struct template *t = template_first(api_box(req), tenant); t;
+	for (struct template *t = template_first(server_of(req)->box, tenant); t;
 		t = template_next(t, tenant)) {
 		json_begin_object(&w);
 		put_template(&w, t);
@@ -163,7 +163,7 @@ static void handle_list(struct http_request *req)
 static struct template *named(struct http_request *req)
 {
 	const char *name = http_param(req, "template");
-	struct template *t = template_find(api_box(req), api_tenant(req), name);
+	struct template *t = template_find(server_of(req)->box, tenant_of(req), name);
 	struct error e;
 	if (!t) {
 		error_set(&e, ERROR_TEMPLATE_NOT_FOUND, "there is no template '%.128s'", name);
@@ -205,7 +205,7 @@ static void handle_resolve(struct http_request *req)
 		http_respond_error(req, &e);
 		return;
 	}
-	if (template_resolve(api_box(req), api_tenant(req), ref, &t, &build, &e) < 0) {
+	if (template_resolve(server_of(req)->box, tenant_of(req), ref, &t, &build, &e) < 0) {
 		http_respond_error(req, &e);
 		return;
 	}
@@ -297,7 +297,8 @@ static void handle_tag(struct http_request *req)
 			buf_append_char(&ref, ':');
 		buf_append_str(&ref, fields.build ? fields.build : "");
 		buf_append_char(&ref, '\0');
-		r = template_resolve(api_box(req), api_tenant(req), ref.data, &other, &build, &e);
+		r = template_resolve(
+			server_of(req)->box, tenant_of(req), ref.data, &other, &build, &e);
 	}
 	if (r == 0 && (!build || other != t))
 		r = error_set_field(&e, ERROR_NOT_FOUND, "build", "the template has no such build");

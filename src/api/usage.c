@@ -84,11 +84,11 @@ static void handle_usage(struct http_request *req)
 		abort();
 	call->req = req;
 	http_on_abort(req, usage_aborted, call);
-	struct sandbox *s = sandbox_find(api_box(req), api_tenant(req), id);
+	struct sandbox *s = sandbox_find(server_of(req)->box, tenant_of(req), id);
 	if (s)
 		usage_measure(s, measured, call);
 	else
-		sandbox_load_ended(api_box(req), api_tenant(req), id, ended_loaded, call);
+		sandbox_load_ended(server_of(req)->box, tenant_of(req), id, ended_loaded, call);
 }
 
 /* ---- history ---- */
@@ -170,9 +170,9 @@ static void handle_quota(struct http_request *req)
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
 	struct tenant_amounts limit, used;
-	tenant_show(api_box(req), api_tenant(req), &limit, &used);
+	tenant_show(server_of(req)->box, tenant_of(req), &limit, &used);
 	json_begin_object(&w);
-	json_put_string(&w, "tenant", api_tenant(req));
+	json_put_string(&w, "tenant", tenant_of(req));
 	json_key(&w, "sandboxes");
 	json_begin_object(&w);
 	json_put_int(&w, "used", used.sandboxes);

@@ -35,7 +35,8 @@ static void respond_volume(struct http_request *req, int status, const struct vo
 static struct volume *path_volume(struct http_request *req)
 {
 	struct error e;
-	struct volume *v = volume_find(api_box(req), api_tenant(req), http_param(req, "volume"));
+	struct volume *v =
+		volume_find(server_of(req)->box, tenant_of(req), http_param(req, "volume"));
 	if (!v) {
 		error_set(&e, ERROR_NOT_FOUND, "there is no such volume");
 		http_respond_error(req, &e);
@@ -77,8 +78,8 @@ static void handle_create(struct http_request *req)
 		http_respond_error(req, &e);
 	} else {
 		struct api_call *call = api_call_new(req, NULL);
-		if (volume_create(api_box(req), api_tenant(req), fields.name, fields.size, created,
-			    call, &e) < 0)
+		if (volume_create(server_of(req)->box, tenant_of(req), fields.name, fields.size,
+			    created, call, &e) < 0)
 			created(call, NULL, &e);
 	}
 	cJSON_Delete(body);
@@ -93,7 +94,8 @@ static void handle_list(struct http_request *req)
 	json_begin_object(&w);
 	json_key(&w, "volumes");
 	json_begin_array(&w);
-	for (struct volume *v = volume_first(api_box(req), api_tenant(req)); v; v = volume_next(v))
+	for (struct volume *v = volume_first(server_of(req)->box, tenant_of(req)); v;
+		v = volume_next(v))
 		encode_volume(&w, v);
 	json_end_array(&w);
 	json_end_object(&w);

@@ -6,22 +6,15 @@
  */
 #pragma once
 
-#include <uv.h>
-
 #include "answer/dialect.h"
-#include "box/core/box.h"
 
 struct agentuity_guard;
 struct agentuity_input;
 
 struct agentuity {
-	struct box *box;
-	struct ops *ops;
-	struct auth *auth;
-	uv_loop_t *loop;
+	struct server *server;
 	struct agentuity_guard *guards; /* executions that end when nobody waits for them */
 	struct agentuity_input *inputs; /* streams announced for somebody's stdin */
-	bool stopping;
 };
 
 #define AGENTUITY_PREFIX "/agentuity"

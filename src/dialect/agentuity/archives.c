@@ -38,7 +38,7 @@ static void handle_download(struct http_request *req)
 		.request = {.fixed = {.op = FILE_PACK,
 				    .flags = format == FORMAT_ZIP ? FILE_ZIP : 0},
 			.text[FILE_PATH] = query_path(req)},
-		.loop = agentuity_of(req)->loop};
+		.loop = server_of(req)->loop};
 	if (r < 0 || handler_send_archive(req, &job, &forms[format], &e) < 0)
 		http_respond_error(req, &e);
 }
@@ -51,7 +51,7 @@ static void unpack(struct http_request *req, struct sandbox *s, const char *path
 		.request = {.fixed = {.op = FILE_UNPACK,
 				    .flags = FILE_PARENTS | (is_zip ? FILE_ZIP : 0)},
 			.text[FILE_PATH] = path},
-		.loop = agentuity_of(req)->loop};
+		.loop = server_of(req)->loop};
 	if (handler_take_archive(req, &job, taken, &e) < 0)
 		http_respond_error(req, &e);
 }

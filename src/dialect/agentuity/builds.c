@@ -65,7 +65,7 @@ static void put_upload_url(struct json_writer *w, const struct http_request *req
 {
 	char token[AUTH_TOKEN_SIZE];
 	autobuf url = {0};
-	auth_make_token(agentuity_of(req)->auth, TOKEN_KIND, id, token);
+	auth_make_token(server_of(req)->auth, TOKEN_KIND, id, token);
 	agentuity_append_base(&url, req);
 	buf_append_str(&url, "/upload/");
 	buf_append_str(&url, token);
@@ -138,7 +138,7 @@ static void handle_begin(struct http_request *req)
 		r = refuse_public(&b, &e);
 	describe(&b, &metadata);
 	const struct sandbox_spec spec = {
-		.tenant = agentuity_tenant(req),
+		.tenant = tenant_of(req),
 		.template_name =
 			b.runtime && strncmp(b.runtime, "srt_", 4) == 0 ? b.runtime + 4 : b.runtime,
 		.metadata = metadata.data,
@@ -146,7 +146,7 @@ static void handle_begin(struct http_request *req)
 		.on_lease = EXPIRY_DESTROY,
 	};
 	struct agentuity_call *call = agentuity_call_new(req, NULL);
-	if (r < 0 || sandbox_create(agentuity_of(req)->box, &spec, begun, call, &e) < 0) {
+	if (r < 0 || sandbox_create(server_of(req)->box, &spec, begun, call, &e) < 0) {
 		agentuity_call_end(call);
 		http_respond_error(req, &e);
 	}
@@ -202,7 +202,7 @@ struct sandbox *build_in_path(struct http_request *req)
 {
 	char id[ID_SIZE];
 	return agentuity_parse_id(http_param(req, "snapshot"), "snp_", id)
-		       ? sandbox_find(agentuity_of(req)->box, agentuity_tenant(req), id)
+		       ? sandbox_find(server_of(req)->box, tenant_of(req), id)
 		       : NULL;
 }
 
@@ -214,7 +214,7 @@ static void handle_upload(struct http_request *req)
 static void handle_upload_by_token(struct http_request *req)
 {
 	char id[ID_SIZE];
-	struct agentuity *d = agentuity_of(req);
+	const struct server *d = server_of(req);
 	bool known = auth_open_token(d->auth, TOKEN_KIND, http_param(req, "token"), id);
 	unpack(req, known ? sandbox_find_any(d->box, id) : NULL);
 }

@@ -29,8 +29,8 @@ static void handle_organizations(struct http_request *req)
 	agentuity_begin_data(&w);
 	json_begin_array(&w);
 	json_begin_object(&w);
-	json_put_string(&w, "id", agentuity_tenant(req));
-	json_put_string(&w, "name", agentuity_tenant(req));
+	json_put_string(&w, "id", tenant_of(req));
+	json_put_string(&w, "name", tenant_of(req));
 	json_end_object(&w);
 	json_end_array(&w);
 	agentuity_respond_data(req, 200, &w);

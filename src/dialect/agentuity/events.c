@@ -112,8 +112,8 @@ static void handle_list(struct http_request *req)
 	call->req = req;
 	memcpy(call->sandbox_id, id, ID_SIZE);
 	http_on_abort(req, aborted, call);
-	event_list(agentuity_of(req)->box, agentuity_tenant(req), call->sandbox_id, 0,
-		direction == 1, (unsigned)limit, listed, call);
+	event_list(server_of(req)->box, tenant_of(req), call->sandbox_id, 0, direction == 1,
+		(unsigned)limit, listed, call);
 }
 
 static const struct http_route routes[] = {

@@ -49,7 +49,7 @@ void execution_list_respond(struct http_request *req, const char *sandbox_id, co
 {
 	struct error e;
 	int64_t limit = LIST_DEFAULT;
-	struct box *b = agentuity_of(req)->box;
+	struct box *b = server_of(req)->box;
 	if (query_optional_number(req, "limit", 1, LIST_MAX, &limit, &e) < 0) {
 		http_respond_error(req, &e);
 		return;
@@ -65,11 +65,11 @@ void execution_list_respond(struct http_request *req, const char *sandbox_id, co
 	json_begin_object(&call->w);
 	json_key(&call->w, key);
 	json_begin_array(&call->w);
-	const struct sandbox *s = sandbox_find(b, agentuity_tenant(req), sandbox_id);
+	const struct sandbox *s = sandbox_find(b, tenant_of(req), sandbox_id);
 	if (s)
 		list_running(call, s, kind);
 	http_on_abort(req, list_aborted, call);
-	const struct execution_filter filter = {.tenant = agentuity_tenant(req),
+	const struct execution_filter filter = {.tenant = tenant_of(req),
 		.sandbox_id = sandbox_id,
 		.kinds = 1u << kind,
 		.limit = (unsigned)limit};

@@ -58,7 +58,7 @@ static int put_started(struct answer *a, const struct op_event *event, struct er
 	(void)e;
 	if (event->kind != OP_STARTED)
 		return 0;
-	waiting_guard(d, execution_find(d->box, NULL, event->execution->id));
+	waiting_guard(d, execution_find(d->server->box, NULL, event->execution->id));
 	agentuity_begin_data(&w);
 	json_begin_object(&w);
 	agentuity_put_execution(&w, a->req, event->execution, own->ignores);
@@ -144,7 +144,7 @@ static void handle_get_execution(struct http_request *req)
 	int64_t ms;
 	char id[ID_SIZE];
 	const struct wanted_execution query = {
-		.box = agentuity_of(req)->box, .tenant = agentuity_tenant(req), .id = id};
+		.box = server_of(req)->box, .tenant = tenant_of(req), .id = id};
 	if (agentuity_query_wait(req, &ms, &e) < 0)
 		http_respond_error(req, &e);
 	else if (!agentuity_parse_id(http_param(req, "execution"), "exe_", id))

@@ -157,7 +157,7 @@ static const struct json_field path_fields[] = {
 
 struct path_call {
 	struct http_request *req; /* NULL once the client has gone */
-	struct agentuity *dialect;
+	struct server *server;
 	char sandbox_id[ID_SIZE];
 	char *tenant, *path;
 	bool recursive;
@@ -199,10 +199,10 @@ static struct path_call *path_call_new(struct http_request *req, const struct sa
 	}
 	struct path_call *call = calloc(1, sizeof *call);
 	if (!call || !(call->path = strdup(fields.path)) ||
-		!(call->tenant = strdup(agentuity_tenant(req))))
+		!(call->tenant = strdup(tenant_of(req))))
 		abort();
 	call->req = req;
-	call->dialect = agentuity_of(req);
+	call->server = server_of(req);
 	call->recursive = fields.recursive;
 	sandbox_view(s, &view);
 	memcpy(call->sandbox_id, view.id, ID_SIZE);
@@ -285,7 +285,7 @@ static void looked(void *arg, const struct file_result *result, const struct err
 	static const struct file_events events = {.done = removed};
 	struct path_call *call = arg;
 	struct error wrong = {0};
-	struct sandbox *s = sandbox_find(call->dialect->box, call->tenant, call->sandbox_id);
+	struct sandbox *s = sandbox_find(call->server->box, call->tenant, call->sandbox_id);
 	bool is_directory = S_ISDIR(call->found);
 	(void)result;
 	if (e && e->code == ERROR_NOT_FOUND) {

@@ -246,7 +246,7 @@ static void finalize(struct http_request *req, const struct sandbox *s, cJSON *b
 	if (!f || !(f->tenant = strdup(view.tenant)))
 		abort();
 	f->req = req;
-	f->box = agentuity_of(req)->box;
+	f->box = server_of(req)->box;
 	f->body = body;
 	f->build = build;
 	memcpy(f->build_id, view.id, ID_SIZE);

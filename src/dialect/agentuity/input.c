@@ -76,14 +76,14 @@ static void handle_announce(struct http_request *req)
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
 	struct agentuity *d = agentuity_of(req);
-	if (forget_old(d, agentuity_tenant(req)) >= ANNOUNCED_MAX) {
+	if (forget_old(d, tenant_of(req)) >= ANNOUNCED_MAX) {
 		error_set(&e, ERROR_QUOTA_EXCEEDED, "there are %d streams for stdin already",
 			ANNOUNCED_MAX);
 		http_respond_error(req, &e);
 		return;
 	}
 	struct agentuity_input *in = calloc(1, sizeof *in);
-	if (!in || !(in->tenant = strdup(agentuity_tenant(req))))
+	if (!in || !(in->tenant = strdup(tenant_of(req))))
 		abort();
 	in->dialect = d;
 	in->created_ms = clock_wall_ms();
@@ -159,7 +159,7 @@ static void body_end(void *arg)
 static void body_aborted(void *arg)
 {
 	struct agentuity_input *in = arg;
-	if (in->execution && !in->dialect->stopping)
+	if (in->execution && !in->dialect->server->ops->stopping)
 		execution_input_close(in->execution);
 	input_free(in);
 }
@@ -174,7 +174,7 @@ static void handle_feed(struct http_request *req)
 {
 	struct error e;
 	struct agentuity_input *in =
-		input_find(agentuity_of(req), agentuity_tenant(req), http_param(req, "stream"));
+		input_find(agentuity_of(req), tenant_of(req), http_param(req, "stream"));
 	if (!in || in->req) {
 		error_set(&e, in ? ERROR_IN_USE : ERROR_NOT_FOUND,
 			in ? "the stream is being fed already" : "there is no such stream");

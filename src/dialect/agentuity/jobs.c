@@ -104,8 +104,8 @@ static void respond_missing(struct http_request *req)
 static void find_job(struct http_request *req, handler_execution_fn *found)
 {
 	char sandbox_id[ID_SIZE], id[ID_SIZE];
-	const struct wanted_execution query = {.box = agentuity_of(req)->box,
-		.tenant = agentuity_tenant(req),
+	const struct wanted_execution query = {.box = server_of(req)->box,
+		.tenant = tenant_of(req),
 		.sandbox_id = sandbox_id,
 		.id = id,
 		.kinds = 1u << EXECUTION_JOB};

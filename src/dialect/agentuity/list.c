@@ -135,8 +135,7 @@ static struct sandbox_view *collect(struct http_request *req, const struct query
 	size_t room = 0;
 	struct sandbox_view *views = NULL, view;
 	*count = 0;
-	struct sandbox *s =
-		sandbox_first(agentuity_of(req)->box, agentuity_tenant(req), INT64_MIN, "");
+	struct sandbox *s = sandbox_first(server_of(req)->box, tenant_of(req), INT64_MIN, "");
 	for (; s; s = sandbox_next(s)) {
 		sandbox_view(s, &view);
 		if (!is_wanted(req, q, &view))
@@ -222,7 +221,7 @@ static void list_ended(struct http_request *req, const struct query *q, agentuit
 	begin_list(&call->w);
 	http_on_abort(req, ended_aborted, call);
 	const struct sandbox_filter filter = {
-		.tenant = agentuity_tenant(req),
+		.tenant = tenant_of(req),
 		.status = statuses[q->status],
 		.name = http_query(req, "name"),
 		.project = http_query(req, "projectId"),
@@ -233,7 +232,7 @@ static void list_ended(struct http_request *req, const struct query *q, agentuit
 		.offset = q->offset,
 		.limit = (unsigned)q->limit,
 	};
-	sandbox_list_ended(agentuity_of(req)->box, &filter, ended_listed, call);
+	sandbox_list_ended(server_of(req)->box, &filter, ended_listed, call);
 }
 
 void agentuity_list_sandboxes(struct http_request *req, agentuity_put_fn *put)

@@ -88,8 +88,7 @@ static const struct dialect_area areas[] = {
 static void agentuity_start(void *own, struct server *server)
 {
 	struct agentuity *d = own;
-	*d = (struct agentuity){
-		.box = server->box, .ops = server->ops, .auth = server->auth, .loop = server->loop};
+	d->server = server;
 	waiting_start(d);
 }
 
@@ -97,7 +96,6 @@ static void agentuity_start(void *own, struct server *server)
 static void agentuity_stop(void *own)
 {
 	struct agentuity *d = own;
-	d->stopping = true;
 	waiting_stop(d);
 	input_stop(d);
 }
@@ -229,14 +227,14 @@ static void missing_found(void *arg, const struct sandbox_view *view)
 static struct sandbox *find_sandbox(struct http_request *req, int status_if_missing)
 {
 	char id[ID_SIZE];
-	struct agentuity *d = agentuity_of(req);
-	const char *tenant = agentuity_tenant(req);
+	struct box *box = server_of(req)->box;
+	const char *tenant = tenant_of(req);
 	if (!agentuity_parse_id(http_param(req, "id"), "sbx_", id)) {
 		agentuity_respond_failure(
 			req, status_if_missing, "SANDBOX_NOT_FOUND", "there is no such sandbox");
 		return NULL;
 	}
-	struct sandbox *s = sandbox_find(d->box, tenant, id);
+	struct sandbox *s = sandbox_find(box, tenant, id);
 	if (s)
 		return s;
 	struct missing *m = calloc(1, sizeof *m);
@@ -244,7 +242,7 @@ static struct sandbox *find_sandbox(struct http_request *req, int status_if_miss
 		abort();
 	*m = (struct missing){req, status_if_missing};
 	http_on_abort(req, missing_aborted, m);
-	sandbox_load_ended(d->box, tenant, id, missing_found, m);
+	sandbox_load_ended(box, tenant, id, missing_found, m);
 	return NULL;
 }
 
@@ -333,7 +331,7 @@ struct http_request *agentuity_call_sandbox(
 	struct http_request *req = agentuity_call_end(call);
 	if (!req)
 		return NULL;
-	*s = sandbox_find(agentuity_of(req)->box, agentuity_tenant(req), id);
+	*s = sandbox_find(server_of(req)->box, tenant_of(req), id);
 	if (!e && *s)
 		return req;
 	error_set(&gone, ERROR_NOT_FOUND, "the sandbox was deleted");

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/scratch.h"
+#include "box/core/box.h"
 #include "box/process/execution.h"
 #include "box/sandbox/sandbox.h"
 #include "dialect/agentuity/agentuity.h"
@@ -32,11 +33,6 @@ extern const struct route_table agentuity_sandbox_table, agentuity_list_table,
 static inline struct agentuity *agentuity_of(const struct http_request *req)
 {
 	return service_of(req)->own;
-}
-
-static inline const char *agentuity_tenant(const struct http_request *req)
-{
-	return tenant_of(req);
 }
 
 /* ---- ids ---- */

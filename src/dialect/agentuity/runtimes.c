@@ -48,8 +48,8 @@ static void collect(struct http_request *req, struct runtimes *all)
 {
 	struct tag_view tag;
 	struct template_view view;
-	const char *tenant = agentuity_tenant(req);
-	struct template *t = template_first(agentuity_of(req)->box, tenant);
+	const char *tenant = tenant_of(req);
+	struct template *t = template_first(server_of(req)->box, tenant);
 	for (; t; t = template_next(t, tenant)) {
 		template_view(t, &view);
 		if (view.built_in || view.latest)

@@ -94,7 +94,8 @@ static void start_command(struct create_call *call, struct sandbox *s)
 static void files_written(void *arg, const struct error *e)
 {
 	struct create_call *call = arg;
-	struct sandbox *s = sandbox_find(call->dialect->box, call->tenant, call->sandbox_id);
+	struct sandbox *s =
+		sandbox_find(call->dialect->server->box, call->tenant, call->sandbox_id);
 	struct error gone;
 	error_set(&gone, ERROR_NOT_FOUND, "the sandbox was deleted while it was being created");
 	if (!s || e || !call->req) {
@@ -110,7 +111,8 @@ static void files_written(void *arg, const struct error *e)
 static void home_made(void *arg, const struct file_result *result, const struct error *e)
 {
 	struct create_call *call = arg;
-	struct sandbox *s = sandbox_find(call->dialect->box, call->tenant, call->sandbox_id);
+	struct sandbox *s =
+		sandbox_find(call->dialect->server->box, call->tenant, call->sandbox_id);
 	(void)result;
 	if (e || !s || call->create.file_count == 0)
 		files_written(call, e);
@@ -144,7 +146,7 @@ static void created(void *arg, struct sandbox *s, const struct error *e)
 static void handle_create(struct http_request *req)
 {
 	struct error e = {0};
-	struct sandbox_spec spec = {.tenant = agentuity_tenant(req)};
+	struct sandbox_spec spec = {.tenant = tenant_of(req)};
 	cJSON *body = agentuity_body(req);
 	if (!body)
 		return;
@@ -165,7 +167,7 @@ static void handle_create(struct http_request *req)
 	}
 	if (spec.snapshot && strncmp(spec.snapshot, "snp_", 4) == 0)
 		spec.snapshot += 4;
-	if (sandbox_create(call->dialect->box, &spec, created, call, &e) < 0) {
+	if (sandbox_create(call->dialect->server->box, &spec, created, call, &e) < 0) {
 		fail(call, NULL, &e);
 		return;
 	}
@@ -225,7 +227,7 @@ static void run_found(void *arg, const struct execution_view *view)
 
 static struct execution *running(struct http_request *req, const char *id)
 {
-	struct sandbox *s = sandbox_find(agentuity_of(req)->box, agentuity_tenant(req), id);
+	struct sandbox *s = sandbox_find(server_of(req)->box, tenant_of(req), id);
 	return s ? execution_first(s) : NULL;
 }
 
@@ -241,11 +243,11 @@ static void put_run_of(struct get_call *call, const char *sandbox_id)
 		return;
 	}
 	http_on_abort(req, get_aborted, call);
-	const struct execution_filter filter = {.tenant = agentuity_tenant(req),
+	const struct execution_filter filter = {.tenant = tenant_of(req),
 		.sandbox_id = sandbox_id,
 		.kinds = 1u << EXECUTION_COMMAND,
 		.limit = 1};
-	execution_list_ended(agentuity_of(req)->box, &filter, run_found, call);
+	execution_list_ended(server_of(req)->box, &filter, run_found, call);
 }
 
 static void respond_sandbox(struct http_request *req, const struct sandbox_view *view)
@@ -370,8 +372,8 @@ static void respond_status(struct http_request *req, const struct sandbox_view *
 	memcpy(call->id, view->id, ID_SIZE);
 	http_on_abort(req, status_aborted, call);
 	const struct execution_filter filter = {
-		.tenant = agentuity_tenant(req), .sandbox_id = call->id, .limit = 1};
-	execution_list_ended(agentuity_of(req)->box, &filter, exit_found, call);
+		.tenant = tenant_of(req), .sandbox_id = call->id, .limit = 1};
+	execution_list_ended(server_of(req)->box, &filter, exit_found, call);
 }
 
 static void handle_status(struct http_request *req)

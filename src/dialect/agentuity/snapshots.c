@@ -17,9 +17,9 @@ struct snapshot *agentuity_find_snapshot(const struct http_request *req, const c
 {
 	char id[ID_SIZE];
 	bool is_id = agentuity_parse_id(ref, "snp_", id);
-	struct box *b = agentuity_of(req)->box;
-	struct snapshot *s = is_id ? snapshot_find(b, agentuity_tenant(req), id) : NULL;
-	return s ? s : snapshot_find(b, agentuity_tenant(req), ref);
+	struct box *b = server_of(req)->box;
+	struct snapshot *s = is_id ? snapshot_find(b, tenant_of(req), id) : NULL;
+	return s ? s : snapshot_find(b, tenant_of(req), ref);
 }
 
 void agentuity_respond_no_snapshot(struct http_request *req, const char *ref)
@@ -250,8 +250,7 @@ static size_t collect(struct http_request *req, struct snapshot_view *views)
 	bool filtered = of && of[0];
 	if (filtered && !agentuity_parse_id(of, "sbx_", id))
 		return 0;
-	struct snapshot *s =
-		snapshot_first(agentuity_of(req)->box, agentuity_tenant(req), INT64_MIN, "");
+	struct snapshot *s = snapshot_first(server_of(req)->box, tenant_of(req), INT64_MIN, "");
 	for (; s && n < SNAPSHOTS_PER_TENANT; s = snapshot_next(s)) {
 		snapshot_view(s, &views[n]);
 		if (!views[n].deleted && (!filtered || strcmp(views[n].sandbox, id) == 0))

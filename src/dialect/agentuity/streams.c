@@ -18,7 +18,7 @@ void agentuity_put_stream_url(struct json_writer *w, const char *key,
 {
 	char token[AUTH_TOKEN_SIZE];
 	autobuf url = {0};
-	auth_make_token(agentuity_of(req)->auth, TOKEN_KIND, execution, token);
+	auth_make_token(server_of(req)->auth, TOKEN_KIND, execution, token);
 	agentuity_append_base(&url, req);
 	buf_append_str(&url, "/stream/");
 	buf_append_str(&url, token);
@@ -80,7 +80,7 @@ static void handle_stream(struct http_request *req)
 	struct error e;
 	struct answer *a = answer_new(req, &stream_form);
 	snprintf(token, sizeof token, "%.*s", (int)(known ? len : 0), text);
-	if (!known || !auth_open_token(agentuity_of(req)->auth, TOKEN_KIND, token, id)) {
+	if (!known || !auth_open_token(server_of(req)->auth, TOKEN_KIND, token, id)) {
 		error_set(&e, ERROR_NOT_FOUND, "there is no such stream");
 		answer_refuse(a, &e);
 		return;

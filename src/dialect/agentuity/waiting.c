@@ -39,7 +39,7 @@ static void guard_due(uv_timer_t *timer)
 static void guard_alone(void *arg)
 {
 	struct agentuity_guard *g = arg;
-	if (!g->dialect->stopping)
+	if (!g->dialect->server->ops->stopping)
 		uv_timer_start(&g->timer, guard_due, GRACE_MS, 0);
 }
 
@@ -59,7 +59,7 @@ static void guard(struct agentuity *d, struct execution *x, uint64_t grace_ms)
 	g->execution = x;
 	g->watcher = (struct execution_watcher){
 		.changed = guard_changed, .alone = guard_alone, .arg = g};
-	uv_timer_init(d->loop, &g->timer);
+	uv_timer_init(d->server->loop, &g->timer);
 	g->timer.data = g;
 	execution_watch(x, &g->watcher);
 	DL_APPEND(d->guards, g);
@@ -68,7 +68,7 @@ static void guard(struct agentuity *d, struct execution *x, uint64_t grace_ms)
 
 void waiting_guard(struct agentuity *d, struct execution *x)
 {
-	if (!d->stopping)
+	if (!d->server->ops->stopping)
 		guard(d, x, GRACE_MS);
 }
 
@@ -79,7 +79,7 @@ static void guard_again(void *arg, struct execution *x)
 
 void waiting_start(struct agentuity *d)
 {
-	execution_each_attended(d->box, guard_again, d);
+	execution_each_attended(d->server->box, guard_again, d);
 }
 
 void waiting_stop(struct agentuity *d)
@@ -131,7 +131,7 @@ static void status_changed(void *arg, const struct sandbox *s)
 static void status_wait_over(uv_timer_t *timer)
 {
 	struct status_wait *w = timer->data;
-	status_wait_answer(w, sandbox_find(w->box, agentuity_tenant(w->req), w->watcher.id));
+	status_wait_answer(w, sandbox_find(w->box, tenant_of(w->req), w->watcher.id));
 }
 
 static void status_wait_aborted(void *arg)
@@ -146,10 +146,10 @@ static void wait_for_status(struct http_request *req, const char *id, int64_t ms
 	if (!w)
 		abort();
 	*w = (struct status_wait){
-		.req = req, .box = agentuity_of(req)->box, .over = over, .then = then};
+		.req = req, .box = server_of(req)->box, .over = over, .then = then};
 	w->watcher = (struct sandbox_watcher){.changed = status_changed, .arg = w};
 	memcpy(w->watcher.id, id, ID_SIZE);
-	uv_timer_init(agentuity_of(req)->loop, &w->timer);
+	uv_timer_init(server_of(req)->loop, &w->timer);
 	w->timer.data = w;
 	sandbox_watch(w->box, &w->watcher);
 	http_on_abort(req, status_wait_aborted, w);
@@ -180,15 +180,15 @@ void waiting_for_sandbox(struct http_request *req, const char *id, int64_t ms,
 	waiting_status_fn *over, waiting_viewed_fn *then)
 {
 	struct sandbox_view view;
-	struct box *b = agentuity_of(req)->box;
-	struct sandbox *s = sandbox_find(b, agentuity_tenant(req), id);
+	struct box *b = server_of(req)->box;
+	struct sandbox *s = sandbox_find(b, tenant_of(req), id);
 	if (!s) {
 		struct ended_call *call = calloc(1, sizeof *call);
 		if (!call)
 			abort();
 		*call = (struct ended_call){req, then};
 		http_on_abort(req, ended_aborted, call);
-		sandbox_load_ended(b, agentuity_tenant(req), id, ended_found, call);
+		sandbox_load_ended(b, tenant_of(req), id, ended_found, call);
 		return;
 	}
 	sandbox_view(s, &view);

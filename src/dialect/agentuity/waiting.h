@@ -18,7 +18,7 @@ void waiting_stop(struct agentuity *d);
 static inline void waiting_for_end(
 	struct http_request *req, struct execution *x, int64_t ms, handler_execution_fn *then)
 {
-	handler_await_end(req, agentuity_of(req)->loop, x, ms, then);
+	handler_await_end(req, server_of(req)->loop, x, ms, then);
 }
 
 /* Whether the wait is over, with a view of how it is now. */

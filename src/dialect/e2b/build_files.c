@@ -50,7 +50,7 @@ static void make_url(const struct http_request *req, const char *hash, struct bu
 	char expires[24], signature[AUTH_SIGNATURE_SIZE];
 	const char *host = http_header(req, "host"), *proto = http_header(req, "x-forwarded-proto");
 	snprintf(expires, sizeof expires, "%lld", (long long)(clock_wall_ms() / 1000 + UPLOAD_S));
-	sign_upload(e2b_of(req), e2b_tenant(req), hash, expires, signature);
+	sign_upload(server_of(req), tenant_of(req), hash, expires, signature);
 	buf_append_str(out, proto && strcmp(proto, "https") == 0 ? "https://" : "http://");
 	buf_append_str(out, host ? host : "localhost");
 	buf_append_str(out, "/templates/uploads/");
@@ -60,7 +60,7 @@ static void make_url(const struct http_request *req, const char *hash, struct bu
 	buf_append_str(out, "&signature=");
 	buf_append_str(out, signature);
 	buf_append_str(out, "&tenant=");
-	append_escaped(out, e2b_tenant(req));
+	append_escaped(out, tenant_of(req));
 	buf_append_char(out, '\0');
 }
 
@@ -79,7 +79,7 @@ static void handle_ask(struct http_request *req)
 		http_respond_error(req, &e);
 		return;
 	}
-	bool present = context_exists(e2b_of(req)->box, e2b_tenant(req), hash);
+	bool present = context_exists(server_of(req)->box, tenant_of(req), hash);
 	json_begin_object(&w);
 	json_put_bool(&w, "present", present);
 	make_url(req, hash, &url);
@@ -149,7 +149,7 @@ int e2b_admit_upload(struct http_request *req, struct error *e)
 	const char *expires = http_query(req, "expires"), *given = http_query(req, "signature");
 	if (!tenant || !expires || !given || !is_hash(hash) || strlen(given) != sizeof real - 1)
 		return error_set(e, ERROR_UNAUTHORIZED, "the URL is not one that was given out");
-	sign_upload(e2b_of(req), tenant, hash, expires, real);
+	sign_upload(server_of(req), tenant, hash, expires, real);
 	if (sodium_memcmp(given, real, sizeof real) != 0)
 		return error_set(e, ERROR_UNAUTHORIZED, "the URL is not one that was given out");
 	if (strtoll(expires, NULL, 10) < clock_wall_ms() / 1000)
@@ -166,7 +166,7 @@ static void handle_upload(struct http_request *req)
 		abort();
 	u->req = req;
 	/* The hash is of the files, not of the archive that they came in. */
-	if (context_begin(e2b_of(req)->box, http_query(req, "tenant"), http_param(req, "hash"),
+	if (context_begin(server_of(req)->box, http_query(req, "tenant"), http_param(req, "hash"),
 		    false, &u->context, &e) < 0) {
 		upload_fail(u, &e);
 		return;

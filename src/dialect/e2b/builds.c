@@ -120,8 +120,8 @@ static int create_build(struct http_request *req, const cJSON *message, struct e
 	for (size_t i = 0; i < call->tag_count; i++)
 		tags[i] = call->tags[i];
 	if (r == 0)
-		r = build_create(e2b_of(req)->box,
-			&(struct build_new){.tenant = e2b_tenant(req),
+		r = build_create(server_of(req)->box,
+			&(struct build_new){.tenant = tenant_of(req),
 				.name = name,
 				.tags = tags,
 				.memory = body.memory_mb << 20,
@@ -152,7 +152,7 @@ struct build *e2b_build(struct http_request *req)
 	struct error e;
 	struct build_view view;
 	const char *template_id = http_param(req, "id"), *id = http_param(req, "build");
-	struct build *build = build_find(e2b_of(req)->box, e2b_tenant(req), id);
+	struct build *build = build_find(server_of(req)->box, tenant_of(req), id);
 	if (build) {
 		build_view(build, &view);
 		if (strcmp(view.template_id, template_id) == 0 ||

@@ -28,7 +28,7 @@ static int check_token(struct http_request *req, const char *id, struct error *e
 	bool is_needed = !is_at(req, "/contexts") && !is_at(req, "/health");
 	if (!is_needed && !http_header(req, "x-access-token"))
 		return 0;
-	if (e2b_has_token(e2b_of(req), req, id))
+	if (e2b_has_token(server_of(req), req, id))
 		return 0;
 	return error_set(e, ERROR_UNAUTHORIZED, "the access token is missing or wrong");
 }
@@ -37,7 +37,7 @@ int code_admit(struct http_request *req, struct error *e)
 {
 	const struct http_destination *d = http_destination(req);
 	struct sandbox_view view;
-	struct sandbox *s = d ? sandbox_find_any(e2b_of(req)->box, d->id) : NULL;
+	struct sandbox *s = d ? sandbox_find_any(server_of(req)->box, d->id) : NULL;
 	if (s)
 		sandbox_view(s, &view);
 	if (!s || !envd_is_reachable(&view))

@@ -107,6 +107,6 @@ void e2b_respond_sandbox(struct http_request *req, int status, const struct sand
 	struct json_writer w = {.out = &body};
 	struct sandbox_view view;
 	sandbox_view(s, &view);
-	e2b_put_sandbox(&w, e2b_of(req), &view);
+	e2b_put_sandbox(&w, server_of(req), &view);
 	e2b_respond_json(req, status, &body);
 }

@@ -55,7 +55,7 @@ bool envd_is_reachable(const struct sandbox_view *view)
 
 int envd_admit(struct http_request *req, struct error *e)
 {
-	const struct server *d = e2b_of(req);
+	const struct server *d = server_of(req);
 	struct sandbox_view view;
 	if (!e2b_find_destination(d, req))
 		return error_set(e, ERROR_UNAUTHORIZED,
@@ -78,7 +78,7 @@ struct answer *envd_answer(struct http_request *req, const struct answer_form *f
 
 struct sandbox *envd_sandbox(const struct http_request *req)
 {
-	return sandbox_find_any(e2b_of(req)->box, http_destination(req)->id);
+	return sandbox_find_any(server_of(req)->box, http_destination(req)->id);
 }
 
 /* ---- errors ---- */

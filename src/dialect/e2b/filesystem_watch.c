@@ -20,7 +20,7 @@
 #define HIGH_WATER (64u * 1024)
 
 struct watch_stream {
-	const struct server *dialect;
+	const struct server *server;
 	struct http_request *req; /* until the stream has begun */
 	struct connect_stream *stream;
 	struct watch watch;
@@ -68,7 +68,7 @@ static void watch_ready(void *arg)
 {
 	struct watch_stream *w = arg;
 	const struct connect_source source = {stream_collect, KEEPALIVE, stream_closed, w};
-	w->stream = connect_stream_begin(take_ptr(w->req), w->dialect->loop, &source);
+	w->stream = connect_stream_begin(take_ptr(w->req), w->server->loop, &source);
 }
 
 static void watch_event(void *arg, const struct watch_event *event)
@@ -120,7 +120,7 @@ static void handle_watch_dir(struct http_request *req)
 	if (!w)
 		abort();
 	w->req = req;
-	w->dialect = e2b_of(req);
+	w->server = server_of(req);
 	if (connect_timeout_ms(req) < 0) {
 		free(w);
 	} else if (watch_decode(message, &fields, &e) < 0 ||

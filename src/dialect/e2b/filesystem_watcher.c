@@ -74,7 +74,7 @@ static int create(struct http_request *req, const cJSON *message, struct error *
 		abort();
 	sandbox_view(s, &view);
 	call->req = req;
-	call->box = e2b_of(req)->box;
+	call->box = server_of(req)->box;
 	memcpy(call->sandbox_id, view.id, ID_SIZE);
 	if (watcher_create(s, &spec, watcher_made, call, e) < 0) {
 		free(call->path);
@@ -201,7 +201,7 @@ static struct events_call *events_new(struct http_request *req, const struct wat
 	sandbox_view(envd_sandbox(req), &view);
 	memcpy(call->sandbox_id, view.id, ID_SIZE);
 	call->req = req;
-	call->box = e2b_of(req)->box;
+	call->box = server_of(req)->box;
 	call->include_entry = watcher_tag(w) & INCLUDE_ENTRY;
 	call->json.out = &call->body;
 	call->lookup.found = event_looked_up;

@@ -88,8 +88,8 @@ static struct lifecycle_call *call_new(
 		abort();
 	sandbox_view(s, &view);
 	call->req = req;
-	call->box = e2b_of(req)->box;
-	call->tenant = e2b_tenant(req);
+	call->box = server_of(req)->box;
+	call->tenant = tenant_of(req);
 	call->status = status;
 	call->lease_ms = timeout_s * 1000;
 	memcpy(call->id, view.id, ID_SIZE);

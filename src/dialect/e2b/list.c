@@ -180,7 +180,7 @@ static void add_total_running(struct http_request *req)
 	struct sandbox_view view;
 	char text[24];
 	size_t count = 0;
-	struct sandbox *s = sandbox_first(e2b_of(req)->box, e2b_tenant(req), 0, "");
+	struct sandbox *s = sandbox_first(server_of(req)->box, tenant_of(req), 0, "");
 	for (; s; s = sandbox_next(s)) {
 		sandbox_view(s, &view);
 		count += e2b_state_of(&view) == E2B_RUNNING;
@@ -191,9 +191,9 @@ static void add_total_running(struct http_request *req)
 
 static struct sandbox *first_of(const struct http_request *req, const struct query *q)
 {
-	struct box *b = e2b_of(req)->box;
-	return q->ascending ? sandbox_first(b, e2b_tenant(req), q->place_ms, q->place_id)
-			    : sandbox_last(b, e2b_tenant(req), q->place_ms, q->place_id);
+	struct box *b = server_of(req)->box;
+	return q->ascending ? sandbox_first(b, tenant_of(req), q->place_ms, q->place_id)
+			    : sandbox_last(b, tenant_of(req), q->place_ms, q->place_id);
 }
 
 static void list(struct http_request *req, int64_t limit)
@@ -216,7 +216,7 @@ static void list(struct http_request *req, int64_t limit)
 			continue;
 		if (q.limit-- == 0)
 			break;
-		e2b_put_listed(&w, e2b_of(req), &view);
+		e2b_put_listed(&w, server_of(req), &view);
 		last = view;
 	}
 	json_end_array(&w);

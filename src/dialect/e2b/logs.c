@@ -24,7 +24,7 @@ enum {
 
 struct logs_call {
 	struct http_request *req; /* NULL once the client has gone */
-	const struct server *dialect;
+	const struct server *server;
 	const char *tenant;
 	char id[ID_SIZE];
 	bool is_v2, backwards;
@@ -161,7 +161,7 @@ static void events_listed(void *arg, const struct event_view *events, size_t cou
 	for (size_t i = 0; call->req && i < count; i++)
 		add_event(call, &events[i]);
 	if (call->req && events && count == PAGE && call->left > 0) {
-		event_list(call->dialect->box, call->tenant, call->id, events[count - 1].number,
+		event_list(call->server->box, call->tenant, call->id, events[count - 1].number,
 			call->backwards, PAGE, events_listed, call);
 		return;
 	}
@@ -180,7 +180,7 @@ static void sandbox_loaded(void *arg, const struct sandbox_view *view)
 	struct logs_call *call = arg;
 	struct error e;
 	if (view) {
-		event_list(call->dialect->box, call->tenant, call->id, 0, call->backwards, PAGE,
+		event_list(call->server->box, call->tenant, call->id, 0, call->backwards, PAGE,
 			events_listed, call);
 		return;
 	}
@@ -256,8 +256,8 @@ static void handle(struct http_request *req, bool is_v2)
 	if (!call)
 		abort();
 	*call = (struct logs_call){.req = req,
-		.dialect = e2b_of(req),
-		.tenant = e2b_tenant(req),
+		.server = server_of(req),
+		.tenant = tenant_of(req),
 		.is_v2 = is_v2,
 		.left = LIMIT_DEFAULT};
 	call->line_writer.out = &call->lines;
@@ -270,13 +270,12 @@ static void handle(struct http_request *req, bool is_v2)
 		return;
 	}
 	http_on_abort(req, call_aborted, call);
-	struct sandbox *s = sandbox_find(call->dialect->box, call->tenant, call->id);
+	struct sandbox *s = sandbox_find(call->server->box, call->tenant, call->id);
 	if (s) {
 		sandbox_view(s, &view);
 		sandbox_loaded(call, &view);
 	} else {
-		sandbox_load_ended(
-			call->dialect->box, call->tenant, call->id, sandbox_loaded, call);
+		sandbox_load_ended(call->server->box, call->tenant, call->id, sandbox_loaded, call);
 	}
 }
 

@@ -79,7 +79,7 @@ static void take_sample(void *arg, const struct usage_sample *sample)
 
 struct metrics_call {
 	struct http_request *req; /* NULL once the client has gone */
-	const struct server *dialect;
+	const struct server *server;
 	char id[ID_SIZE];
 	int64_t begin_ms, end_ms;
 	void (*answer)(
@@ -95,7 +95,7 @@ static void call_measured(void *arg, const struct usage_view *usage)
 {
 	struct metrics_call *call = arg;
 	struct error e;
-	const struct sandbox *s = sandbox_find_any(call->dialect->box, call->id);
+	const struct sandbox *s = sandbox_find_any(call->server->box, call->id);
 	if (call->req && (!usage || !s)) {
 		error_set(&e, ERROR_NOT_FOUND, "sandbox \"%s\" not found", call->id);
 		http_respond_error(call->req, &e);
@@ -113,7 +113,7 @@ static struct metrics_call *call_new(struct http_request *req, const struct sand
 		abort();
 	sandbox_view(s, &view);
 	call->req = req;
-	call->dialect = e2b_of(req);
+	call->server = server_of(req);
 	memcpy(call->id, view.id, ID_SIZE);
 	http_on_abort(req, call_aborted, call);
 	return call;
@@ -208,7 +208,7 @@ static void handle_many(struct http_request *req)
 	unsigned count = 0;
 	for (char *id = strtok_r(ids, ",", &state); id && count < IDS_MAX;
 		id = strtok_r(NULL, ",", &state), count++)
-		put_latest(&w, e2b_of(req), e2b_tenant(req), id);
+		put_latest(&w, server_of(req), tenant_of(req), id);
 	json_end_object(&w);
 	json_end_object(&w);
 	e2b_respond_json(req, 200, &body);

@@ -11,7 +11,7 @@
 
 struct past_process {
 	struct http_request *req; /* NULL once the client has gone */
-	const struct server *dialect;
+	const struct server *server;
 	char tenant[64];
 	int64_t pid;
 	char *tag;
@@ -92,7 +92,7 @@ static void past_loaded(void *arg, struct execution *x)
 	p->loaded_pid = view.pid;
 	p->terminal = view.terminal;
 	process_put_end(&p->end, &view);
-	connect_stream_begin(take_ptr(p->req), p->dialect->loop, &source);
+	connect_stream_begin(take_ptr(p->req), p->server->loop, &source);
 }
 
 static bool is_wanted(const struct past_process *p, const struct execution_view *view)
@@ -108,7 +108,7 @@ static void past_listed(void *arg, const struct execution_view *view)
 	if (view)
 		return;
 	if (p->found[0] && p->req)
-		execution_load(p->dialect->box, p->tenant, NULL, p->found, past_loaded, p);
+		execution_load(p->server->box, p->tenant, NULL, p->found, past_loaded, p);
 	else
 		refuse(p);
 }
@@ -127,13 +127,13 @@ void process_connect_past(
 		abort();
 	sandbox_view(s, &view);
 	p->req = req;
-	p->dialect = e2b_of(req);
+	p->server = server_of(req);
 	p->pid = selector->pid;
 	memccpy(p->tenant, view.tenant, '\0', sizeof p->tenant - 1);
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
 		p->copies[i].fd = -1;
 	http_on_abort(req, past_aborted, p);
-	execution_list_ended(p->dialect->box,
+	execution_list_ended(p->server->box,
 		&(struct execution_filter){.tenant = view.tenant,
 			.sandbox_id = view.id,
 			.kinds = 1u << EXECUTION_PROCESS,

@@ -178,7 +178,7 @@ struct sandbox *e2b_sandbox_in_any_state(struct http_request *req)
 	char id[ID_SIZE];
 	const char *name = http_param(req, "id");
 	struct sandbox *s = destination_parse_id(name, id)
-				    ? sandbox_find(e2b_of(req)->box, e2b_tenant(req), id)
+				    ? sandbox_find(server_of(req)->box, tenant_of(req), id)
 				    : NULL;
 	if (s)
 		return s;

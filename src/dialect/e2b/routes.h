@@ -22,16 +22,6 @@
 extern const struct route_table e2b_sandbox_table, e2b_list_table, e2b_lifecycle_table,
 	e2b_network_table, e2b_metrics_table, e2b_logs_table, e2b_unsupported_table;
 
-static inline struct server *e2b_of(const struct http_request *req)
-{
-	return server_of(req);
-}
-
-static inline const char *e2b_tenant(const struct http_request *req)
-{
-	return tenant_of(req);
-}
-
 /* What outlives its request; NULL stays NULL. */
 static inline char *e2b_copy(const char *text)
 {

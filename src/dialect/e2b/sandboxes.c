@@ -165,7 +165,7 @@ static void create(struct http_request *req, int64_t default_timeout_s)
 	struct error e = {0};
 	autoscratch memory = {0};
 	struct create_body fields = {.timeout_s = default_timeout_s, .auto_pause_memory = true};
-	struct sandbox_spec spec = {.tenant = e2b_tenant(req)};
+	struct sandbox_spec spec = {.tenant = tenant_of(req)};
 	cJSON *body = e2b_body(req);
 	if (!body)
 		return;
@@ -174,8 +174,8 @@ static void create(struct http_request *req, int64_t default_timeout_s)
 		abort();
 	call->req = req;
 	if (json_decode_known(body, create_fields, ARRAY_LEN(create_fields), "", &fields, &e) < 0 ||
-		settle_create(e2b_of(req)->box, &fields, &memory, &spec, &e) < 0 ||
-		sandbox_create(e2b_of(req)->box, &spec, create_done, call, &e) < 0) {
+		settle_create(server_of(req)->box, &fields, &memory, &spec, &e) < 0 ||
+		sandbox_create(server_of(req)->box, &spec, create_done, call, &e) < 0) {
 		free(call);
 		http_respond_error(req, &e);
 	} else {
@@ -205,7 +205,7 @@ static void handle_get(struct http_request *req)
 	if (!s)
 		return;
 	sandbox_view(s, &view);
-	e2b_put_detail(&w, e2b_of(req), &view);
+	e2b_put_detail(&w, server_of(req), &view);
 	e2b_respond_json(req, 200, &body);
 }
 

@@ -169,7 +169,7 @@ static void handle_list(struct http_request *req)
 	}
 	json_begin_array(&w);
 	struct snapshot *s =
-		snapshot_first(e2b_of(req)->box, e2b_tenant(req), q.after_ms, q.after_id);
+		snapshot_first(server_of(req)->box, tenant_of(req), q.after_ms, q.after_id);
 	for (; s; s = snapshot_next(s)) {
 		snapshot_view(s, &view);
 		if (!matches(&view, &q))
@@ -237,8 +237,8 @@ static void fork_answer(struct fork_call *call)
 	struct json_writer w = {.out = &body};
 	json_begin_array(&w);
 	for (size_t i = 0; i < call->count; i++)
-		put_fork(
-			&w, e2b_of(call->req), sandbox_find(call->box, call->tenant, call->ids[i]));
+		put_fork(&w, server_of(call->req),
+			sandbox_find(call->box, call->tenant, call->ids[i]));
 	json_end_array(&w);
 	e2b_respond_json(call->req, 201, &body);
 }
@@ -297,8 +297,8 @@ static int fork_sandbox(
 	if (!call)
 		abort();
 	call->req = req;
-	call->box = e2b_of(req)->box;
-	call->tenant = e2b_tenant(req);
+	call->box = server_of(req)->box;
+	call->tenant = tenant_of(req);
 	call->lease_ms = fields.timeout_s * 1000;
 	int r = sandbox_fork(s, (unsigned)fields.count, sandbox_forked, call, e);
 	if (r < 0)

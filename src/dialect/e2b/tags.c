@@ -117,7 +117,7 @@ static int find_target(
 {
 	autoscratch memory = {0};
 	struct template *t;
-	if (template_resolve(e2b_of(req)->box, e2b_tenant(req), e2b_reference_in(target, &memory),
+	if (template_resolve(server_of(req)->box, tenant_of(req), e2b_reference_in(target, &memory),
 		    &t, ret, e) < 0)
 		return -1;
 	if (!*ret)
@@ -157,7 +157,7 @@ static void handle_remove(struct http_request *req)
 	if (json_decode_known(body, remove_fields, ARRAY_LEN(remove_fields), "", &fields, &e) ==
 			0 &&
 		check_tags(fields.tags, &e) == 0 &&
-		!(t = template_find(e2b_of(req)->box, e2b_tenant(req), fields.name)))
+		!(t = template_find(server_of(req)->box, tenant_of(req), fields.name)))
 		error_set(&e, ERROR_TEMPLATE_NOT_FOUND, "template '%.128s' not found", fields.name);
 	if (!t) {
 		http_respond_error(req, &e);

@@ -35,7 +35,7 @@ struct template *e2b_template(struct http_request *req)
 {
 	struct error e;
 	const char *name = http_param(req, "id");
-	struct template *t = template_find(e2b_of(req)->box, e2b_tenant(req), name);
+	struct template *t = template_find(server_of(req)->box, tenant_of(req), name);
 	if (!t) {
 		error_set(&e, ERROR_TEMPLATE_NOT_FOUND, "template '%.128s' not found", name);
 		http_respond_error(req, &e);
@@ -90,10 +90,10 @@ static void handle_list(struct http_request *req)
 {
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
-	const struct server *d = e2b_of(req);
+	const struct server *d = server_of(req);
 	json_begin_array(&w);
-	for (struct template *t = template_first(d->box, e2b_tenant(req)); t;
-		t = template_next(t, e2b_tenant(req)))
+	for (struct template *t = template_first(d->box, tenant_of(req)); t;
+		t = template_next(t, tenant_of(req)))
 		put_template(&w, d, t);
 	json_end_array(&w);
 	e2b_respond_json(req, 200, &body);
@@ -106,7 +106,7 @@ static void handle_get(struct http_request *req)
 	struct json_writer w = {.out = &body};
 	if (!t)
 		return;
-	put_template(&w, e2b_of(req), t);
+	put_template(&w, server_of(req), t);
 	e2b_respond_json(req, 200, &body);
 }
 
@@ -121,7 +121,7 @@ static void handle_alias(struct http_request *req)
 	struct build *build;
 	struct template_view view;
 	const char *name = e2b_reference_in(http_param(req, "alias"), &memory);
-	if (template_resolve(e2b_of(req)->box, e2b_tenant(req), name, &t, &build, &e) < 0) {
+	if (template_resolve(server_of(req)->box, tenant_of(req), name, &t, &build, &e) < 0) {
 		http_respond_error(req, &e);
 		return;
 	}
@@ -172,10 +172,10 @@ static void handle_delete(struct http_request *req)
 	struct error e = {0};
 	autoscratch memory = {0};
 	void *arg;
-	struct box *b = e2b_of(req)->box;
+	struct box *b = server_of(req)->box;
 	const char *name = e2b_reference_in(http_param(req, "id"), &memory);
-	struct template *t = template_find(b, e2b_tenant(req), name);
-	struct snapshot *s = t ? NULL : snapshot_find(b, e2b_tenant(req), name);
+	struct template *t = template_find(b, tenant_of(req), name);
+	struct snapshot *s = t ? NULL : snapshot_find(b, tenant_of(req), name);
 	if (!t && !s) {
 		error_set(&e, ERROR_TEMPLATE_NOT_FOUND, "template '%.128s' not found", name);
 		http_respond_error(req, &e);

@@ -21,7 +21,7 @@ int e2b_admit_volume(struct http_request *req, struct error *e)
 	char id[ID_SIZE];
 	const char *header = http_header(req, "authorization");
 	if (header && strncasecmp(header, "Bearer ", 7) == 0 &&
-		auth_open_token(e2b_of(req)->auth, TOKEN_KIND, header + 7, id) &&
+		auth_open_token(server_of(req)->auth, TOKEN_KIND, header + 7, id) &&
 		strcmp(id, http_param(req, "volume")) == 0)
 		return 0;
 	return error_set(e, ERROR_UNAUTHORIZED,
@@ -111,7 +111,7 @@ void e2b_volume_serve(struct http_request *req, volume_begin_fn *begin)
 {
 	struct error e = {0}, explained;
 	const char *path = "", *id = http_param(req, "volume");
-	struct volume *v = volume_find_any(e2b_of(req)->box, id);
+	struct volume *v = volume_find_any(server_of(req)->box, id);
 	if (!v) {
 		error_set(&e, ERROR_NOT_FOUND, "volume \"%.64s\" not found", id);
 		http_respond_error(req, &e);

@@ -20,7 +20,7 @@ static void respond_volume(struct http_request *req, int status, const struct vo
 	struct volume_view view;
 	char token[AUTH_TOKEN_SIZE];
 	volume_view(v, &view);
-	e2b_volume_token(e2b_of(req), view.id, token);
+	e2b_volume_token(server_of(req), view.id, token);
 	json_begin_object(&w);
 	put_volume(&w, v);
 	json_put_string(&w, "token", token);
@@ -32,7 +32,7 @@ static struct volume *path_volume(struct http_request *req)
 {
 	struct error e;
 	const char *name = http_param(req, "volume");
-	struct volume *v = volume_find(e2b_of(req)->box, e2b_tenant(req), name);
+	struct volume *v = volume_find(server_of(req)->box, tenant_of(req), name);
 	if (v)
 		return v;
 	error_set(&e, ERROR_NOT_FOUND, "volume \"%.64s\" not found", name);
@@ -63,8 +63,8 @@ static void handle_create(struct http_request *req)
 	if (!body)
 		return;
 	if (json_decode_known(body, table, ARRAY_LEN(table), "", &fields, &e) < 0 ||
-		volume_create(e2b_of(req)->box, e2b_tenant(req), fields.name, 0, created, req, &e) <
-			0)
+		volume_create(
+			server_of(req)->box, tenant_of(req), fields.name, 0, created, req, &e) < 0)
 		http_respond_error(req, &e);
 	cJSON_Delete(body);
 }
@@ -74,7 +74,7 @@ static void handle_list(struct http_request *req)
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
 	json_begin_array(&w);
-	for (struct volume *v = volume_first(e2b_of(req)->box, e2b_tenant(req)); v;
+	for (struct volume *v = volume_first(server_of(req)->box, tenant_of(req)); v;
 		v = volume_next(v)) {
 		json_begin_object(&w);
 		put_volume(&w, v);

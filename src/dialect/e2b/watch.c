@@ -208,7 +208,7 @@ int watch_start(struct watch *w, struct http_request *req, const struct watch_me
 	request.text[FILE_PATH] = path;
 	request.text[FILE_CWD] = actor.cwd;
 	sandbox_view(s, &view);
-	*w = (struct watch){.box = e2b_of(req)->box,
+	*w = (struct watch){.box = server_of(req)->box,
 		.include_entry = message->include_entry,
 		.events = events,
 		.arg = arg};
