@@ -4,6 +4,7 @@
 #include "api/decode.h"
 #include "api/lookup.h"
 #include "api/output.h"
+#include "api/processes.h"
 #include "api/result.h"
 #include "op/exec.h"
 
@@ -48,11 +49,6 @@ static void handle_get_execution(struct http_request *req)
 		api_find_execution(req, wait_and_respond);
 }
 
-static void handle_get_output(struct http_request *req)
-{
-	api_find_execution(req, output_attach);
-}
-
 /* ---- many ---- */
 
 static int parse_kind(const char *text, unsigned *kinds, struct error *e)
@@ -72,17 +68,25 @@ static void handle_list_executions(struct http_request *req)
 	struct error e;
 	struct api_page page;
 	unsigned kinds;
+	struct answer *a = process_list_answer(req, "executions", http_query(req, "sandbox"));
 	if (parse_kind(http_query(req, "kind"), &kinds, &e) < 0 ||
-		api_parse_page(req, &page, &e) < 0)
-		http_respond_error(req, &e);
-	else
-		api_list(req, "executions", http_query(req, "sandbox"), kinds, NULL, &page);
+		api_parse_page(req, &page, &e) < 0) {
+		a->call.sandbox = NULL; /* it is a filter */
+		answer_refuse(a, &e);
+		return;
+	}
+	a->op = op_process_list(&a->call, &(struct op_process_list){.ended = true,
+						  .kinds = kinds,
+						  .before_ms = page.before_ms,
+						  .before_id = page.before_id,
+						  .limit = (unsigned)page.limit});
+	answer_run(a);
 }
 
 static const struct http_route execution_routes[] = {
 	{HTTP_GET, "/v1/executions", handle_list_executions, 0},
 	{HTTP_GET, "/v1/executions/{id}", handle_get_execution, 0},
-	{HTTP_GET, "/v1/executions/{id}/output", handle_get_output, 0},
+	{HTTP_GET, "/v1/executions/{id}/output", output_handle, 0},
 };
 
 const struct route_table execution_table = ROUTE_TABLE(execution_routes);

@@ -58,16 +58,6 @@ void api_find_execution(struct http_request *req, handler_execution_fn *found)
 		handler_find_execution(req, &query, found, respond_not_found);
 }
 
-bool api_refuse_ended(struct http_request *req, const struct execution *x)
-{
-	struct error e;
-	if (!execution_has_ended(x))
-		return false;
-	error_set(&e, ERROR_NOT_RUNNING, "the process has ended");
-	http_respond_error(req, &e);
-	return true;
-}
-
 /* ---- waiting ---- */
 
 void api_wait_for_end(

@@ -12,9 +12,6 @@
  */
 void api_find_execution(struct http_request *req, handler_execution_fn *found);
 
-/* 409, because it has ended; false when it has not. */
-bool api_refuse_ended(struct http_request *req, const struct execution *x);
-
 /* ?wait=DURATION, at most 10m; 0 when it is absent. */
 int api_parse_wait(const struct http_request *req, int64_t *ms, struct error *e);
 /*
@@ -32,9 +29,3 @@ struct api_page {
 };
 int api_parse_page(const struct http_request *req, struct api_page *ret, struct error *e);
 void api_put_cursor(struct json_writer *w, int64_t ms, const char *id);
-/*
- * Answers with {KEY: [processes], nextCursor}: those that have ended, the newest first, and on the
- * first page before them those of `running` that have not. A sandbox_id of NULL is all.
- */
-void api_list(struct http_request *req, const char *key, const char *sandbox_id, unsigned kinds,
-	const struct sandbox *running, const struct api_page *page);

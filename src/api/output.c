@@ -18,6 +18,7 @@
 #include <strings.h>
 
 #include "api/decode.h"
+#include "api/lookup.h"
 #include "api/stream.h"
 #include "op/exec.h"
 
@@ -184,7 +185,7 @@ static bool wants_socket(const struct http_request *req)
 	return upgrade && strcasecmp(upgrade, "websocket") == 0;
 }
 
-void output_attach(struct http_request *req, struct execution *x)
+static void output_attach(struct http_request *req, struct execution *x)
 {
 	struct output_query query;
 	struct error e;
@@ -194,4 +195,9 @@ void output_attach(struct http_request *req, struct execution *x)
 		output_attach_socket(req, x, &query);
 	else
 		attach_stream(req, x, &query);
+}
+
+void output_handle(struct http_request *req)
+{
+	api_find_execution(req, output_attach);
 }

@@ -3,8 +3,8 @@
 
 #include "api/routes.h"
 
-/* GET …/output of an execution that was found. */
-void output_attach(struct http_request *req, struct execution *x);
+/* GET …/output of the execution that the path names. */
+void output_handle(struct http_request *req);
 
 /* What ?offset=, ?stderrOffset=, ?stream=, ?encoding= and ?follow= ask for. */
 struct output_query {

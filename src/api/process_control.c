@@ -1,12 +1,17 @@
 /* What is said to a process that runs: signals, its terminal's size. */
-#include <string.h>
+#include "answer/json_body.h"
+#include "api/processes.h"
 
-#include "api/decode.h"
-#include "api/lookup.h"
-
-static void respond_done(struct http_request *req)
+static void process_tell(
+	struct answer *a, struct op_process *request, int decoded, const struct error *e)
 {
-	http_respond(req, 204, NULL, NULL);
+	if (decoded < 0) {
+		answer_refuse(a, e);
+		return;
+	}
+	request->only_running = true;
+	a->op = op_process(&a->call, request);
+	answer_run(a);
 }
 
 /* ---- signals ---- */
@@ -22,32 +27,26 @@ static const struct json_field signal_fields[] = {
 	{"tree", JSON_BOOL, offsetof(struct signal_body, tree), 0, 0, 0},
 };
 
-static void send_signal(struct http_request *req, struct execution *x)
+static int decode_signal(const cJSON *body, struct op_process *ret, struct error *e)
 {
-	struct error e;
 	struct signal_body fields = {0};
-	if (api_refuse_ended(req, x))
-		return;
-	cJSON *body = api_body(req);
-	if (!body)
-		return;
-	int r = json_decode(body, signal_fields, ARRAY_LEN(signal_fields), "", &fields, &e);
-	int number = r == 0 ? execution_signal_of(fields.signal) : 0;
-	if (r == 0 && number == 0)
-		r = error_set_field(&e, ERROR_INVALID_FIELD, "signal", "there is no signal '%.16s'",
-			fields.signal);
-	cJSON_Delete(body);
-	if (r < 0) {
-		http_respond_error(req, &e);
-		return;
-	}
-	execution_signal(x, number, fields.tree);
-	respond_done(req);
+	if (json_decode(body, signal_fields, ARRAY_LEN(signal_fields), "", &fields, e) < 0)
+		return -1;
+	ret->signal = execution_signal_of(fields.signal);
+	ret->tree = fields.tree;
+	if (ret->signal)
+		return 0;
+	return error_set_field(
+		e, ERROR_INVALID_FIELD, "signal", "there is no signal '%.16s'", fields.signal);
 }
 
 static void handle_signal(struct http_request *req)
 {
-	api_find_execution(req, send_signal);
+	struct error e;
+	struct op_process request = {.process = process_named(req), .act = OP_PROCESS_SIGNAL};
+	struct answer *a = process_answer(req, &process_done_form);
+	const cJSON *body = answer_typed_json(a, &e);
+	process_tell(a, &request, body ? decode_signal(body, &request, &e) : -1, &e);
 }
 
 /* ---- terminals ---- */
@@ -61,28 +60,18 @@ static const struct json_field size_fields[] = {
 	{"columns", JSON_INTEGER, offsetof(struct size_body, columns), JSON_REQUIRED, 1, 1000},
 };
 
-static void resize(struct http_request *req, struct execution *x)
+static void handle_resize(struct http_request *req)
 {
 	struct error e;
 	struct size_body size = {0};
-	if (api_refuse_ended(req, x))
-		return;
-	cJSON *body = api_body(req);
-	if (!body)
-		return;
-	int r = json_decode(body, size_fields, ARRAY_LEN(size_fields), "", &size, &e);
-	cJSON_Delete(body);
-	if (r == 0 && !execution_resize(x, (unsigned)size.rows, (unsigned)size.columns))
-		r = error_set(&e, ERROR_INVALID_REQUEST, "the process has no terminal");
-	if (r < 0)
-		http_respond_error(req, &e);
-	else
-		respond_done(req);
-}
-
-static void handle_resize(struct http_request *req)
-{
-	api_find_execution(req, resize);
+	struct answer *a = process_answer(req, &process_done_form);
+	const cJSON *body = answer_typed_json(a, &e);
+	int r = body ? json_decode(body, size_fields, ARRAY_LEN(size_fields), "", &size, &e) : -1;
+	struct op_process request = {.process = process_named(req),
+		.act = OP_PROCESS_RESIZE,
+		.rows = (unsigned)size.rows,
+		.columns = (unsigned)size.columns};
+	process_tell(a, &request, r, &e);
 }
 
 static const struct http_route process_control_routes[] = {

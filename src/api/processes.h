@@ -1,9 +1,34 @@
-/* What jobs and processes share. */
+/* What the files about processes, jobs and executions share. */
 #pragma once
 
 #include "api/routes.h"
+#include "op/process.h"
 
-/* Starts what the body describes; `started` answers once it runs, or has ended without having run.
+/*
+ * An answer about the execution that the path names: {id} alone by its id; of a sandbox {id} the
+ * {process} by its id, pid or name, or the {job} by its id or name; also of a sandbox that is gone.
  */
-void processes_start(struct http_request *req, enum execution_kind kind,
-	void (*started)(struct http_request *req, struct execution *x));
+struct answer *process_answer(struct http_request *req, const struct answer_form *form);
+struct execution_ref process_named(const struct http_request *req);
+/* For answer_form.fail: there is no such process, job or execution. */
+enum answer_failure process_fail(struct answer *a, struct error *e, const struct op_event *event);
+/* One process with what it uses; 201 if it was started. */
+extern const struct answer_form process_form;
+/* A 204 when it was done. */
+extern const struct answer_form process_done_form;
+
+/* Starts what the body describes; answers once it runs, or has ended without having run. */
+void process_start(struct http_request *req, enum execution_kind kind);
+
+/* Of a list's answers what `own` is. */
+struct process_list {
+	struct json_writer writer;
+	int64_t last_ms; /* of those that have ended */
+	char last_id[ID_SIZE];
+};
+/*
+ * Answers with {KEY: [processes], nextCursor} of a sandbox, or of all if its id is NULL.
+ * api/list.c
+ */
+struct answer *process_list_answer(
+	struct http_request *req, const char *key, const char *sandbox_id);

@@ -82,6 +82,24 @@ struct execution_usage {
 	const char *cwd; /* of the main process */
 };
 
+/* How a request names an execution. */
+enum execution_by {
+	EXECUTION_BY_ID,
+	EXECUTION_BY_ANY, /* of a sandbox: id, pid in digits, or name */
+	EXECUTION_BY_PID, /* of a sandbox */
+	EXECUTION_BY_NAME /* of a sandbox: the newest of the name */
+};
+
+struct execution_ref {
+	enum execution_by by;
+	const char *text; /* id or name */
+	int64_t pid;
+	unsigned kinds; /* bits of 1 << enum execution_kind that it may be of; 0: any */
+};
+
+/* Returns the number of "TERM" or "SIGTERM", or 0 if there is no such signal. */
+int execution_signal_of(const char *name);
+
 /* Those that have ended, the newest first. */
 struct execution_filter {
 	const char *tenant;

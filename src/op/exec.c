@@ -201,12 +201,19 @@ static void tell_start(struct exec_op *x)
 		op_done(&x->op, &(struct op_event){.kind = OP_DONE});
 }
 
+static void tell_launch(struct exec_op *x)
+{
+	if (execution_has_started(x->execution))
+		tell_start(x);
+}
+
 static void exec_tell(struct exec_op *x)
 {
 	static void (*const ways[])(struct exec_op *) = {
 		[OP_EXEC_STREAM] = tell_live,
 		[OP_EXEC_RESULT] = tell_result,
 		[OP_EXEC_START] = tell_start,
+		[OP_EXEC_LAUNCH] = tell_launch,
 	};
 	const struct error *refusal = x->execution ? execution_refusal(x->execution) : NULL;
 	if (refusal)
@@ -257,6 +264,15 @@ static enum step_result check_busy(struct exec_op *x, struct sandbox *s, struct 
 		}
 	}
 	return STEP_DONE;
+}
+
+static enum step_result check_name(struct exec_op *x, struct sandbox *s, struct error *e)
+{
+	const char *name = x->request.spec.name;
+	if (!x->request.unique_name || !name || !execution_find_name(s, name))
+		return STEP_DONE;
+	return (enum step_result)error_set_field(e, ERROR_NAME_TAKEN, "name",
+		"something with the name '%.64s' runs in the sandbox already", name);
 }
 
 static enum step_result wake(struct exec_op *x, struct sandbox *s, struct error *e)
@@ -363,6 +379,7 @@ static const struct {
 	{"first work", do_first},
 	{"files", write_files},
 	{"nothing else runs still", check_busy},
+	{"the name is free", check_name},
 	{"start", start},
 };
 

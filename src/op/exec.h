@@ -6,7 +6,8 @@
 enum op_exec_wants {
 	OP_EXEC_STREAM, /* STARTED, OUTPUT as it comes, EXITED; a slow caller slows the command */
 	OP_EXEC_RESULT, /* EXITED, then OUTPUT as far as it was kept */
-	OP_EXEC_START   /* STARTED as soon as it is queued */
+	OP_EXEC_START,  /* STARTED as soon as it is queued */
+	OP_EXEC_LAUNCH  /* STARTED once it runs, or has ended without having run */
 };
 
 /* If this is the sandbox's working directory, and no template comes with it, it is made. */
@@ -21,6 +22,7 @@ struct op_exec {
 	struct execution_spec spec;
 	enum op_exec_wants wants;
 	bool exclusive;               /* OP_BUSY while another command runs */
+	bool unique_name;             /* refused while something of its name runs there */
 	bool wakes;                   /* a sandbox that sleeps or is being made is waited for */
 	const struct op_first *first; /* before the first command of all; NULL: nothing */
 	const struct file_spec *files;

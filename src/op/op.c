@@ -11,9 +11,7 @@
 
 static void op_free(struct op *op)
 {
-	if (op->deadline)
-		uv_close((uv_handle_t *)op->deadline, (uv_close_cb)free);
-	op->deadline = NULL;
+	op_timer_stop(&op->deadline);
 	op->gone = true;
 	if (op->awaits)
 		return;
@@ -133,14 +131,20 @@ static void deadline_passed(uv_timer_t *timer)
 	op_fail(op, OP_DEADLINE, &e);
 }
 
-static void set_deadline(struct op *op, int64_t ms)
+uv_timer_t *op_timer_start(struct op *op, int64_t ms, uv_timer_cb passed)
 {
-	if (ms <= 0)
-		return;
-	op->deadline = mem_new(sizeof *op->deadline);
-	uv_timer_init(op->ops->loop, op->deadline);
-	op->deadline->data = op;
-	uv_timer_start(op->deadline, deadline_passed, (uint64_t)ms, 0);
+	uv_timer_t *timer = mem_new(sizeof *timer);
+	uv_timer_init(op->ops->loop, timer);
+	timer->data = op;
+	uv_timer_start(timer, passed, (uint64_t)ms, 0);
+	return timer;
+}
+
+void op_timer_stop(uv_timer_t **timer)
+{
+	if (*timer)
+		uv_close((uv_handle_t *)*timer, (uv_close_cb)free);
+	*timer = NULL;
 }
 
 /* ---- input ---- */
@@ -231,12 +235,13 @@ struct op *op_new(
 	op->tenant = copy(call->tenant);
 	op->record = (struct op_record){type->name, type->changes, call->api, call->request,
 		op->tenant, op->sandbox, call->volume, clock_monotonic_us()};
-	*s = call->sandbox ? op_locate(op, call) : NULL;
+	*s = call->sandbox && !call->finds_gone ? op_locate(op, call) : NULL;
 	if (!op->failed && ask_hooks(op) < 0) {
 		op->failed = true;
 		*s = NULL;
 	}
-	set_deadline(op, call->deadline_ms);
+	if (call->deadline_ms > 0)
+		op->deadline = op_timer_start(op, call->deadline_ms, deadline_passed);
 	return op;
 }
 
@@ -274,7 +279,9 @@ static void refused_ask(struct op *op)
 struct op *op_refuse(const struct op_call *call, const struct error *e)
 {
 	static const struct op_type type = {"refused", .ask = refused_ask};
-	struct op *op = op_ask(call, &type, NULL, 0);
+	struct op_call strict = *call;
+	strict.finds_gone = false;
+	struct op *op = op_ask(&strict, &type, NULL, 0);
 	if (!op->failed)
 		op->failure = *e;
 	return op;

@@ -42,6 +42,7 @@ enum op_event_kind {
 	OP_STARTED,   /* execution: it runs */
 	OP_OUTPUT,    /* output */
 	OP_EXITED,    /* execution, lost */
+	OP_EXECUTION, /* execution, as it is now; usage, if it was asked for and is known */
 	OP_CONTENT,   /* content: as many bytes follow as OP_DATA */
 	OP_DATA,      /* data */
 	OP_ENTRY,     /* entry; then its attributes, if they were asked for */
@@ -63,6 +64,7 @@ enum op_reason {
 	OP_NO_SANDBOX,    /* there is none of this id, or it is somebody else's */
 	OP_SANDBOX_ENDED, /* there was; only if op_call.asks_for_ended */
 	OP_BUSY,          /* an exclusive command finds another one running */
+	OP_NO_EXECUTION,  /* there is none of this name */
 	OP_NO_PROGRAM,    /* the command's program does not exist */
 	OP_DEADLINE,      /* the caller's time is over; what outlives its caller goes on */
 	OP_BROKEN         /* output that was kept cannot be read any more */
@@ -94,6 +96,8 @@ struct op_event {
 	};
 	struct file_result result; /* also of OP_FAILED: how far it came */
 	enum op_reason reason;
+	const struct execution_usage *usage; /* OP_EXECUTION; NULL: not known */
+	bool more; /* OP_DONE of a list: there are others behind the last one told */
 	bool woke; /* OP_STARTED: its sandbox slept before */
 	bool lost; /* OP_EXITED: its sandbox was ended or put to sleep under it */
 };
@@ -116,6 +120,7 @@ struct op_call {
 	const char *tenant;
 	const char *sandbox, *volume; /* ids, one of them */
 	int64_t deadline_ms;          /* how long the caller listens; 0: for ever */
+	bool finds_gone;              /* the sandbox may be gone: what it left is asked for */
 	bool asks_for_ended;          /* tell one that has ended from one that never was */
 	struct scratch memory;        /* taken */
 	op_event_fn *event;

@@ -82,3 +82,25 @@ void op_called_back(void *op, const struct error *e);
 void op_done(struct op *op, const struct op_event *event);
 /* The same when it failed; told now, or as soon as the caller listens. */
 void op_fail(struct op *op, enum op_reason reason, const struct error *e);
+
+/* A timer that calls back once, with the operation as its data. */
+uv_timer_t *op_timer_start(struct op *op, int64_t ms, uv_timer_cb passed);
+/* It is freed, and *timer is NULL. Nothing happens if it was. */
+void op_timer_stop(uv_timer_t **timer);
+
+/* ---- find.c: which execution ---- */
+
+/* A search: a member of the operation that searches, which it must not outlive. */
+struct op_search {
+	struct op *op;
+	struct execution_ref ref; /* what it points at: until `found` */
+	bool among_ended;         /* by pid or name: the newest of those that have ended, too */
+	/* Called once, now or later, unless the operation is left. NULL: there is none. */
+	void (*found)(struct op *op, struct execution *x);
+	char past[ID_SIZE]; /* "": none yet */
+};
+
+/* Searches in memory, then in the store; in op's sandbox, if it has one, which may be gone. */
+void op_search(struct op_search *search);
+/* Fails for one that was not found. */
+void op_fail_missing(struct op *op);

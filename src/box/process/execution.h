@@ -54,8 +54,6 @@ void execution_record(struct execution *x);
 
 /* ---- what is said to one that runs; nothing happens when it has ended ---- */
 
-/* "TERM" or "SIGTERM"; 0: there is no such signal. */
-int execution_signal_of(const char *name);
 /* To its main process, or to everything it started, too. */
 void execution_signal(struct execution *x, int number, bool tree);
 /* SIGTERM for all of it, SIGKILL when that has not been enough. */

@@ -1,32 +1,6 @@
 /* What can be said to and asked about one that runs: signals, its terminal's size, what it uses. */
 #include "box/sandbox/core.h"
 
-#include <signal.h>
-#include <string.h>
-
-/* As the kernel numbers them, which init does, too. */
-static const struct {
-	const char *name;
-	int number;
-} signals[] = {{"HUP", SIGHUP}, {"INT", SIGINT}, {"QUIT", SIGQUIT}, {"ILL", SIGILL},
-	{"TRAP", SIGTRAP}, {"ABRT", SIGABRT}, {"BUS", SIGBUS}, {"FPE", SIGFPE}, {"KILL", SIGKILL},
-	{"USR1", SIGUSR1}, {"SEGV", SIGSEGV}, {"USR2", SIGUSR2}, {"PIPE", SIGPIPE},
-	{"ALRM", SIGALRM}, {"TERM", SIGTERM}, {"STKFLT", SIGSTKFLT}, {"CHLD", SIGCHLD},
-	{"CONT", SIGCONT}, {"STOP", SIGSTOP}, {"TSTP", SIGTSTP}, {"TTIN", SIGTTIN},
-	{"TTOU", SIGTTOU}, {"URG", SIGURG}, {"XCPU", SIGXCPU}, {"XFSZ", SIGXFSZ},
-	{"VTALRM", SIGVTALRM}, {"PROF", SIGPROF}, {"WINCH", SIGWINCH}, {"IO", SIGIO},
-	{"PWR", SIGPWR}, {"SYS", SIGSYS}};
-
-int execution_signal_of(const char *name)
-{
-	if (strncmp(name, "SIG", 3) == 0)
-		name += 3;
-	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-		if (strcmp(signals[i].name, name) == 0)
-			return signals[i].number;
-	return 0;
-}
-
 static void tell(struct execution *x, enum frame_type type, unsigned scope, uint64_t number)
 {
 	struct error ignored;

@@ -1,0 +1,42 @@
+/* Processes: looked at, waited for, told something, listed. */
+#pragma once
+
+#include "op/op.h"
+
+enum op_process_act {
+	OP_PROCESS_LOOK,
+	OP_PROCESS_SIGNAL,
+	OP_PROCESS_STOP, /* SIGTERM for all of it, after grace_ms SIGKILL */
+	OP_PROCESS_KILL, /* it and everything it started */
+	OP_PROCESS_RESIZE,
+	OP_PROCESS_END_INPUT
+};
+
+#define OP_WAIT_FOREVER (-1)
+
+struct op_process {
+	struct execution_ref process;
+	enum op_process_act act; /* on one that has ended it does nothing */
+	int signal;
+	bool tree; /* the signal goes to everything that it started, too */
+	int64_t grace_ms;
+	unsigned rows, columns;
+	bool only_running; /* one that has ended is refused, with ERROR_NOT_RUNNING */
+	int64_t wait_ms;   /* for its end, at most */
+	bool usage;        /* is asked for, if it still runs then */
+};
+/* OP_EXECUTION once: as it is when the wait is over. */
+struct op *op_process(const struct op_call *call, const struct op_process *request);
+
+/* Those of a sandbox, or with `ended` alone of all. */
+struct op_process_list {
+	bool running;      /* first those that run, if the list begins with the newest */
+	bool ended;        /* then those that have ended, the newest first, at most `limit` */
+	unsigned kinds;    /* bits of 1 << enum execution_kind; 0: all */
+	const char *name;  /* of those that run; NULL: any */
+	int64_t before_ms; /* started before this moment and id; 0: from the newest */
+	const char *before_id;
+	unsigned limit;
+};
+/* OP_EXECUTION for each, without pause; OP_DONE with `more`. */
+struct op *op_process_list(const struct op_call *call, const struct op_process_list *request);
