@@ -1,10 +1,6 @@
 /*
  * /v1/sandboxes/{id}/events: what happened to a sandbox, also after its end. One page as JSON; or,
  * by `Accept`, everything so far and then whatever comes, until the sandbox has ended.
- *
- * A stream reads from the store what is behind the last event it has sent, whenever the client
- * takes more and whenever there is news. So nothing is missed or told twice, and a slow client
- * costs nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,29 +8,11 @@
 
 #include "api/routes.h"
 #include "api/stream.h"
-#include "box/sandbox/event.h"
+#include "op/history.h"
 
 #define LIMIT_DEFAULT 50
 #define LIMIT_MAX     1000
 #define KEEPALIVE_MS  30000
-
-struct events_call {
-	struct http_request *req; /* NULL once the client has gone */
-	struct box *box;
-	const char *tenant;
-	char sandbox_id[ID_SIZE];
-	uint64_t after;
-	unsigned limit;
-	bool backwards;
-	enum stream_format format;
-	/* Of a stream: */
-	struct event_watcher watcher;
-	uv_timer_t keepalive;
-	bool streaming;
-	bool hungry;  /* the client can take more */
-	bool reading; /* the store has been asked */
-	bool news;    /* there may be more in the store than we have read */
-};
 
 static void encode_details(struct json_writer *w, const struct event_view *v)
 {
@@ -63,195 +41,84 @@ static void encode_event(struct json_writer *w, const char *sandbox, const struc
 	json_end_object(w);
 }
 
-/* ---- the end of a call ---- */
-
-static void call_free(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
-static void call_end(struct events_call *call)
-{
-	if (call->streaming)
-		event_unwatch(call->box, &call->watcher);
-	call->streaming = false;
-	uv_close((uv_handle_t *)&call->keepalive, call_free);
-}
-
-/* If the store has been asked, its answer finds that nobody listens. */
-static void call_aborted(void *arg)
-{
-	struct events_call *call = arg;
-	call->req = NULL;
-	if (!call->reading)
-		call_end(call);
-}
-
-static void call_fail(struct events_call *call, enum error_code code, const char *message)
-{
-	struct error e;
-	error_set(&e, code, "%s", message);
-	http_respond_error(call->req, &e);
-	call_end(call);
-}
-
 /* ---- a page ---- */
 
-static void respond_page(struct events_call *call, const struct event_view *events, size_t count)
+struct event_page {
+	struct json_writer json;
+	uint64_t limit, last; /* last: the number of the event that was put last */
+};
+
+static void event_page_end(struct answer *a, uint64_t count)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
+	struct event_page *page = a->own;
 	char cursor[24];
-	json_begin_object(&w);
-	json_key(&w, "events");
-	json_begin_array(&w);
-	for (size_t i = 0; i < count; i++)
-		encode_event(&w, call->sandbox_id, &events[i]);
-	json_end_array(&w);
-	if (count == call->limit) {
-		snprintf(cursor, sizeof cursor, "%llu",
-			(unsigned long long)events[count - 1].number);
-		json_put_string(&w, "nextCursor", cursor);
+	json_end_array(&page->json);
+	if (count == page->limit) {
+		snprintf(cursor, sizeof cursor, "%llu", (unsigned long long)page->last);
+		json_put_string(&page->json, "nextCursor", cursor);
 	}
-	json_end_object(&w);
-	api_respond_json(call->req, 200, &body);
-	call_end(call);
+	json_end_object(&page->json);
+}
+
+static int event_page_put(struct answer *a, const struct op_event *event, struct error *e)
+{
+	struct event_page *page = a->own;
+	(void)e;
+	if (event->kind == OP_ROW) {
+		page->last = event->happened->number;
+		encode_event(&page->json, a->call.sandbox, event->happened);
+	} else if (event->kind == OP_DONE) {
+		event_page_end(a, event->result.count);
+	}
+	return 0;
+}
+
+static void event_page_begin(struct answer *a, unsigned limit)
+{
+	struct event_page *page = a->own;
+	page->limit = limit;
+	page->json.out = &a->out;
+	json_begin_object(&page->json);
+	json_key(&page->json, "events");
+	json_begin_array(&page->json);
 }
 
 /* ---- a stream ---- */
 
-static void read_more(struct events_call *call);
+struct event_stream {
+	enum stream_format format;
+};
 
-static void append_event(struct events_call *call, const struct event_view *v, struct buf *out)
+static int event_stream_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct json_writer w = {.out = out};
-	if (call->format == STREAM_SSE)
-		buf_printf(
-			out, "id: %llu\nevent: %s\ndata: ", (unsigned long long)v->number, v->type);
-	encode_event(&w, call->sandbox_id, v);
-	buf_append_str(out, call->format == STREAM_SSE ? "\n\n" : "\n");
+	const struct event_stream *stream = a->own;
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	if (event->kind != OP_ROW)
+		return 0;
+	if (stream->format == STREAM_SSE)
+		buf_printf(&a->out,
+			"id: %llu\nevent: %s\ndata: ", (unsigned long long)event->happened->number,
+			event->happened->type);
+	encode_event(&w, a->call.sandbox, event->happened);
+	buf_append_str(&a->out, stream->format == STREAM_SSE ? "\n\n" : "\n");
+	return 0;
 }
 
-static void send_events(struct events_call *call, const struct event_view *events, size_t count)
+static void event_stream_head(struct answer *a)
 {
-	struct http_request *req = call->req;
-	struct buf out = {0};
-	bool last = false;
-	for (size_t i = 0; i < count; i++) {
-		append_event(call, &events[i], &out);
-		call->after = events[i].number;
-		last |= event_is_last(events[i].type);
-	}
-	call->news |= count == call->limit;
-	if (out.len == 0) {
-		if (call->news)
-			read_more(call);
-		return;
-	}
-	call->hungry = false;
-	if (last)
-		call_end(call); /* first: a write may find that the client has gone */
-	http_stream_write(req, &out);
-	if (last)
-		http_stream_end(req);
+	http_add_header(a->req, "Cache-Control", "no-store");
 }
 
-static void keepalive_due(uv_timer_t *timer)
+static void event_stream_begin(struct answer *a, enum stream_format format)
 {
-	struct events_call *call = timer->data;
-	struct buf out = {0};
-	if (!call->req || !call->hungry)
-		return;
-	buf_append_str(&out,
-		call->format == STREAM_SSE ? ": keepalive\n\n" : "{\"type\":\"keepalive\"}\n");
-	call->hungry = false;
-	http_stream_write(call->req, &out);
-}
-
-static void stream_proceed(void *arg)
-{
-	struct events_call *call = arg;
-	call->hungry = true;
-	if (call->news && !call->reading)
-		read_more(call);
-}
-
-static void stream_changed(void *arg)
-{
-	struct events_call *call = arg;
-	call->news = true;
-	if (call->hungry && !call->reading)
-		read_more(call);
-}
-
-static void begin_stream(struct events_call *call)
-{
-	const struct http_generator generator = {stream_proceed, call_aborted, call};
-	call->streaming = call->news = true;
-	call->watcher = (struct event_watcher){.changed = stream_changed, .arg = call};
-	memcpy(call->watcher.sandbox, call->sandbox_id, ID_SIZE);
-	event_watch(call->box, &call->watcher);
-	uv_timer_start(&call->keepalive, keepalive_due, KEEPALIVE_MS, KEEPALIVE_MS);
-	http_add_header(call->req, "Cache-Control", "no-store");
-	http_stream_begin(call->req, 200, stream_content_type(call->format), &generator);
-}
-
-static void stream_fail(struct events_call *call)
-{
-	struct http_request *req = call->req;
-	call_end(call);
-	http_stream_abort(req);
-}
-
-/* ---- both ---- */
-
-/* Each sandbox has events, so it is known by them. */
-static void probed(void *arg, const struct event_view *events, size_t count)
-{
-	struct events_call *call = arg;
-	call->reading = false;
-	if (!call->req)
-		call_end(call);
-	else if (!events)
-		call_fail(call, ERROR_INTERNAL, "the events could not be read");
-	else if (count == 0)
-		call_fail(call, ERROR_NOT_FOUND, "there is no such sandbox");
-	else if (call->format != STREAM_NONE)
-		begin_stream(call);
+	static const char comment[] = ": keepalive\n\n", line[] = "{\"type\":\"keepalive\"}\n";
+	((struct event_stream *)a->own)->format = format;
+	a->type = stream_content_type(format);
+	if (format == STREAM_SSE)
+		answer_keep_alive(a, comment, sizeof comment - 1, KEEPALIVE_MS);
 	else
-		respond_page(call, events, 0);
-}
-
-static void probe(struct events_call *call)
-{
-	call->reading = true;
-	event_list(call->box, call->tenant, call->sandbox_id, 0, false, 1, probed, call);
-}
-
-static void listed(void *arg, const struct event_view *events, size_t count)
-{
-	struct events_call *call = arg;
-	call->reading = false;
-	if (!call->req)
-		call_end(call);
-	else if (!events && call->streaming)
-		stream_fail(call);
-	else if (!events)
-		call_fail(call, ERROR_INTERNAL, "the events could not be read");
-	else if (call->streaming)
-		send_events(call, events, count);
-	else if (count == 0)
-		probe(call);
-	else
-		respond_page(call, events, count);
-}
-
-static void read_more(struct events_call *call)
-{
-	call->reading = true;
-	call->news = false;
-	event_list(call->box, call->tenant, call->sandbox_id, call->after, call->backwards,
-		call->limit, listed, call);
+		answer_keep_alive(a, line, sizeof line - 1, KEEPALIVE_MS);
 }
 
 /* ---- the request ---- */
@@ -270,51 +137,51 @@ static int parse_number(
 	return 0;
 }
 
-static int parse_query(struct http_request *req, struct events_call *call, struct error *e)
+static int parse_history(struct http_request *req, struct op_history *ret, struct error *e)
 {
 	const char *direction = http_query(req, "direction");
 	const char *seen = http_header(req, "last-event-id");
 	uint64_t limit = LIMIT_DEFAULT;
-	call->backwards = direction && strcmp(direction, "desc") == 0;
-	if (direction && !call->backwards && strcmp(direction, "asc") != 0)
+	ret->backwards = direction && strcmp(direction, "desc") == 0;
+	if (direction && !ret->backwards && strcmp(direction, "asc") != 0)
 		return error_set_field(e, ERROR_INVALID_FIELD, "direction",
 			"\"direction\" must be 'asc' or 'desc'");
 	if (parse_number(http_query(req, "limit"), "limit", LIMIT_MAX, &limit, e) < 0 ||
-		parse_number(seen, "Last-Event-ID", INT64_MAX, &call->after, e) < 0 ||
-		parse_number(http_query(req, "cursor"), "cursor", INT64_MAX, &call->after, e) < 0)
+		parse_number(seen, "Last-Event-ID", INT64_MAX, &ret->after, e) < 0 ||
+		parse_number(http_query(req, "cursor"), "cursor", INT64_MAX, &ret->after, e) < 0)
 		return -1;
-	if (limit == 0 || (call->backwards && call->format != STREAM_NONE))
+	if (limit == 0 || (ret->backwards && ret->follow))
 		return error_set_field(e, ERROR_INVALID_FIELD, limit ? "direction" : "limit",
 			limit ? "a stream goes forward only" : "\"limit\" must be at least 1");
-	call->limit = (unsigned)limit;
+	ret->limit = ret->follow ? 0 : (unsigned)limit;
 	return 0;
 }
 
 static void handle_events(struct http_request *req)
 {
+	static const struct answer_form event_page_form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct event_page),
+		.put = event_page_put};
+	static const struct answer_form event_stream_form = {.pace = ANSWER_LIVE,
+		.own_size = sizeof(struct event_stream),
+		.put = event_stream_put,
+		.head = event_stream_head};
 	struct error e = {0};
-	struct events_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	call->box = server_of(req)->box;
-	call->tenant = tenant_of(req);
-	call->format = stream_format_of(http_header(req, "accept"));
-	const char *id = http_param(req, "id");
-	if (id_is_valid(id))
-		memcpy(call->sandbox_id, id, ID_SIZE);
-	if (parse_query(req, call, &e) < 0) {
-		http_respond_error(req, &e);
-		free(call);
+	enum stream_format format = stream_format_of(http_header(req, "accept"));
+	struct op_history history = {.follow = format != STREAM_NONE};
+	struct answer *a = api_answer(req, history.follow ? &event_stream_form : &event_page_form);
+	a->call.takes_ended = true;
+	if (parse_history(req, &history, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
 	}
-	uv_timer_init(server_of(req)->loop, &call->keepalive);
-	call->keepalive.data = call;
-	http_on_abort(req, call_aborted, call);
-	if (call->format != STREAM_NONE)
-		probe(call);
+	if (history.follow)
+		event_stream_begin(a, format);
 	else
-		read_more(call);
+		event_page_begin(a, history.limit);
+	a->op = op_history(&a->call, &history);
+	answer_run(a);
 }
 
 static const struct http_route event_routes[] = {

@@ -196,12 +196,32 @@ static void ended_found(void *arg, const struct sandbox_view *view)
 		op_fail(op, ended ? OP_SANDBOX_ENDED : OP_NO_SANDBOX, &op->failure);
 }
 
+static void past_found(void *arg, const struct sandbox_view *view)
+{
+	struct op *op = arg;
+	struct error missing;
+	if (!op_awaited(op))
+		return;
+	error_set(&missing, ERROR_NOT_FOUND, "there is no such sandbox");
+	if (!view)
+		op_fail(op, OP_NO_SANDBOX, &missing);
+	else if (op->type->past && !op->failed)
+		op->type->past(op, view);
+	else
+		op_resume(op);
+}
+
 /* The one place where a sandbox is given to whoever asks for it. */
 static struct sandbox *op_locate(struct op *op, const struct op_call *call)
 {
 	struct sandbox *s = op_sandbox(op, &op->failure);
 	if (s)
 		return s;
+	if (call->takes_ended) {
+		op_await(op);
+		sandbox_load_ended(op->ops->box, op->tenant, op->sandbox, past_found, op);
+		return NULL;
+	}
 	op->failed = true;
 	op->reason = OP_NO_SANDBOX;
 	if (call->asks_for_ended) {

@@ -29,6 +29,7 @@
 #include <uv.h>
 
 #include "base/scratch.h"
+#include "model/event.h"
 #include "model/execution.h"
 #include "model/file.h"
 #include "model/sandbox.h"
@@ -49,7 +50,7 @@ enum op_event_kind {
 	OP_ATTRIBUTE, /* attribute */
 	OP_MATCH,     /* match */
 	OP_CHANGE,    /* change */
-	OP_READY,     /* of a watch: what happens from now on is told */
+	OP_READY,     /* of what is followed: whatever happens from now on is told */
 	OP_NOTICE,    /* notice */
 	OP_ROW,       /* one of a list: what the operation's header says */
 	OP_ROOM,      /* op_put takes more again */
@@ -91,6 +92,7 @@ struct op_event {
 		const struct file_match *match;
 		const struct file_change *change;
 		const struct file_notice *notice;
+		const struct event_view *happened;
 		const struct sandbox_view *sandbox; /* NULL: it is gone meanwhile */
 		const struct error *error;
 	};
@@ -122,6 +124,7 @@ struct op_call {
 	int64_t deadline_ms;          /* how long the caller listens; 0: for ever */
 	bool finds_gone;              /* the sandbox may be gone: what it left is asked for */
 	bool asks_for_ended;          /* tell one that has ended from one that never was */
+	bool takes_ended;             /* one that has ended will do: its records are asked for */
 	struct scratch memory;        /* taken */
 	op_event_fn *event;
 	void *arg;

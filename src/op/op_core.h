@@ -31,6 +31,9 @@ struct op_type {
 	 * awaits a callback. All that it tells comes at once, so its caller must not pause.
 	 */
 	void (*ask)(struct op *op);
+	/* Called instead of the first `resume` if op_call.takes_ended and the sandbox has ended.
+	 * NULL: it makes no difference. */
+	void (*past)(struct op *op, const struct sandbox_view *view);
 };
 
 /* The first member of each type's own struct. */

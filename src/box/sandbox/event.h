@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/event.h"
+
 struct box;
 struct sandbox;
 
@@ -51,14 +53,6 @@ struct event_detail {
 /* Cheap: it is committed with whatever else is, and nobody waits. details may be NULL. */
 void event_record(struct sandbox *s, enum event_type type, enum event_cause cause,
 	const struct event_detail *details);
-
-struct event_view {
-	uint64_t number; /* counted from 1, for each sandbox */
-	int64_t time_ms;
-	const char *type, *cause;
-	const char *details; /* NAME=VALUE strings, each with its NUL */
-	size_t details_len;
-};
 
 /* Those of one page; events is NULL when the store could not be read. */
 typedef void event_listed_fn(void *arg, const struct event_view *events, size_t count);

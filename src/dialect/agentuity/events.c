@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/sandbox/event.h"
 #include "dialect/agentuity/routes.h"
+#include "op/history.h"
 
 #define LIST_DEFAULT 50
 #define LIST_MAX     100
@@ -47,73 +47,47 @@ static void put_event(struct json_writer *w, const char *sandbox, const struct e
 	json_end_object(w);
 }
 
-struct events_call {
-	struct http_request *req; /* NULL once the client has gone */
-	char sandbox_id[ID_SIZE];
-};
-
-static void aborted(void *arg)
+static int event_list_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	((struct events_call *)arg)->req = NULL;
-}
-
-static void respond(struct events_call *call, const struct event_view *events, size_t count)
-{
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	agentuity_begin_data(&w);
-	json_begin_object(&w);
-	json_key(&w, "events");
-	json_begin_array(&w);
-	for (size_t i = 0; i < count; i++)
-		put_event(&w, call->sandbox_id, &events[i]);
-	json_end_array(&w);
-	json_end_object(&w);
-	agentuity_respond_data(call->req, 200, &w);
-}
-
-/* Each sandbox has events, so it is known by them. */
-static void listed(void *arg, const struct event_view *events, size_t count)
-{
-	struct events_call *call = arg;
-	struct error e;
-	if (call->req && !events) {
-		error_set(&e, ERROR_INTERNAL, "the events could not be read");
-		http_respond_error(call->req, &e);
-	} else if (call->req && count == 0) {
-		agentuity_respond_failure(
-			call->req, 200, "SANDBOX_NOT_FOUND", "there is no such sandbox");
-	} else if (call->req) {
-		respond(call, events, count);
-	}
-	free(call);
+	struct json_writer *w = a->own;
+	(void)e;
+	if (event->kind == OP_ROW)
+		put_event(w, a->call.sandbox, event->happened);
+	if (event->kind != OP_DONE)
+		return 0;
+	json_end_array(w);
+	json_end_object(w);
+	json_end_object(w);
+	return 0;
 }
 
 static void handle_list(struct http_request *req)
 {
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct json_writer),
+		.put = event_list_put,
+		.fail = agentuity_fail};
 	static const char *const directions[] = {"asc", "desc", NULL};
 	struct error e;
 	int64_t limit = LIST_DEFAULT;
 	int direction;
-	char id[ID_SIZE];
+	struct answer *a = agentuity_answer(req, &form);
+	a->call.takes_ended = true;
 	if (query_optional_number(req, "limit", 1, LIST_MAX, &limit, &e) < 0 ||
 		agentuity_query_word(req, "direction", directions, &direction, &e) < 0) {
-		http_respond_error(req, &e);
+		answer_refuse(a, &e);
 		return;
 	}
-	if (!agentuity_parse_id(http_param(req, "id"), "sbx_", id)) {
-		agentuity_respond_failure(
-			req, 200, "SANDBOX_NOT_FOUND", "there is no such sandbox");
-		return;
-	}
-	struct events_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	memcpy(call->sandbox_id, id, ID_SIZE);
-	http_on_abort(req, aborted, call);
-	event_list(server_of(req)->box, tenant_of(req), call->sandbox_id, 0, direction == 1,
-		(unsigned)limit, listed, call);
+	struct json_writer *w = a->own;
+	w->out = &a->out;
+	agentuity_begin_data(w);
+	json_begin_object(w);
+	json_key(w, "events");
+	json_begin_array(w);
+	a->op = op_history(&a->call,
+		&(struct op_history){.limit = (unsigned)limit, .backwards = direction == 1});
+	answer_run(a);
 }
 
 static const struct http_route routes[] = {

@@ -5,13 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/sandbox/event.h"
 #include "dialect/e2b/decode.h"
-#include "dialect/e2b/access.h"
+#include "op/history.h"
 
 #define LIMIT_DEFAULT 1000
 #define LIMIT_MAX     1000
-#define PAGE          500
 
 /* In the order of their weight. */
 static const char *const levels[] = {"debug", "info", "warn", "error"};
@@ -22,31 +20,14 @@ enum {
 	LEVEL_ERROR
 };
 
-struct logs_call {
-	struct http_request *req; /* NULL once the client has gone */
-	const struct server *server;
-	const char *tenant;
-	char id[ID_SIZE];
+struct log_query {
 	bool is_v2, backwards;
-	int64_t left, cursor_ms; /* entries that may still be told; -1: no cursor */
-	size_t level;            /* the least that is told */
-	char *search;
+	int64_t left, cursor_ms;   /* entries that may still be told; -1: no cursor */
+	size_t level;              /* the least that is told */
+	const char *search;        /* NULL: none */
 	struct buf lines, entries; /* what was found, in the form of v1 and in that of v2 */
 	struct json_writer line_writer, entry_writer;
 };
-
-static void call_free(struct logs_call *call)
-{
-	buf_finish(&call->lines);
-	buf_finish(&call->entries);
-	free(call->search);
-	free(call);
-}
-
-static void call_aborted(void *arg)
-{
-	((struct logs_call *)arg)->req = NULL;
-}
 
 /* ---- entries ---- */
 
@@ -112,82 +93,59 @@ static void put_entry(struct json_writer *w, const struct event_view *event, con
 }
 
 static bool is_wanted(
-	const struct logs_call *call, const struct event_view *event, const char *message)
+	const struct log_query *q, const struct event_view *event, const char *message)
 {
-	if (call->cursor_ms >= 0 && (call->backwards ? event->time_ms > call->cursor_ms
-						     : event->time_ms < call->cursor_ms))
+	if (q->cursor_ms >= 0 &&
+		(q->backwards ? event->time_ms > q->cursor_ms : event->time_ms < q->cursor_ms))
 		return false;
-	if (level_of(event) < call->level)
+	if (level_of(event) < q->level)
 		return false;
-	return !call->search || !call->search[0] || strstr(message, call->search);
+	return !q->search || !q->search[0] || strstr(message, q->search);
 }
 
-static void add_event(struct logs_call *call, const struct event_view *event)
+static void add_event(struct log_query *q, const struct event_view *event)
 {
 	autobuf message = {0};
 	format_message(event, &message);
-	if (call->left == 0 || message.failed || !is_wanted(call, event, message.data))
+	if (q->left == 0 || message.failed || !is_wanted(q, event, message.data))
 		return;
-	call->left--;
-	put_line(&call->line_writer, event, message.data);
-	put_entry(&call->entry_writer, event, message.data);
+	q->left--;
+	put_line(&q->line_writer, event, message.data);
+	put_entry(&q->entry_writer, event, message.data);
 }
 
 /* ---- the answer ---- */
 
-static void respond(struct logs_call *call)
+static int log_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	json_end_array(&call->line_writer);
-	json_end_array(&call->entry_writer);
+	struct log_query *q = a->own;
+	struct json_writer w = {.out = &a->out};
+	if (event->kind == OP_ROW)
+		add_event(q, event->happened);
+	if (event->kind != OP_DONE)
+		return 0;
+	if (q->lines.failed || q->entries.failed)
+		return error_set(e, ERROR_INTERNAL, "the events cannot be read");
+	json_end_array(&q->line_writer);
+	json_end_array(&q->entry_writer);
 	json_begin_object(&w);
 	json_key(&w, "logs");
-	if (call->is_v2) {
-		json_raw_n(&w, call->entries.data, call->entries.len);
+	if (q->is_v2) {
+		json_raw_n(&w, q->entries.data, q->entries.len);
 	} else {
-		json_raw_n(&w, call->lines.data, call->lines.len);
+		json_raw_n(&w, q->lines.data, q->lines.len);
 		json_key(&w, "logEntries");
-		json_raw_n(&w, call->entries.data, call->entries.len);
+		json_raw_n(&w, q->entries.data, q->entries.len);
 	}
 	json_end_object(&w);
-	e2b_respond_json(call->req, 200, &body);
+	return 0;
 }
 
-static void events_listed(void *arg, const struct event_view *events, size_t count)
+static void log_finish(struct answer *a)
 {
-	struct logs_call *call = arg;
-	struct error e;
-	for (size_t i = 0; call->req && i < count; i++)
-		add_event(call, &events[i]);
-	if (call->req && events && count == PAGE && call->left > 0) {
-		event_list(call->server->box, call->tenant, call->id, events[count - 1].number,
-			call->backwards, PAGE, events_listed, call);
-		return;
-	}
-	if (call->req && (!events || call->lines.failed || call->entries.failed)) {
-		error_set(&e, ERROR_INTERNAL, "the events cannot be read");
-		http_respond_error(call->req, &e);
-	} else if (call->req) {
-		respond(call);
-	}
-	call_free(call);
-}
-
-/* Its events are kept longer than it lives. */
-static void sandbox_loaded(void *arg, const struct sandbox_view *view)
-{
-	struct logs_call *call = arg;
-	struct error e;
-	if (view) {
-		event_list(call->server->box, call->tenant, call->id, 0, call->backwards, PAGE,
-			events_listed, call);
-		return;
-	}
-	error_set(&e, ERROR_NOT_FOUND, "sandbox \"%s\" not found", call->id);
-	if (call->req)
-		http_respond_error(call->req, &e);
-	call_free(call);
+	struct log_query *q = a->own;
+	buf_finish(&q->lines);
+	buf_finish(&q->entries);
 }
 
 /* ---- the request ---- */
@@ -233,60 +191,50 @@ static int parse_direction(const struct http_request *req, bool *backwards, stru
 		e, ERROR_INVALID_FIELD, "direction", "\"direction\" is forward or backward");
 }
 
-static int parse_request(struct logs_call *call, struct error *e)
+static int parse_query(const struct http_request *req, struct log_query *q, struct error *e)
 {
-	const struct http_request *req = call->req;
-	const char *name = http_param(req, "id");
-	if (!destination_parse_id(name, call->id))
-		return error_set(e, ERROR_NOT_FOUND, "sandbox \"%.64s\" not found", name);
-	if (query_optional_number(req, "limit", 1, LIMIT_MAX, &call->left, e) < 0 ||
-		parse_cursor(req, &call->cursor_ms, e) < 0 ||
-		parse_level(req, &call->level, e) < 0 ||
-		parse_direction(req, &call->backwards, e) < 0)
+	q->left = LIMIT_DEFAULT;
+	q->search = http_query(req, "search");
+	if (query_optional_number(req, "limit", 1, LIMIT_MAX, &q->left, e) < 0 ||
+		parse_cursor(req, &q->cursor_ms, e) < 0 || parse_level(req, &q->level, e) < 0)
 		return -1;
-	call->search = e2b_copy(http_query(req, "search"));
-	return 0;
+	return parse_direction(req, &q->backwards, e);
 }
 
-static void handle(struct http_request *req, bool is_v2)
+/* Events are kept longer than their sandbox lives. */
+static void log_run(struct http_request *req, bool is_v2)
 {
+	static const struct answer_form form = {.type = E2B_JSON,
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct log_query),
+		.put = log_put,
+		.fail = e2b_fail,
+		.finish = log_finish};
 	struct error e = {0};
-	struct sandbox_view view;
-	struct logs_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	*call = (struct logs_call){.req = req,
-		.server = server_of(req),
-		.tenant = tenant_of(req),
-		.is_v2 = is_v2,
-		.left = LIMIT_DEFAULT};
-	call->line_writer.out = &call->lines;
-	call->entry_writer.out = &call->entries;
-	json_begin_array(&call->line_writer);
-	json_begin_array(&call->entry_writer);
-	if (parse_request(call, &e) < 0) {
-		call_free(call);
-		http_respond_error(req, &e);
+	struct answer *a = e2b_answer(req, &form);
+	struct log_query *q = a->own;
+	a->call.takes_ended = true;
+	q->is_v2 = is_v2;
+	q->line_writer.out = &q->lines;
+	q->entry_writer.out = &q->entries;
+	json_begin_array(&q->line_writer);
+	json_begin_array(&q->entry_writer);
+	if (parse_query(req, q, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
 	}
-	http_on_abort(req, call_aborted, call);
-	struct sandbox *s = sandbox_find(call->server->box, call->tenant, call->id);
-	if (s) {
-		sandbox_view(s, &view);
-		sandbox_loaded(call, &view);
-	} else {
-		sandbox_load_ended(call->server->box, call->tenant, call->id, sandbox_loaded, call);
-	}
+	a->op = op_history(&a->call, &(struct op_history){.backwards = q->backwards});
+	answer_run(a);
 }
 
 static void handle_v1(struct http_request *req)
 {
-	handle(req, false);
+	log_run(req, false);
 }
 
 static void handle_v2(struct http_request *req)
 {
-	handle(req, true);
+	log_run(req, true);
 }
 
 static const struct http_route routes[] = {

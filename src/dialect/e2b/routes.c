@@ -134,7 +134,7 @@ void e2b_encode_error(
 
 void e2b_respond_json(struct http_request *req, int status, struct buf *body)
 {
-	http_respond(req, status, "application/json; charset=utf-8", body);
+	http_respond(req, status, E2B_JSON, body);
 }
 
 void e2b_respond_nothing(struct http_request *req, int status)
@@ -170,6 +170,14 @@ struct answer *e2b_answer(struct http_request *req, const struct answer_form *fo
 	char *id = http_alloc(req, ID_SIZE);
 	a->call.sandbox = id && destination_parse_id(http_param(req, "id"), id) ? id : "";
 	return a;
+}
+
+enum answer_failure e2b_fail(struct answer *a, struct error *e, const struct op_event *event)
+{
+	if (event && event->reason == OP_NO_SANDBOX)
+		error_set(e, ERROR_NOT_FOUND, "sandbox \"%.64s\" not found",
+			http_param(a->req, "id"));
+	return ANSWER_ERROR;
 }
 
 struct sandbox *e2b_sandbox_in_any_state(struct http_request *req)

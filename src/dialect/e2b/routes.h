@@ -34,6 +34,7 @@ static inline char *e2b_copy(const char *text)
 /* {"code":<status>,"message"}: SDKs look at the number, not at the status. */
 void e2b_encode_error(
 	struct http_request *req, const struct error *e, struct http_error_answer *answer);
+#define E2B_JSON "application/json; charset=utf-8"
 /* Takes the content. */
 void e2b_respond_json(struct http_request *req, int status, struct buf *body);
 void e2b_respond_nothing(struct http_request *req, int status);
@@ -43,6 +44,8 @@ int e2b_parse_body(const struct http_request *req, cJSON **ret, struct error *e)
 cJSON *e2b_body(struct http_request *req);
 /* An answer whose operation is about the sandbox that the path names. */
 struct answer *e2b_answer(struct http_request *req, const struct answer_form *form);
+/* For answer_form.fail: names the sandbox that is not there. */
+enum answer_failure e2b_fail(struct answer *a, struct error *e, const struct op_event *event);
 /* The sandbox that the path names, running or paused; NULL after the request was answered. */
 struct sandbox *e2b_sandbox(struct http_request *req);
 /* Also when it has failed. */
