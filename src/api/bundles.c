@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/encode.h"
 #include "api/feed.h"
 #include "api/intake.h"
 
@@ -97,13 +98,25 @@ static void import_cancel(void *import)
 
 static const struct intake_taker taker = {import_room, import_write, import_end, import_cancel};
 
+static void respond_imported(struct http_request *req, const struct snapshot *s)
+{
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	struct snapshot_view view;
+	snapshot_view(s, &view);
+	json_begin_object(&w);
+	encode_snapshot(&w, &view);
+	json_end_object(&w);
+	api_respond_json(req, 201, &body);
+}
+
 static void import_done(void *arg, struct snapshot *s, const struct error *e)
 {
 	struct intake *in = arg;
 	if (e)
 		http_respond_error(in->req, e);
 	else
-		api_respond_snapshot(in->req, 201, s);
+		respond_imported(in->req, s);
 	free(in);
 }
 

@@ -181,3 +181,26 @@ void encode_output(struct json_writer *w, const char *key, const struct buf *byt
 	else
 		json_string_n(w, bytes->data ? bytes->data : "", bytes->len);
 }
+
+void encode_snapshot(struct json_writer *w, const struct snapshot_view *view)
+{
+	json_put_string(w, "id", view->id);
+	json_put_string(w, "name", view->name);
+	json_put_string(w, "tag", view->tag);
+	json_put_string(w, "description", view->description);
+	json_put_string(w, "status", view->deleted ? "deleted" : view->lost ? "lost" : "ready");
+	json_put_string(w, "parent", view->parent);
+	json_put_string(w, "sandboxId", view->sandbox);
+	json_put_string(w, "template", view->template_name);
+	json_put_time(w, "createdAt", view->created_ms);
+	if (view->env_len)
+		json_put_env(w, "env", view->env, view->env_len);
+	if (view->metadata[0]) {
+		json_key(w, "metadata");
+		json_raw(w, view->metadata);
+	}
+	if (view->files >= 0) { /* otherwise they are being counted */
+		json_put_int(w, "sizeBytes", view->bytes);
+		json_put_int(w, "fileCount", view->files);
+	}
+}

@@ -104,6 +104,8 @@ static inline const char *sandbox_status_name(enum sandbox_status status)
 	return sandbox_status_names[status];
 }
 
+#define FORKS_MAX 100 /* of one request */
+
 struct fork_origin;
 
 struct volume_mount {

@@ -188,6 +188,13 @@ struct sandbox *op_sandbox(const struct op *op, struct error *e)
 	return s;
 }
 
+static bool sandbox_is_usable(const struct sandbox *s)
+{
+	struct sandbox_view view;
+	sandbox_view(s, &view);
+	return !view.ending && view.status < SANDBOX_TERMINATED;
+}
+
 static void ended_found(void *arg, const struct sandbox_view *view)
 {
 	struct op *op = arg;
@@ -215,13 +222,14 @@ static void past_found(void *arg, const struct sandbox_view *view)
 static struct sandbox *op_locate(struct op *op, const struct op_call *call)
 {
 	struct sandbox *s = op_sandbox(op, &op->failure);
-	if (s)
+	if (s && (!call->wants_usable || sandbox_is_usable(s)))
 		return s;
 	if (call->takes_ended) {
 		op_await(op);
 		sandbox_load_ended(op->ops->box, op->tenant, op->sandbox, past_found, op);
 		return NULL;
 	}
+	error_set(&op->failure, ERROR_NOT_FOUND, "there is no such sandbox");
 	op->failed = true;
 	op->reason = OP_NO_SANDBOX;
 	if (call->asks_for_ended) {

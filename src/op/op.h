@@ -30,9 +30,12 @@
 
 #include "base/scratch.h"
 #include "model/event.h"
+#include "model/checkpoint.h"
 #include "model/execution.h"
 #include "model/file.h"
 #include "model/sandbox.h"
+#include "model/snapshot.h"
+#include "model/volume.h"
 
 struct op;
 struct ops;
@@ -55,7 +58,7 @@ enum op_event_kind {
 	OP_ROW,       /* one of a list: what the operation's header says */
 	OP_ROOM,      /* op_put takes more again */
 	OP_IDLE,      /* that was all for now: whoever collects may send */
-	OP_DONE,      /* result, of file work; sandbox, of those that change one */
+	OP_DONE,      /* result, of file work; what was made, changed or asked for, of the others */
 	OP_FAILED     /* error, reason */
 };
 
@@ -64,6 +67,8 @@ enum op_reason {
 	OP_ERROR,
 	OP_NO_SANDBOX,    /* there is none of this id, or it is somebody else's */
 	OP_SANDBOX_ENDED, /* there was; only if op_call.asks_for_ended */
+	OP_NO_SNAPSHOT,   /* the same of a snapshot */
+	OP_NO_VOLUME,     /* and of a volume */
 	OP_BUSY,          /* an exclusive command finds another one running */
 	OP_NO_EXECUTION,  /* there is none of this name */
 	OP_NO_PROGRAM,    /* the command's program does not exist */
@@ -94,14 +99,19 @@ struct op_event {
 		const struct file_notice *notice;
 		const struct event_view *happened;
 		const struct sandbox_view *sandbox; /* NULL: it is gone meanwhile */
+		const struct snapshot_view *snapshot;
+		const struct checkpoint_view *checkpoint;
+		const struct volume_view *volume;
 		const struct error *error;
 	};
 	struct file_result result; /* also of OP_FAILED: how far it came */
 	enum op_reason reason;
 	const struct execution_usage *usage; /* OP_EXECUTION; NULL: not known */
-	bool more; /* OP_DONE of a list: there are others behind the last one told */
-	bool woke; /* OP_STARTED: its sandbox slept before */
-	bool lost; /* OP_EXITED: its sandbox was ended or put to sleep under it */
+	int64_t frozen_us;                   /* OP_DONE: how long the sandbox stood still for it */
+	int64_t total; /* OP_DONE of a list: how many there are, told or not */
+	bool more;     /* OP_DONE of a list: some behind the last one were not told */
+	bool woke;     /* OP_STARTED: its sandbox slept before */
+	bool lost;     /* OP_EXITED: its sandbox was ended or put to sleep under it */
 };
 
 enum op_verdict {
@@ -123,6 +133,7 @@ struct op_call {
 	const char *sandbox, *volume; /* ids, one of them */
 	int64_t deadline_ms;          /* how long the caller listens; 0: for ever */
 	bool finds_gone;              /* the sandbox may be gone: what it left is asked for */
+	bool wants_usable;            /* one that has failed or is ending counts as missing */
 	bool asks_for_ended;          /* tell one that has ended from one that never was */
 	bool takes_ended;             /* one that has ended will do: its records are asked for */
 	struct scratch memory;        /* taken */

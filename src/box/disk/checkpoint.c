@@ -71,9 +71,12 @@ struct checkpoint *checkpoint_next(const struct checkpoint *c)
 
 void checkpoint_view(const struct checkpoint *c, struct checkpoint_view *out)
 {
+	const struct checkpoint *parent =
+		c->parent[0] ? checkpoint_find(c->sandbox, c->parent) : NULL;
 	*out = (struct checkpoint_view){.id = c->id,
 		.name = c->name,
 		.parent = c->parent,
+		.parent_name = parent ? parent->name : "",
 		.created_ms = c->created_ms,
 		.lost = !c->found};
 }

@@ -6,17 +6,9 @@
 #pragma once
 
 #include "box/sandbox/sandbox.h"
-
-#define CHECKPOINTS_PER_SANDBOX 100
+#include "model/checkpoint.h"
 
 struct checkpoint;
-
-struct checkpoint_view {
-	const char *id, *name;
-	const char *parent; /* the checkpoint before it; "": none */
-	int64_t created_ms;
-	bool lost; /* its disk is gone */
-};
 
 /* c is NULL and e says why when it failed. frozen_us: how long the sandbox stood still. */
 typedef void checkpoint_created_fn(

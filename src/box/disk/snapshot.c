@@ -140,12 +140,17 @@ struct snapshot *snapshot_next(const struct snapshot *s)
 	return visible_from(s->next, s->tenant);
 }
 
+struct snapshot *snapshot_find_any(struct box *b, const char *id)
+{
+	struct snapshot *s = NULL;
+	if (id_is_valid(id))
+		HASH_FIND(by_id, b->snapshots, id, ID_LEN, s);
+	return s;
+}
+
 struct snapshot *snapshot_parent(const struct snapshot *s)
 {
-	struct snapshot *parent = NULL;
-	if (s->parent[0])
-		HASH_FIND(by_id, s->box->snapshots, s->parent, ID_LEN, parent);
-	return parent;
+	return snapshot_find_any(s->box, s->parent);
 }
 
 static struct snapshot *with_tag(
@@ -180,12 +185,10 @@ static struct snapshot *with_name_or_tag(struct box *b, const char *tenant, cons
 
 struct snapshot *snapshot_find(struct box *b, const char *tenant, const char *ref)
 {
-	struct snapshot *s = NULL;
 	const char *colon = strrchr(ref, ':');
 	if (!ref[0])
 		return NULL;
-	if (id_is_valid(ref))
-		HASH_FIND(by_id, b->snapshots, ref, ID_LEN, s);
+	struct snapshot *s = snapshot_find_any(b, ref);
 	if (s && (s->deleted || strcmp(s->tenant, tenant) != 0))
 		s = NULL;
 	if (!s && colon)

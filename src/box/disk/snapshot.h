@@ -8,33 +8,9 @@
 #pragma once
 
 #include "box/sandbox/sandbox.h"
-
-#define SNAPSHOTS_PER_TENANT 1000
+#include "model/snapshot.h"
 
 struct snapshot;
-
-struct snapshot_spec {
-	const char *name; /* NULL or "": none; it is found by its id */
-	const char *tag;  /* NULL: "latest" if there is a name */
-	const char *description;
-	const char *const *env; /* NAME=VALUE, for what is made of it; NULL: that of its parent */
-	const char *metadata;   /* JSON; NULL: none */
-	bool measure;           /* answer only when its size is known */
-};
-
-struct snapshot_view {
-	const char *id, *tenant, *name, *tag, *description;
-	const char *parent;  /* a snapshot's id; "": none */
-	const char *sandbox; /* of which it was made; "": none */
-	const char *template_name;
-	const char *env; /* NAME=VALUE strings, each with its NUL */
-	size_t env_len;
-	const char *metadata; /* JSON; "": none */
-	int64_t created_ms;
-	int64_t bytes, files; /* -1: not counted yet */
-	bool deleted;
-	bool lost; /* its disk is gone */
-};
 
 /* s is NULL and e says why when it failed. */
 typedef void snapshot_created_fn(
@@ -43,6 +19,8 @@ int snapshot_create(struct sandbox *sandbox, const struct snapshot_spec *spec,
 	snapshot_created_fn *created, void *arg, struct error *e);
 /* By id, "name", "name:tag", or a tag that only one has; NULL also for those of others. */
 struct snapshot *snapshot_find(struct box *b, const char *tenant, const char *ref);
+/* Of whichever tenant, deleted ones included; NULL: there never was one of this id. */
+struct snapshot *snapshot_find_any(struct box *b, const char *id);
 /* In the order of creation, those of one tenant: the first, or the first behind a place. */
 struct snapshot *snapshot_first(
 	struct box *b, const char *tenant, int64_t after_ms, const char *after_id);
@@ -58,8 +36,6 @@ int snapshot_retag(
 int snapshot_delete(struct snapshot *s, sandbox_done_fn *done, void *arg, struct error *e);
 
 /* ---- fork ---- */
-
-#define FORKS_MAX 100
 
 struct fork_result {
 	struct sandbox **sandboxes; /* for the time of the call */

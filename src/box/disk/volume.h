@@ -6,20 +6,11 @@
 #pragma once
 
 #include "box/sandbox/sandbox.h"
+#include "model/volume.h"
 
-#define VOLUMES_PER_TENANT 200
-#define VOLUME_NAME_MAX    63
-#define VOLUME_IDLE_MS     5000 /* so long after the last file call its porter goes */
+#define VOLUME_IDLE_MS 5000 /* so long after the last file call its porter goes */
 
 struct volume;
-
-struct volume_view {
-	const char *id, *tenant, *name;
-	int64_t limit; /* bytes; 0: this server cannot limit it */
-	int64_t created_ms;
-	unsigned mounts; /* sandboxes that have it */
-	bool lost;       /* its disk is gone */
-};
 
 /* v is NULL and e says why when it failed. */
 typedef void volume_created_fn(void *arg, struct volume *v, const struct error *e);

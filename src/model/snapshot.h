@@ -1,0 +1,50 @@
+/* Snapshots as values: what one is made with, what everybody may read of it, which are listed. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/id.h"
+
+#define SNAPSHOTS_PER_TENANT 1000
+
+struct snapshot_spec {
+	const char *name; /* NULL or "": none; it is found by its id */
+	const char *tag;  /* NULL: "latest" if there is a name */
+	const char *description;
+	const char *const *env; /* NAME=VALUE, for what is made of it; NULL: that of its parent */
+	const char *metadata;   /* JSON; NULL: none */
+	bool measure;           /* answer only when its size is known */
+};
+
+struct snapshot_view {
+	const char *id, *tenant, *name, *tag, *description;
+	const char *parent;  /* a snapshot's id; "": none */
+	const char *sandbox; /* of which it was made; "": none */
+	const char *template_name;
+	const char *env; /* NAME=VALUE strings, each with its NUL */
+	size_t env_len;
+	const char *metadata; /* JSON; "": none */
+	int64_t created_ms;
+	int64_t bytes, files; /* -1: not counted yet */
+	bool deleted;
+	bool lost; /* its disk is gone */
+};
+
+enum snapshot_order {
+	SNAPSHOT_ORDER_CREATION,
+	SNAPSHOT_ORDER_NAME,
+	SNAPSHOT_ORDER_BYTES,
+	SNAPSHOT_ORDER_FILES
+};
+
+/* Which snapshots of a tenant are listed, and which part of the list. */
+struct snapshot_filter {
+	const char *name, *tag, *sandbox; /* NULL: any */
+	int64_t after_ms;                 /* made after this moment and id; 0: whenever */
+	char after_id[ID_SIZE];
+	enum snapshot_order order;
+	bool backwards;
+	int64_t offset, limit;
+};
