@@ -44,6 +44,7 @@ enum field_storage field_storage(const struct field *f)
 	case FIELD_CONSTANT:
 		return STORED_TEXT;
 	case FIELD_ENV:
+	case FIELD_LIST:
 		return STORED_BYTES;
 	default:
 		return STORED_NUMBER;
@@ -103,12 +104,12 @@ int field_enum_of(const struct field *f, const char *text)
 
 static bool is_owned(const struct field *f)
 {
-	return f->kind == FIELD_TEXT || f->kind == FIELD_JSON || f->kind == FIELD_ENV;
+	return f->kind == FIELD_TEXT || f->kind == FIELD_JSON || field_storage(f) == STORED_BYTES;
 }
 
 static void copy_one(const struct field *f, void *to, const void *from)
 {
-	if (f->kind == FIELD_ENV) {
+	if (field_storage(f) == STORED_BYTES) {
 		const struct strings *source = CONST_MEMBER(struct strings, from, f);
 		char *data = mem_new(source->len + 1);
 		if (source->len)
@@ -124,7 +125,7 @@ static void copy_one(const struct field *f, void *to, const void *from)
 
 static void free_one(const struct field *f, void *record)
 {
-	if (f->kind == FIELD_ENV)
+	if (field_storage(f) == STORED_BYTES)
 		free(MEMBER(struct strings, record, f)->data);
 	else if (is_owned(f))
 		free((char *)*MEMBER(const char *, record, f));

@@ -30,6 +30,7 @@ enum field_kind {
 	FIELD_MICROS,     /* int64_t microseconds, written as milliseconds with three digits */
 	FIELD_ENUM,       /* an enum, written as the one of `names` */
 	FIELD_ENV,        /* struct strings of NAME=VALUE, written as a map */
+	FIELD_LIST,       /* struct strings, written as an array */
 	FIELD_JSON,       /* const char *: an object, kept as the text that came */
 	FIELD_CHARS,      /* char[], in place: ids, reasons */
 	FIELD_CONSTANT,   /* in no struct: always `missing` */
@@ -121,6 +122,7 @@ struct field_table {
 #define FIELD_TYPE_MICROS   int64_t
 #define FIELD_TYPE_ENUM     unsigned
 #define FIELD_TYPE_ENV      struct strings
+#define FIELD_TYPE_LIST     struct strings
 
 /* Strings one behind the other, each with its NUL. */
 struct strings {

@@ -43,6 +43,12 @@ void json_encode_value(struct json_writer *w, const struct field *f, const void 
 	case FIELD_ENV:
 		json_env(w, list->data, list->len);
 		break;
+	case FIELD_LIST:
+		json_begin_array(w);
+		for (size_t at = 0; at < list->len; at += strlen(list->data + at) + 1)
+			json_string(w, list->data + at);
+		json_end_array(w);
+		break;
 	case FIELD_JSON:
 		json_raw(w, field_text(f, record));
 		break;

@@ -112,6 +112,7 @@ static void put_property(struct json_writer *w, const struct field *f, bool is_r
 	case FIELD_DURATION:
 		json_put_string(w, "type", "string");
 		break;
+	case FIELD_LIST:
 	case FIELD_OWN:
 		json_put_string(w, "type", "array");
 		break;

@@ -13,7 +13,6 @@ struct store {
 	const struct backend *backend;
 	struct connection
 		*connection; /* for reading at start, before the queue's thread has work */
-	sqlite3 *db;         /* the same, for what is not a table yet */
 	struct queue *queue;
 	/* Statements made of a table's description; used by the loop only. */
 	struct {
@@ -22,9 +21,6 @@ struct store {
 		char *sql;
 	} texts[STORE_TEXTS_MAX];
 };
-
-/* Never NULL. */
-const char *store_text_at(sqlite3_stmt *st, int column);
 
 /* ---- table.c ---- */
 
@@ -38,5 +34,15 @@ void store_read(const struct store_table *t, const struct value *columns, void *
 /* Creates the table, or adds the columns that a database of an older program does not have. */
 int store_complete(struct store *s, const struct store_table *t, struct error *e);
 
+/*
+ * Runs a statement that selects the $columns of a table. A search tells the first row, or NULL; a
+ * list each row, then NULL.
+ */
+void store_search(struct store *s, const struct store_table *t, struct operation *op,
+	store_found_fn *found, void *arg);
+void store_list(struct store *s, const struct store_table *t, struct operation *op,
+	store_found_fn *each, void *arg);
+
 extern const struct store_table store_sandboxes, store_events, store_volumes, store_contexts,
-	store_checkpoints, store_snapshots;
+	store_checkpoints, store_snapshots, store_templates, store_builds, store_tags, store_layers,
+	store_processes, store_executions, store_keys, store_secrets;

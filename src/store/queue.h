@@ -28,9 +28,8 @@ struct operation {
 	bool ends_turn;
 	/* Of the public call: */
 	store_done_fn *done;
-	execution_stored_fn *stored;
-	bool is_new; /* what was to be stored */
-	void (*found)(void *arg, const struct execution_row *row);
+	store_added_fn *added;
+	bool is_new; /* what was to be added */
 	void (*each)(void *arg, const char *id);
 	void *arg;
 	size_t value_count, value_max;

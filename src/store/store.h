@@ -20,6 +20,10 @@ struct store;
 
 /* error: 0, or negative with the reason in the log. */
 typedef void store_done_fn(void *arg, int error);
+/* The same of a row that was to be added. is_new: there was none of its key. */
+typedef void store_added_fn(void *arg, int error, bool is_new);
+/* row is NULL when there is none, or no more; it is valid for the time of the call. */
+typedef void store_found_fn(void *arg, const void *row);
 
 int store_open(struct store **ret, uv_loop_t *loop, const char *path, struct error *e);
 /* Something was asked for and has not been called back. */
@@ -86,8 +90,7 @@ struct execution_row {
 	const char *id;
 	const char *sandbox;
 	const char *tenant;
-	const char *command; /* the arguments, each with its NUL */
-	size_t command_len;
+	struct strings command; /* the arguments */
 	const char *name, *user, *cwd;
 	int64_t kind; /* the model's own number */
 	bool terminal;
@@ -101,7 +104,7 @@ struct execution_row {
 	int64_t length[2]; /* of stdout and stderr, all of it */
 	int64_t stored[2]; /* of which this much was kept */
 	bool spooled[2];   /* kept in a file; otherwise in data */
-	const void *data[2];
+	struct strings data[2];
 };
 
 /* It runs, and somebody knows its id: what it is, without how it ends. */
@@ -109,21 +112,19 @@ void store_begin_execution(struct store *s, const struct execution_row *row);
 /* All of a sandbox whose end is not stored were killed with it just now. */
 void store_end_begun(struct store *s, const char *sandbox, const char *status, int64_t now_ms);
 /* At start, before the loop runs: those that have begun and whose end was never stored. */
-int store_each_begun(
-	struct store *s, void (*each)(void *arg, const struct execution_row *row), void *arg);
+int store_each_begun(struct store *s, void (*each)(void *arg, const void *row), void *arg);
 /*
  * Its end, which replaces what store_begin_execution wrote and is counted in its sandbox. One that
  * is stored already stays as it is and is not counted again: is_new says so.
  */
-typedef void execution_stored_fn(void *arg, int error, bool is_new);
 void store_put_execution(
-	struct store *s, const struct execution_row *row, execution_stored_fn *stored, void *arg);
+	struct store *s, const struct execution_row *row, store_added_fn *stored, void *arg);
 /*
  * found is called with NULL when there is none of this id and tenant. With a sandbox it must be of
  * that one, and a name will do for the id: the newest of the name.
  */
 void store_get_execution(struct store *s, const char *id, const char *tenant, const char *sandbox,
-	void (*found)(void *arg, const struct execution_row *row), void *arg);
+	store_found_fn *found, void *arg);
 struct execution_query {
 	const char *tenant;
 	const char *sandbox; /* "": of all */
@@ -134,8 +135,8 @@ struct execution_query {
 };
 
 /* The newest first, without their output; each is called once more, with NULL, at the end. */
-void store_list_executions(struct store *s, const struct execution_query *query,
-	void (*each)(void *arg, const struct execution_row *row), void *arg);
+void store_list_executions(
+	struct store *s, const struct execution_query *query, store_found_fn *each, void *arg);
 /* Forget what ended before; each names one whose spool files can go. */
 void store_expire_executions(
 	struct store *s, int64_t before_ms, void (*each)(void *arg, const char *id), void *arg);

@@ -9,6 +9,8 @@
 
 static const char put_text[] =
 	"INSERT INTO $name ($stored) VALUES ($values) ON CONFLICT ($key) DO $update";
+static const char add_text[] =
+	"INSERT INTO $name ($stored) VALUES ($values) ON CONFLICT DO NOTHING RETURNING 1";
 static const char delete_text[] = "DELETE FROM $name WHERE $key = ?1";
 static const char find_text[] = "SELECT $columns FROM $name WHERE $key = ?1";
 static const char each_text[] = "SELECT $columns FROM $name ORDER BY $order";
@@ -185,7 +187,7 @@ static void read_field(const struct field *f, const struct value *v, void *row)
 		int value = field_enum_of(f, text);
 		*(unsigned *)(void *)to =
 			(unsigned)(value < 0 && f->missing ? field_enum_of(f, f->missing) : value);
-	} else if (f->kind == FIELD_ENV) {
+	} else if (field_storage(f) == STORED_BYTES) {
 		*(struct strings *)(void *)to = (struct strings){v->bytes, v->len};
 	} else if (field_storage(f) == STORED_TEXT) {
 		*(const char **)(void *)to = text;
@@ -202,16 +204,41 @@ void store_read(const struct store_table *t, const struct value *columns, void *
 			read_field(&t->fields->fields[i], columns++, row);
 }
 
-/* ---- the four ---- */
+/* ---- what can be done with any table ---- */
+
+static struct operation *operation_with_row(
+	struct store *s, const struct store_table *t, const char *text, const void *row)
+{
+	struct operation *op = operation_with(store_sql(s, t, text), t->fields->count);
+	for (size_t i = 0; i < t->fields->count; i++)
+		if (is_stored(&t->fields->fields[i]))
+			add_field(op, &t->fields->fields[i], row);
+	return op;
+}
 
 void store_put(struct store *s, const struct store_table *t, const void *row, store_done_fn *done,
 	void *arg)
 {
-	struct operation *op = operation_with(store_sql(s, t, put_text), t->fields->count);
-	for (size_t i = 0; i < t->fields->count; i++)
-		if (is_stored(&t->fields->fields[i]))
-			add_field(op, &t->fields->fields[i], row);
-	store_submit(s, op, done, arg);
+	store_submit(s, operation_with_row(s, t, put_text, row), done, arg);
+}
+
+/* A row comes back for one that is new. */
+static void added_row(struct operation *op, const struct value *columns, size_t count)
+{
+	(void)count;
+	if (columns)
+		op->is_new = true;
+	else if (op->added)
+		op->added(op->arg, op->error, op->is_new);
+}
+
+void store_add(struct store *s, const struct store_table *t, const void *row, store_added_fn *added,
+	void *arg)
+{
+	struct operation *op = operation_with_row(s, t, add_text, row);
+	op->row = added_row;
+	op->added = added;
+	store_submit(s, op, NULL, arg);
 }
 
 void store_delete(struct store *s, const struct store_table *t, const char *key,
@@ -228,6 +255,7 @@ struct walk {
 	void (*each)(void *arg, const void *row);
 	void *arg;
 	void *row;
+	bool first_only;
 };
 
 static void walk_row(void *arg, const struct value *columns, size_t count)
@@ -248,35 +276,50 @@ int store_each(struct store *s, const struct store_table *t, const char *where,
 	return r;
 }
 
-/* The row, then the closing NULL. */
-static void search_row(struct operation *op, const struct value *columns, size_t count)
+/* Each row, then the closing NULL; of a search the first row or NULL. */
+static void queried_row(struct operation *op, const struct value *columns, size_t count)
 {
 	struct walk *w = op->arg;
 	(void)count;
-	if (columns) {
+	if (columns && w->each) {
 		store_read(w->table, columns, w->row);
 		w->each(w->arg, w->row);
-		w->each = NULL;
-		return;
+		w->each = w->first_only ? NULL : w->each;
 	}
+	if (columns)
+		return;
 	if (w->each)
 		w->each(w->arg, NULL);
 	free(w->row);
 	free(w);
 }
 
+static void query(struct store *s, struct operation *op, const struct walk *walk)
+{
+	struct walk *w = mem_copy(walk, sizeof *walk);
+	w->row = mem_new(w->table->fields->size);
+	op->row = queried_row;
+	store_submit(s, op, NULL, w);
+}
+
+void store_search(struct store *s, const struct store_table *t, struct operation *op,
+	store_found_fn *found, void *arg)
+{
+	query(s, op, &(struct walk){.table = t, .each = found, .arg = arg, .first_only = true});
+}
+
+void store_list(struct store *s, const struct store_table *t, struct operation *op,
+	store_found_fn *each, void *arg)
+{
+	query(s, op, &(struct walk){.table = t, .each = each, .arg = arg});
+}
+
 void store_find(struct store *s, const struct store_table *t, const char *key,
 	store_found_fn *found, void *arg)
 {
-	struct walk *w = mem_new(sizeof *w);
-	w->row = mem_new(t->fields->size);
-	w->table = t;
-	w->each = found;
-	w->arg = arg;
 	struct operation *op = operation_new(store_sql(s, t, find_text));
 	operation_add_text(op, key);
-	op->row = search_row;
-	store_submit(s, op, NULL, w);
+	store_search(s, t, op, found, arg);
 }
 
 /* ---- the tables that a database has ---- */

@@ -17,11 +17,12 @@ struct store_table {
 /* A row that is there is updated, but for its fixed columns. */
 void store_put(struct store *s, const struct store_table *t, const void *row, store_done_fn *done,
 	void *arg);
+/* Adds a row; one of its key that is there stays as it is, and is_new is false. */
+void store_add(struct store *s, const struct store_table *t, const void *row, store_added_fn *added,
+	void *arg);
 /* Of one with a single key. */
 void store_delete(struct store *s, const struct store_table *t, const char *key,
 	store_done_fn *done, void *arg);
-/* row is NULL when there is none; it is valid for the time of the call. */
-typedef void store_found_fn(void *arg, const void *row);
 void store_find(struct store *s, const struct store_table *t, const char *key,
 	store_found_fn *found, void *arg);
 /* At start, before the loop runs. where: a literal, or NULL for all. */

@@ -23,10 +23,8 @@ struct build_row {
 	int64_t failed_step;
 	int64_t created_ms, started_ms, ended_ms;
 	int64_t bytes;
-	const void *config; /* as box/template/settings.c packs it */
-	size_t config_len;
-	const char *tags; /* to be given when it is ready, each with its NUL */
-	size_t tags_len;
+	struct strings config; /* as box/template/settings.c packs it */
+	struct strings tags;   /* to be given when it is ready */
 };
 
 struct tag_row {
@@ -57,11 +55,8 @@ void store_delete_tag(
 void store_put_layer(struct store *s, const struct layer_row *row, store_done_fn *done, void *arg);
 void store_delete_layer(struct store *s, const char *id, store_done_fn *done, void *arg);
 
-/* At start, before the loop runs. Builds come in the order of their creation. */
-struct template_reader {
-	void (*template_row)(void *arg, const struct template_row *row);
-	void (*build_row)(void *arg, const struct build_row *row);
-	void (*tag_row)(void *arg, const struct tag_row *row);
-	void (*layer_row)(void *arg, const struct layer_row *row);
-};
-int store_read_templates(struct store *s, const struct template_reader *reader, void *arg);
+/* At start, before the loop runs; all but tags in the order of their creation. */
+int store_each_template(struct store *s, void (*each)(void *arg, const void *row), void *arg);
+int store_each_build(struct store *s, void (*each)(void *arg, const void *row), void *arg);
+int store_each_tag(struct store *s, void (*each)(void *arg, const void *row), void *arg);
+int store_each_layer(struct store *s, void (*each)(void *arg, const void *row), void *arg);

@@ -34,14 +34,13 @@ static const struct execution_row some_execution = {
 	.id = "bbbbbbbbbbbbbbbbbbbb",
 	.sandbox = "aaaaaaaaaaaaaaaaaaaa",
 	.tenant = "t",
-	.command = "x",
-	.command_len = 2,
+	.command = {(char[]){"x"}, 2},
 	.status = "completed",
 	.started_ms = 400,
 	.duration_us = 600000,
 	.length = {5, 0},
 	.stored = {3, 0},
-	.data = {"a\0b", ""},
+	.data = {{(char[]){"a\0b"}, 3}},
 };
 
 struct world {
@@ -104,16 +103,17 @@ static void keeps_a_sandbox_across_a_restart(void)
 	close_world(&w);
 }
 
-static void found_execution(void *arg, const struct execution_row *row)
+static void found_execution(void *arg, const void *stored)
 {
+	const struct execution_row *row = stored;
 	(void)arg;
 	calls++;
 	CHECK(row != NULL);
 	CHECK_INT(row->stored[0], 3);
-	CHECK(memcmp(row->data[0], "a\0b", 3) == 0);
+	CHECK(memcmp(row->data[0].data, "a\0b", 3) == 0);
 }
 
-static void found_nothing(void *arg, const struct execution_row *row)
+static void found_nothing(void *arg, const void *row)
 {
 	(void)arg;
 	calls++;
@@ -211,8 +211,9 @@ static void keeps_the_first_secret_of_a_name(void)
 	close_world(&w);
 }
 
-static void note_id(void *arg, const struct execution_row *row)
+static void note_id(void *arg, const void *stored)
 {
+	const struct execution_row *row = stored;
 	char *id = arg;
 	snprintf(id, 32, "%s", row ? row->id : "none");
 }

@@ -97,35 +97,45 @@ struct seen {
 	unsigned templates, builds, tags, layers;
 };
 
-static void saw_template(void *arg, const struct template_row *row)
+static void saw_template(void *arg, const void *stored)
 {
+	const struct template_row *row = stored;
 	CHECK_STR(row->name, "python");
 	((struct seen *)arg)->templates++;
 }
 
-static void saw_build(void *arg, const struct build_row *row)
+static void saw_build(void *arg, const void *stored)
 {
+	const struct build_row *row = stored;
 	CHECK_STR(row->status, "ready");
 	CHECK_STR(row->root, "r");
-	CHECK_INT((long long)row->tags_len, 4);
-	CHECK(memcmp(row->config, "x\0y", 3) == 0);
+	CHECK_INT((long long)row->tags.len, 4);
+	CHECK(memcmp(row->config.data, "x\0y", 3) == 0);
 	CHECK_INT(row->bytes, 7);
 	((struct seen *)arg)->builds++;
 }
 
-static void saw_tag(void *arg, const struct tag_row *row)
+static void saw_tag(void *arg, const void *stored)
 {
+	const struct tag_row *row = stored;
 	CHECK_STR(row->build_id, "b2");
 	((struct seen *)arg)->tags++;
 }
 
-static void saw_layer(void *arg, const struct layer_row *row)
+static void saw_layer(void *arg, const void *stored)
 {
+	const struct layer_row *row = stored;
 	CHECK_STR(row->key, "k");
 	((struct seen *)arg)->layers++;
 }
 
-static const struct template_reader reader = {saw_template, saw_build, saw_tag, saw_layer};
+static void read_all(struct store *s, struct seen *seen)
+{
+	CHECK_INT(store_each_template(s, saw_template, seen), 0);
+	CHECK_INT(store_each_build(s, saw_build, seen), 0);
+	CHECK_INT(store_each_tag(s, saw_tag, seen), 0);
+	CHECK_INT(store_each_layer(s, saw_layer, seen), 0);
+}
 
 static void with_store(void (*use)(struct store *s))
 {
@@ -142,7 +152,7 @@ static void with_store(void (*use)(struct store *s))
 
 static void write_rows(struct store *s)
 {
-	static const struct build_row build = {.id = "b1",
+	const struct build_row build = {.id = "b1",
 		.template_id = "t1",
 		.status = "ready",
 		.reason = "",
@@ -151,10 +161,8 @@ static void write_rows(struct store *s)
 		.root = "r",
 		.layer = "l",
 		.bytes = 7,
-		.config = "x\0y",
-		.config_len = 3,
-		.tags = "tag",
-		.tags_len = 4};
+		.config = {(char[]){"x\0y"}, 3},
+		.tags = {(char[]){"tag"}, 4}};
 	store_put_template(s, &(struct template_row){"t1", "me", "python", "", 5}, NULL, NULL);
 	store_put_build(s, &build, NULL, NULL);
 	store_put_tag(s, &(struct tag_row){"t1", "latest", "b1", 6}, NULL, NULL);
@@ -167,7 +175,7 @@ static void write_rows(struct store *s)
 static void read_rows(struct store *s)
 {
 	struct seen seen = {0};
-	CHECK_INT(store_read_templates(s, &reader, &seen), 0);
+	read_all(s, &seen);
 	CHECK_INT(seen.templates, 1);
 	CHECK_INT(seen.builds, 1);
 	CHECK_INT(seen.tags, 1);
@@ -179,7 +187,7 @@ static void read_rows(struct store *s)
 static void find_nothing(struct store *s)
 {
 	struct seen seen = {0};
-	CHECK_INT(store_read_templates(s, &reader, &seen), 0);
+	read_all(s, &seen);
 	CHECK_INT(seen.templates + seen.builds + seen.tags + seen.layers, 0);
 }
 

@@ -144,7 +144,7 @@ void execution_check_overdue(struct box *b);
 
 /* ---- execution_record.c, execution_load.c ---- */
 
-void execution_store(struct execution *x, execution_stored_fn *stored, void *arg);
+void execution_store(struct execution *x, store_added_fn *stored, void *arg);
 /* As if it had just ended; it is in no table, and goes with its last watcher. */
 struct execution *execution_revive(struct box *b, const struct execution_row *row);
 /* At start: what was recorded, and, when every init has been heard, what of it is lost. */

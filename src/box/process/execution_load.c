@@ -26,7 +26,7 @@ static void revive_output(struct execution *x, const struct execution_row *row, 
 		output_path(x->box, row->id, stream, path);
 		output_restore(o, path);
 	} else {
-		buf_append(&o->memory, row->data[stream], (size_t)row->stored[stream]);
+		buf_append(&o->memory, row->data[stream].data, row->data[stream].len);
 		o->stored = o->memory.len;
 	}
 	o->end = (uint64_t)row->length[stream];
@@ -60,13 +60,13 @@ struct execution *execution_revive(struct box *b, const struct execution_row *ro
 	x->oom_killed = row->oom_killed;
 	x->started_ms = row->started_ms;
 	x->committed = x->input_closed = true;
-	buf_append(&x->command, row->command, row->command_len);
+	buf_append(&x->command, row->command.data, row->command.len);
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
 		revive_output(x, row, i);
 	return x;
 }
 
-static void row_found(void *arg, const struct execution_row *row)
+static void row_found(void *arg, const void *row)
 {
 	struct loading *l = arg;
 	struct execution *x = row ? execution_revive(l->box, row) : NULL;
@@ -101,8 +101,8 @@ static void view_of_row(const struct execution_row *row, struct execution_view *
 		.cwd = row->cwd,
 		.kind = kind_of(row->kind),
 		.terminal = row->terminal,
-		.command = row->command,
-		.command_len = row->command_len,
+		.command = row->command.data,
+		.command_len = row->command.len,
 		.status = execution_status_of(row->status),
 		.pid = (int32_t)row->pid,
 		.exit_code = (int)row->exit_code,
@@ -126,7 +126,7 @@ struct listing {
 	void *arg;
 };
 
-static void row_listed(void *arg, const struct execution_row *row)
+static void row_listed(void *arg, const void *row)
 {
 	struct listing *l = arg;
 	struct execution_view view;

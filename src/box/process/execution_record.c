@@ -19,8 +19,7 @@ static struct execution_row row_of(const struct execution *x)
 		.id = x->id,
 		.sandbox = x->sandbox_id,
 		.tenant = x->tenant,
-		.command = x->command.data,
-		.command_len = x->command.len,
+		.command = {x->command.data, x->command.len},
 		.status = execution_status_name(x->status),
 		.exit_code = x->exit.code,
 		.signal = x->exit.signal,
@@ -41,7 +40,9 @@ static struct execution_row row_of(const struct execution *x)
 		row.length[i] = (int64_t)x->outputs[i].end;
 		row.stored[i] = (int64_t)x->outputs[i].stored;
 		row.spooled[i] = x->outputs[i].fd >= 0;
-		row.data[i] = x->outputs[i].memory.data;
+		if (!row.spooled[i])
+			row.data[i] = (struct strings){
+				x->outputs[i].memory.data, (size_t)x->outputs[i].stored};
 	}
 	return row;
 }
@@ -55,7 +56,7 @@ void execution_record(struct execution *x)
 	store_begin_execution(x->box->store, &row);
 }
 
-void execution_store(struct execution *x, execution_stored_fn *stored, void *arg)
+void execution_store(struct execution *x, store_added_fn *stored, void *arg)
 {
 	struct execution_row row = row_of(x);
 	store_put_execution(x->box->store, &row, stored, arg);
@@ -68,7 +69,7 @@ struct recorded {
 	struct execution *execution; /* in no table */
 };
 
-static void remember(void *arg, const struct execution_row *row)
+static void remember(void *arg, const void *row)
 {
 	struct box *b = arg;
 	struct recorded *r = calloc(1, sizeof *r);

@@ -90,9 +90,9 @@ struct build *build_from_row(struct template *t, const struct build_row *row)
 	build->started_ms = row->started_ms;
 	build->ended_ms = row->ended_ms;
 	build->bytes = row->bytes;
-	settings_unpack(&build->settings, row->config, row->config_len);
-	if (row->tags_len)
-		buf_append(&build->tags, row->tags, row->tags_len);
+	settings_unpack(&build->settings, row->config.data, row->config.len);
+	if (row->tags.len)
+		buf_append(&build->tags, row->tags.data, row->tags.len);
 	return build;
 }
 
@@ -115,10 +115,8 @@ void build_store(const struct build *build, store_done_fn *done, void *arg)
 			.started_ms = build->started_ms,
 			.ended_ms = build->ended_ms,
 			.bytes = build->bytes,
-			.config = config.data,
-			.config_len = config.len,
-			.tags = build->tags.data,
-			.tags_len = build->tags.len,
+			.config = {config.data, config.len},
+			.tags = {build->tags.data, build->tags.len},
 		},
 		done, arg);
 }

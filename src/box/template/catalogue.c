@@ -15,15 +15,17 @@ static const struct {
 		"The same as base, under the name that E2B's code interpreter asks for", false},
 };
 
-static void add_template(void *arg, const struct template_row *row)
+static void add_template(void *arg, const void *stored)
 {
+	const struct template_row *row = stored;
 	struct template *t = template_new(arg, row->id, row->tenant, row->name, row->description);
 	t->created_ms = row->created_ms;
 	template_add(t);
 }
 
-static void add_build(void *arg, const struct build_row *row)
+static void add_build(void *arg, const void *stored)
 {
+	const struct build_row *row = stored;
 	struct catalogue *c = arg;
 	struct template *t = NULL;
 	HASH_FIND(by_id, c->templates, row->template_id, strlen(row->template_id), t);
@@ -31,8 +33,9 @@ static void add_build(void *arg, const struct build_row *row)
 		build_from_row(t, row);
 }
 
-static void add_tag(void *arg, const struct tag_row *row)
+static void add_tag(void *arg, const void *stored)
 {
+	const struct tag_row *row = stored;
 	struct catalogue *c = arg;
 	struct template *t = NULL;
 	struct build *build = NULL;
@@ -42,14 +45,13 @@ static void add_tag(void *arg, const struct tag_row *row)
 		tag_set(t, row->tag, build, row->created_ms);
 }
 
-static void add_layer(void *arg, const struct layer_row *row)
+static void add_layer(void *arg, const void *stored)
 {
-	layer_from_row(arg, row);
+	layer_from_row(arg, stored);
 }
 
 int catalogue_open(struct box *b, struct error *e)
 {
-	static const struct template_reader reader = {add_template, add_build, add_tag, add_layer};
 	struct catalogue *c = calloc(1, sizeof *c);
 	if (!c)
 		abort();
@@ -62,7 +64,10 @@ int catalogue_open(struct box *b, struct error *e)
 		t->is_default = built_in[i].is_default;
 		template_add(t);
 	}
-	if (store_read_templates(b->store, &reader, c) < 0)
+	if (store_each_template(b->store, add_template, c) < 0 ||
+		store_each_build(b->store, add_build, c) < 0 ||
+		store_each_tag(b->store, add_tag, c) < 0 ||
+		store_each_layer(b->store, add_layer, c) < 0)
 		return error_set(e, ERROR_INTERNAL, "cannot read the templates from the database");
 	struct build *build, *next;
 	HASH_ITER (by_id, c->builds, build, next)
