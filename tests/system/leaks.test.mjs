@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { Server, safeReaddir, sleep, until } from '../lib/server.mjs';
-import { LONG, cgroupsOf, finish, list, metric, residentKib, sandboxesInKernel, serverProcesses, startCommand } from './support.mjs';
+import { LONG, cgroupsOf, finish, footprint, list, metric, openConnections, openFiles, residentKib, startCommand } from './support.mjs';
 
 const CYCLES = LONG ? 10000 : 200;
 
@@ -15,13 +15,6 @@ describe('leaks', () => {
   });
   after(() => finish(server));
 
-  const fds = (pid) => readdirSync(`/proc/${pid}/fd`).length;
-  /* Of the server's port, those that it has not closed: established, or closed by the other side. */
-  const connections = () => {
-    const port = server.port.toString(16).toUpperCase().padStart(4, '0');
-    const isOpen = (line) => new RegExp(`^ *\\d+: \\w+:${port} \\w+:\\w+ (01|08) `).test(line);
-    return readFileSync('/proc/net/tcp', 'utf8').split('\n').filter(isOpen).length;
-  };
   const namespaces = () => {
     const seen = new Set();
     for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
@@ -32,34 +25,7 @@ describe('leaks', () => {
       }
     return seen.size;
   };
-  const settle = () =>
-    until('the server is quiet', async () => {
-      const inKernel = sandboxesInKernel(server).length;
-      return (
-        (await metric(server, 'sandboxes')) === 0 &&
-        (await metric(server, 'executions_running')) === 0 &&
-        (await metric(server, 'sandboxes_pooled')) === 4 &&
-        inKernel === 4 &&
-        safeReaddir(server.disks('trash')).length === 0
-      );
-    }, 15000);
-  const measure = async () => {
-    await settle();
-    server.agent.destroy();
-    await until('the connections are closed', () => connections() === 0);
-    return {
-      frontFds: fds(server.frontPid),
-      wardenFds: fds(server.wardenPid),
-      frontThreads: readdirSync(`/proc/${server.frontPid}/task`).length,
-      processes: serverProcesses(server).length,
-      cgroups: cgroupsOf(server).map((dir) => safeReaddir(dir).filter((name) => /^[a-z0-9]{20}$/.test(name)).length).join(),
-      mounts: readFileSync(`/proc/${server.wardenPid}/mountinfo`, 'utf8').split('\n').length,
-      hostMounts: readFileSync('/proc/self/mountinfo', 'utf8').split('\n').filter((line) => line.includes(server.data)).length,
-      boxes: safeReaddir(server.disks('boxes')).length,
-      sockets: safeReaddir(join(server.data, 'run')).length,
-      stage: safeReaddir(join(server.data, 'stage')).length,
-    };
-  };
+  const measure = () => footprint(server, { pooled: 4 });
 
   const cycle = async (i) => {
     const bad = (path, body) => server.request('POST', path, body);
@@ -118,8 +84,8 @@ describe('leaks', () => {
     const quiet = async () => {
       await until('the pool is full', async () => (await metric(server, 'sandboxes_pooled')) === 4);
       server.agent.destroy();
-      await until('the connections are closed', () => connections() === 0);
-      return fds(server.frontPid);
+      await until('the connections are closed', () => openConnections(server) === 0);
+      return openFiles(server.frontPid);
     };
     const before = await quiet();
     for (let i = 0; i < 30; i++) await server.exec(box.id, 'head -c 300000 /dev/zero');

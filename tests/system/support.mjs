@@ -236,3 +236,46 @@ export function residentKib(pid) {
   const match = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return Number(match[1]);
 }
+
+/** Of the server's port, the connections that it has not closed: established, or closed by the other side. */
+export function openConnections(server) {
+  const port = server.port.toString(16).toUpperCase().padStart(4, '0');
+  const isOpen = (line) => new RegExp(`^ *\\d+: \\w+:${port} \\w+:\\w+ (01|08) `).test(line);
+  return readFileSync('/proc/net/tcp', 'utf8').split('\n').filter(isOpen).length;
+}
+
+export const openFiles = (pid) => readdirSync(`/proc/${pid}/fd`).length;
+
+/** What a server without a sandbox has of the kernel, once it is quiet and its pool holds `pooled`. */
+export async function footprint(server, { pooled, ms = 15000 }) {
+  const wanted = { sandboxes: 0, running: 0, pooled, inKernel: pooled, trash: 0 };
+  let now;
+  await until(
+    'the server is quiet',
+    async () => {
+      now = {
+        sandboxes: await metric(server, 'sandboxes'),
+        running: await metric(server, 'executions_running'),
+        pooled: await metric(server, 'sandboxes_pooled'),
+        inKernel: sandboxesInKernel(server).length,
+        trash: safeReaddir(server.disks('trash')).length,
+      };
+      return JSON.stringify(now) === JSON.stringify(wanted);
+    },
+    ms,
+  ).catch(() => assert.deepEqual(now, wanted, 'the server does not become quiet'));
+  server.agent.destroy();
+  await until('the connections are closed', () => openConnections(server) === 0);
+  return {
+    frontFds: openFiles(server.frontPid),
+    wardenFds: openFiles(server.wardenPid),
+    frontThreads: readdirSync(`/proc/${server.frontPid}/task`).length,
+    processes: serverProcesses(server).length,
+    cgroups: cgroupsOf(server).map((dir) => safeReaddir(dir).filter((name) => /^[a-z0-9]{20}$/.test(name)).length).join(),
+    mounts: readFileSync(`/proc/${server.wardenPid}/mountinfo`, 'utf8').split('\n').length,
+    hostMounts: readFileSync('/proc/self/mountinfo', 'utf8').split('\n').filter((line) => line.includes(server.data)).length,
+    boxes: safeReaddir(server.disks('boxes')).length,
+    sockets: safeReaddir(join(server.data, 'run')).length,
+    stage: safeReaddir(join(server.data, 'stage')).length,
+  };
+}

@@ -1,6 +1,7 @@
 /*
  * The list of dialects: api/openapi.yaml and the native routes say the same, and every dialect has
- * what a router needs. The path of the file is the one argument.
+ * what a router needs. The path of the file is the one argument; "list" prints the
+ * routes instead.
  */
 #include <stdlib.h>
 
@@ -18,7 +19,7 @@ static size_t documented_count;
 static const char *method_name(enum http_method method)
 {
 	static const char *const names[] = {
-		"get", "head", "post", "put", "patch", "delete", "options"};
+		"get", "head", "post", "put", "patch", "delete", "options", "any"};
 	return names[method];
 }
 
@@ -262,10 +263,31 @@ static const struct check_test tests[] = {
 	TEST(gives_every_request_to_its_dialect),
 };
 
+/* Prints each route once for programs: dialect, claim, method, and path below the area's last
+ * prefix. */
+static void list_routes(const struct dialect *d)
+{
+	for (size_t i = 0; i < d->area_count; i++) {
+		const char *prefix = "";
+		for (const char *const *p = d->areas[i].prefixes; p && *p; p++)
+			prefix = *p;
+		for (const struct route_table *const *t = d->areas[i].tables; *t; t++)
+			for (size_t k = 0; k < (*t)->count; k++)
+				printf("%s %u %s %s%s\n", d->name, d->areas[i].claim,
+					method_name((*t)->routes[k].method), prefix,
+					(*t)->routes[k].pattern);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
 		return 2;
+	if (strcmp(argv[1], "list") == 0) {
+		for (size_t i = 0; dialects[i]; i++)
+			list_routes(dialects[i]);
+		return 0;
+	}
 	document = argv[1];
 	return RUN_TESTS(tests);
 }
