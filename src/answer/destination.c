@@ -19,7 +19,7 @@ bool destination_parse_id(const char *name, char ret[ID_SIZE])
 }
 
 /* A number that is no port is stored nevertheless: it is a port that no service has. */
-static bool parse_port(const char *text, size_t len, unsigned *ret)
+static bool destination_parse_port(const char *text, size_t len, unsigned *ret)
 {
 	unsigned port = 0;
 	if (len == 0 || len > PORT_DIGITS_MAX)
@@ -41,7 +41,7 @@ bool destination_in_host(const struct http_request *req, struct http_destination
 		return false;
 	size_t digits = strspn(host, "0123456789");
 	const char *id = host + digits + 1;
-	if (host[digits] != '-' || !parse_port(host, digits, &d.port))
+	if (host[digits] != '-' || !destination_parse_port(host, digits, &d.port))
 		return false;
 	if (strcspn(id, ".:") != ID_LEN || id[ID_LEN] != '.')
 		return false;
@@ -62,7 +62,7 @@ bool destination_in_headers(const struct http_request *req, const struct destina
 	const char *port = http_header(req, names->port);
 	*ret = (struct http_destination){.port = names->default_port};
 	snprintf(ret->name, sizeof ret->name, "%s", name);
-	if (!port || parse_port(port, strlen(port), &ret->port))
+	if (!port || destination_parse_port(port, strlen(port), &ret->port))
 		destination_parse_id(name, ret->id);
 	return true;
 }

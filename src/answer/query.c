@@ -7,16 +7,16 @@
 #define DIGITS_MAX 18 /* fit in 64 bits */
 
 /* How many digits the text begins with; 0: none, or too many for a number. */
-static size_t count_digits(const char *text)
+static size_t query_count_digits(const char *text)
 {
 	size_t count = strspn(text, "0123456789");
 	return count <= DIGITS_MAX ? count : 0;
 }
 
-static int parse_number(
+static int query_parse_number(
 	const char *text, const char *name, int64_t min, int64_t max, int64_t *ret, struct error *e)
 {
-	size_t digits = count_digits(text);
+	size_t digits = query_count_digits(text);
 	int64_t value = digits > 0 && !text[digits] ? strtoll(text, NULL, 10) : -1;
 	if (value < 0 || value < min || value > max)
 		return error_set_field(e, ERROR_INVALID_FIELD, name,
@@ -30,14 +30,14 @@ int query_number(const struct http_request *req, const char *name, int64_t min, 
 	int64_t *ret, struct error *e)
 {
 	const char *text = http_query(req, name);
-	return text ? parse_number(text, name, min, max, ret, e) : 0;
+	return text ? query_parse_number(text, name, min, max, ret, e) : 0;
 }
 
 int query_optional_number(const struct http_request *req, const char *name, int64_t min,
 	int64_t max, int64_t *ret, struct error *e)
 {
 	const char *text = http_query(req, name);
-	return text && text[0] ? parse_number(text, name, min, max, ret, e) : 0;
+	return text && text[0] ? query_parse_number(text, name, min, max, ret, e) : 0;
 }
 
 int query_bool(const struct http_request *req, const char *name, bool *ret, struct error *e)
@@ -56,7 +56,7 @@ int query_bool(const struct http_request *req, const char *name, bool *ret, stru
 
 bool cursor_parse(const char *text, int64_t *ms, char id[ID_SIZE])
 {
-	size_t digits = count_digits(text);
+	size_t digits = query_count_digits(text);
 	if (digits == 0 || text[digits] != '-' || !id_is_valid(text + digits + 1))
 		return false;
 	*ms = strtoll(text, NULL, 10);

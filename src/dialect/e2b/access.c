@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "op/admission.h"
 
 #define TOKEN_KIND         "e2b envd"
 #define EXPIRES_DIGITS_MAX 15
@@ -109,15 +110,8 @@ static bool find_by_signature(
 	const struct server *d, const struct http_request *req, char id[ID_SIZE])
 {
 	struct signature_search search = {.server = d};
-	struct sandbox_view view;
-	if (begin_signed_request(req, &search.request) < 0)
-		return false;
-	struct sandbox *s = sandbox_search(d->box, is_signed_for, &search);
-	if (!s)
-		return false;
-	sandbox_view(s, &view);
-	memcpy(id, view.id, ID_SIZE);
-	return true;
+	return begin_signed_request(req, &search.request) == 0 &&
+	       op_find_matching(d->ops, is_signed_for, &search, id);
 }
 
 bool e2b_find_destination(const struct server *d, struct http_request *req)

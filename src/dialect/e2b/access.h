@@ -17,7 +17,6 @@
 #include <stdbool.h>
 
 #include "base/id.h"
-#include "box/sandbox/sandbox.h"
 #include "dialect/e2b/e2b.h"
 
 #define E2B_ENVD_PORT 49983

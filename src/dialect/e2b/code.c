@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "dialect/e2b/encode.h"
+#include "op/admission.h"
 
 /* ---- who may ---- */
 
@@ -36,11 +37,7 @@ static int check_token(struct http_request *req, const char *id, struct error *e
 int code_admit(struct http_request *req, struct error *e)
 {
 	const struct http_destination *d = http_destination(req);
-	struct sandbox_view view;
-	struct sandbox *s = d ? sandbox_find_any(server_of(req)->box, d->id) : NULL;
-	if (s)
-		sandbox_view(s, &view);
-	if (!s || !envd_is_reachable(&view))
+	if (!d || !op_is_reachable(server_of(req)->ops, d->id))
 		return error_set(e, ERROR_NOT_RUNNING, "The sandbox was not found");
 	return check_token(req, d->id, e);
 }

@@ -7,6 +7,7 @@
 
 #include "dialect/e2b/connect.h"
 #include "dialect/e2b/encode.h"
+#include "op/admission.h"
 
 #define USER_MAX 63
 
@@ -47,24 +48,14 @@ static int check_access(
 		"unauthorized access, please provide a valid access token or method signing if supported");
 }
 
-bool envd_is_reachable(const struct sandbox_view *view)
-{
-	enum e2b_state state = e2b_state_of(view);
-	return state == E2B_RUNNING || (state == E2B_PAUSED && view->auto_resume);
-}
-
 int envd_admit(struct http_request *req, struct error *e)
 {
 	const struct server *d = server_of(req);
-	struct sandbox_view view;
 	if (!e2b_find_destination(d, req))
 		return error_set(e, ERROR_UNAUTHORIZED,
 			"the request names no sandbox: it has no E2b-Sandbox-Id, no access token and no valid signature");
 	const char *id = http_destination(req)->id;
-	struct sandbox *s = sandbox_find_any(d->box, id);
-	if (s)
-		sandbox_view(s, &view);
-	if (!s || !envd_is_reachable(&view))
+	if (!op_is_reachable(d->ops, id))
 		return error_set(e, ERROR_NOT_RUNNING, "The sandbox was not found");
 	return check_access(d, req, id, e);
 }

@@ -16,8 +16,6 @@ enum e2b_claim {
 };
 /* Which requests are for a sandbox's own host, and for which port of it. */
 unsigned e2b_claims(const struct http_request *req);
-/* It runs; or it is paused, and wakes by itself with what a call does. */
-bool envd_is_reachable(const struct sandbox_view *view);
 int envd_admit(struct http_request *req, struct error *e);
 void envd_encode_error(
 	struct http_request *req, const struct error *e, struct http_error_answer *answer);
