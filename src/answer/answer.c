@@ -1,4 +1,4 @@
-#include "answer/answer.h"
+#include "answer/answer_core.h"
 
 #include <stdlib.h>
 
@@ -8,8 +8,11 @@
 
 #define SMALL (64u * 1024)
 
-static void answer_free(struct answer *a)
+void answer_free(struct answer *a)
 {
+	a->over = true;
+	if (a->held > 0)
+		return;
 	if (a->form->finish)
 		a->form->finish(a);
 	if (a->body && a->body->finish)
@@ -19,8 +22,22 @@ static void answer_free(struct answer *a)
 	free(a);
 }
 
+void answer_hold(struct answer *a)
+{
+	a->held++;
+}
+
+bool answer_let_go(struct answer *a)
+{
+	a->held--;
+	if (!a->over)
+		return true;
+	answer_free(a);
+	return false;
+}
+
 /* The one place where anybody is told that a client has gone. */
-static void answer_gone(void *arg)
+void answer_gone(void *arg)
 {
 	struct answer *a = arg;
 	if (a->op)
@@ -106,7 +123,7 @@ static void answer_end(struct answer *a)
 	}
 }
 
-static void answer_fail(struct answer *a, const struct error *why, const struct op_event *event)
+void answer_fail(struct answer *a, const struct error *why, const struct op_event *event)
 {
 	struct error e = *why;
 	struct http_request *req = a->req;
@@ -163,6 +180,8 @@ static enum op_verdict answer_event(void *arg, const struct op_event *event)
 {
 	struct answer *a = arg;
 	struct error e = {0};
+	if (a->socket_form)
+		return answer_socket_event(a, event);
 	if (event->kind == OP_ROOM) {
 		resume_body(a);
 		return OP_GO_ON;
@@ -210,7 +229,10 @@ static void body_data(void *arg, const char *bytes, size_t len)
 {
 	struct answer *a = arg;
 	struct error e = {0};
+	answer_hold(a);
 	ptrdiff_t taken = a->body->data(a, bytes, len, &e);
+	if (!answer_let_go(a))
+		return;
 	if (taken < 0) {
 		body_fail(a, &e);
 		return;
@@ -227,7 +249,11 @@ static void body_end(void *arg)
 {
 	struct answer *a = arg;
 	struct error e = {0};
-	if (a->body->end(a, &e) < 0)
+	answer_hold(a);
+	int r = a->body->end(a, &e);
+	if (!answer_let_go(a))
+		return;
+	if (r < 0)
 		body_fail(a, &e);
 	else
 		op_put(a->op, &(struct op_item){OP_ITEM_END});

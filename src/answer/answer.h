@@ -73,6 +73,11 @@ struct answer {
 	bool streaming, hungry, paused; /* paused: the operation is */
 	bool ended, cut;                /* what is in `out` is the last */
 	bool body_paused;
+	unsigned held; /* by whoever calls what may end it */
+	bool over;     /* it has ended meanwhile, and is freed when it is let go */
+	const struct answer_socket *socket_form;
+	struct websocket *socket; /* NULL until the operation's first event */
+	bool socket_sent;         /* since the socket was writable the last time */
 };
 
 /* Its call has all but what it is about: the dialect sets `sandbox` or `volume`. */
@@ -98,3 +103,25 @@ struct answer_body {
 extern const struct answer_body answer_body_file;
 /* answer_run, with the request's body as the operation's input, as fast as that takes it. */
 void answer_run_with_body(struct answer *a, const struct answer_body *body);
+
+/* ---- WebSockets ---- */
+
+struct answer_socket {
+	/* A message of the client's. Negative: `refused` puts *e, and the answer goes on. */
+	int (*message)(struct answer *a, bool text, const char *data, size_t len, struct error *e);
+	/* Sends what was wrong with the client's last message. */
+	void (*refused)(struct answer *a, const struct error *e);
+};
+/* Whether the request asks for one; other upgrades, such as that to HTTP/2, may be passed over. */
+bool answer_wants_socket(const struct http_request *req);
+/*
+ * answer_run, with a WebSocket as the answer. It is opened with the operation's first event, so
+ * that an error before that is a status. Then `put` sends messages, and the socket is closed with
+ * the operation's last event; the form's `fail` may send a message before it is closed for an
+ * error. While the client reads slowly the operation is paused, and while the operation has no room
+ * for input the client is.
+ */
+void answer_run_socket(struct answer *a, const struct answer_socket *socket);
+/* Sends what is in `out` as a text message, and empties it. */
+void answer_send_text(struct answer *a);
+void answer_send_binary(struct answer *a, const struct buf *bytes);

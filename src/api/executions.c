@@ -10,43 +10,20 @@
 
 /* ---- one ---- */
 
-/* Checked before anything was looked for. */
-static bool wants_base64(const struct http_request *req)
-{
-	const char *encoding = http_query(req, "encoding");
-	return encoding && strcmp(encoding, "base64") == 0;
-}
-
-static void respond(struct http_request *req, struct execution *x)
-{
-	struct execution_view view;
-	struct answer *a = api_answer(req, &result_form);
-	execution_view(x, &view);
-	((struct result *)a->own)->base64 = wants_base64(req);
-	a->call.sandbox = NULL; /* it may be gone */
-	a->op = op_attach(&a->call,
-		&(struct op_attach){
-			.execution = view.id, .wants = OP_EXEC_RESULT, .piece = RESULT_PIECE});
-	answer_run(a);
-}
-
-static void wait_and_respond(struct http_request *req, struct execution *x)
-{
-	int64_t wait_ms;
-	api_parse_wait(req, &wait_ms, NULL);
-	api_wait_for_end(req, x, wait_ms, respond);
-}
-
 static void handle_get_execution(struct http_request *req)
 {
 	struct error e;
-	bool base64;
-	int64_t wait_ms;
-	if (decode_encoding(http_query(req, "encoding"), "encoding", &base64, &e) < 0 ||
-		api_parse_wait(req, &wait_ms, &e) < 0)
-		http_respond_error(req, &e);
-	else
-		api_find_execution(req, wait_and_respond);
+	struct op_attach attach = {
+		.process = process_named(req), .wants = OP_EXEC_RESULT, .piece = RESULT_PIECE};
+	struct answer *a = process_answer(req, &result_form);
+	if (decode_encoding(http_query(req, "encoding"), "encoding",
+		    &((struct result *)a->own)->base64, &e) < 0 ||
+		api_parse_wait(req, &attach.wait_ms, &e) < 0) {
+		answer_refuse(a, &e);
+		return;
+	}
+	a->op = op_attach(&a->call, &attach);
+	answer_run(a);
 }
 
 /* ---- many ---- */

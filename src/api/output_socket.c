@@ -14,223 +14,105 @@
  *
  * Several clients may watch and write. One that goes away leaves the process alone.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/encode.h"
 #include "api/output.h"
-#include "http/websocket.h"
+#include "api/processes.h"
 
-#define MESSAGE_MAX (128u * 1024)
-#define CHUNK       (64u * 1024)
-#define QUEUE_MAX   (256u * 1024)
-#define NO_STREAM   EXECUTION_STREAMS
+#define NO_STREAM EXECUTION_STREAMS
+
+static const char *const stream_names[EXECUTION_STREAMS] = {"stdout", "stderr"};
 
 struct viewer {
-	struct websocket *socket;
-	struct execution *execution;
-	struct execution_watcher watcher;
-	bool follow;
-	uint64_t until[EXECUTION_STREAMS];
-	unsigned current;     /* whose bytes the client believes to get */
-	uint64_t told;        /* and from where on */
-	struct buf input;     /* waits for room */
-	bool input_ends;      /* behind it */
-	bool waits_for_input; /* and so does the client */
-	bool failed;          /* the spool cannot be read */
+	unsigned current; /* whose bytes the client believes to get */
+	uint64_t told;    /* and from where on */
 };
-
-static void viewer_free(struct viewer *v)
-{
-	execution_unwatch(v->execution, &v->watcher);
-	buf_finish(&v->input);
-	free(v);
-}
-
-static void viewer_close(struct viewer *v, unsigned code, const char *reason)
-{
-	struct websocket *socket = v->socket;
-	viewer_free(v);
-	websocket_close(socket, code, reason);
-}
 
 /* ---- to the client ---- */
 
-static void send_text(struct viewer *v, struct buf *text)
+static struct json_writer message_begin(struct answer *a, const char *type)
 {
-	if (!text->failed)
-		websocket_send(v->socket, WEBSOCKET_TEXT, text->data, text->len);
-}
-
-static struct json_writer message_begin(struct buf *out, const char *type)
-{
-	struct json_writer w = {.out = out};
+	struct json_writer w = {.out = &a->out};
 	json_begin_object(&w);
 	json_put_string(&w, "type", type);
 	return w;
 }
 
-static void send_start(struct viewer *v)
+static void message_send(struct answer *a, struct json_writer *w)
 {
-	autobuf text = {0};
-	struct execution_view view;
-	struct json_writer w = message_begin(&text, "start");
-	execution_view(v->execution, &view);
-	encode_process(&w, &view);
-	json_end_object(&w);
-	send_text(v, &text);
+	json_end_object(w);
+	answer_send_text(a);
 }
 
-static void send_exit(struct viewer *v)
+static void viewer_send_error(struct answer *a, const struct error *e)
 {
-	autobuf text = {0};
-	struct execution_view view;
-	struct json_writer w = message_begin(&text, "exit");
-	execution_view(v->execution, &view);
-	encode_execution(&w, &view);
-	json_end_object(&w);
-	send_text(v, &text);
-}
-
-static void send_error(struct viewer *v, const struct error *e)
-{
-	autobuf text = {0};
-	struct json_writer w = message_begin(&text, "error");
+	struct json_writer w = message_begin(a, "error");
 	json_put_string(&w, "code", error_name(e->code));
 	json_put_string(&w, "message", e->message);
-	json_end_object(&w);
-	send_text(v, &text);
+	message_send(a, &w);
 }
 
-static void send_truncated(struct viewer *v, unsigned stream, uint64_t from, uint64_t to)
+static void viewer_send_truncated(struct answer *a, const struct op_output *o)
 {
-	autobuf text = {0};
-	struct json_writer w = message_begin(&text, "truncated");
-	json_put_string(&w, "stream", stream == 0 ? "stdout" : "stderr");
-	json_put_int(&w, "from", (int64_t)from);
-	json_put_int(&w, "to", (int64_t)to);
-	json_end_object(&w);
-	send_text(v, &text);
+	struct json_writer w = message_begin(a, "truncated");
+	json_put_string(&w, "stream", stream_names[o->stream]);
+	json_put_int(&w, "from", (int64_t)(o->offset - o->missing));
+	json_put_int(&w, "to", (int64_t)o->offset);
+	message_send(a, &w);
 }
 
-static void send_place(struct viewer *v, unsigned stream, uint64_t offset)
+static void viewer_send_place(struct answer *a, const struct op_output *o)
 {
-	autobuf text = {0};
-	if (v->current == stream && v->told == offset)
+	struct viewer *v = a->own;
+	if (v->current == o->stream && v->told == o->offset)
 		return;
-	struct json_writer w = message_begin(&text, "data");
-	json_put_string(&w, "stream", stream == 0 ? "stdout" : "stderr");
-	json_put_int(&w, "offset", (int64_t)offset);
-	json_end_object(&w);
-	send_text(v, &text);
-	v->current = stream;
+	struct json_writer w = message_begin(a, "data");
+	json_put_string(&w, "stream", stream_names[o->stream]);
+	json_put_int(&w, "offset", (int64_t)o->offset);
+	message_send(a, &w);
+	v->current = o->stream;
 }
 
-/* True when something was there to send. */
-static bool send_output(struct viewer *v, unsigned stream)
+static void viewer_send_output(struct answer *a, const struct op_output *o)
 {
-	autobuf bytes = {0};
-	uint64_t before = v->watcher.position[stream];
-	if (v->watcher.ignores[stream])
-		return false;
-	if (!execution_read(v->execution, &v->watcher, stream, CHUNK, &bytes)) {
-		v->failed = true;
-		return false;
-	}
-	uint64_t after = v->watcher.position[stream];
-	if (after == before)
-		return false;
-	if (after - bytes.len > before)
-		send_truncated(v, stream, before, after - bytes.len);
-	if (bytes.len == 0)
-		return true;
-	send_place(v, stream, after - bytes.len);
-	websocket_send(v->socket, WEBSOCKET_BINARY, bytes.data, bytes.len);
-	v->told = after;
-	return true;
-}
-
-static bool is_all_sent(const struct viewer *v)
-{
-	struct execution_view view;
-	execution_view(v->execution, &view);
-	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
-		uint64_t end = v->follow ? view.length[i] : v->until[i];
-		if (!v->watcher.ignores[i] && v->watcher.position[i] < end)
-			return false;
-	}
-	return !v->follow || execution_has_ended(v->execution);
-}
-
-static void pump(struct viewer *v)
-{
-	bool more = true;
-	while (more && websocket_queued(v->socket) < QUEUE_MAX) {
-		more = false;
-		for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
-			more |= send_output(v, i);
-	}
-	if (v->failed) {
-		viewer_close(v, WEBSOCKET_INTERNAL, "the output cannot be read");
+	struct viewer *v = a->own;
+	if (o->missing > 0)
+		viewer_send_truncated(a, o);
+	if (o->bytes->len == 0)
 		return;
-	}
-	if (more || !is_all_sent(v))
-		return;
-	if (execution_has_ended(v->execution))
-		send_exit(v);
-	viewer_close(v, WEBSOCKET_NORMAL, NULL);
+	viewer_send_place(a, o);
+	answer_send_binary(a, o->bytes);
+	v->told = o->offset + o->bytes->len;
 }
 
-static void viewer_changed(void *arg)
+static int viewer_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	pump(arg);
+	struct json_writer w;
+	(void)e;
+	if (event->kind == OP_OUTPUT)
+		viewer_send_output(a, &event->output);
+	if (event->kind != OP_STARTED && event->kind != OP_EXITED)
+		return 0;
+	w = message_begin(a, event->kind == OP_STARTED ? "start" : "exit");
+	if (event->kind == OP_STARTED)
+		encode_process(&w, event->execution);
+	else
+		encode_execution(&w, event->execution);
+	message_send(a, &w);
+	return 0;
 }
 
-static void viewer_writable(void *arg)
+struct answer *output_socket_answer(struct http_request *req)
 {
-	pump(arg);
-}
-
-static void viewer_closed(void *arg, unsigned code, const char *reason)
-{
-	(void)code;
-	(void)reason;
-	viewer_free(arg);
+	static const struct answer_form form = {
+		.own_size = sizeof(struct viewer), .put = viewer_put, .fail = process_fail};
+	struct answer *a = process_answer(req, &form);
+	((struct viewer *)a->own)->current = NO_STREAM;
+	return a;
 }
 
 /* ---- from the client ---- */
-
-static void push_input(struct viewer *v)
-{
-	size_t n = execution_input_write(v->execution, v->input.data, v->input.len);
-	buf_consume(&v->input, n);
-	if (v->input.len > 0 && !execution_input_is_open(v->execution))
-		buf_finish(&v->input);
-	if (v->input.len == 0 && v->input_ends)
-		execution_input_close(v->execution);
-	if (v->input.len > 0 && !v->waits_for_input)
-		websocket_pause(v->socket);
-	else if (v->input.len == 0 && v->waits_for_input)
-		websocket_resume(v->socket);
-	v->waits_for_input = v->input.len > 0;
-}
-
-static void viewer_room(void *arg)
-{
-	struct viewer *v = arg;
-	if (v->input.len > 0 || v->input_ends)
-		push_input(v);
-}
-
-static int take_input(struct viewer *v, const char *data, size_t len, struct error *e)
-{
-	if (!execution_input_is_open(v->execution) || v->input_ends)
-		return error_set(e, ERROR_STDIN_CLOSED, "the process has no open stdin");
-	buf_append(&v->input, data, len);
-	push_input(v);
-	return 0;
-}
 
 struct control {
 	const char *type, *signal;
@@ -246,32 +128,32 @@ static const struct json_field control_fields[] = {
 	{"tree", JSON_BOOL, offsetof(struct control, tree), 0, 0, 0},
 };
 
-static int do_control(struct viewer *v, const struct control *c, struct error *e)
+static int control_signal(struct answer *a, const struct control *c, struct error *e)
 {
-	if (strcmp(c->type, "resize") == 0) {
-		if (execution_resize(v->execution, (unsigned)c->rows, (unsigned)c->columns))
-			return 0;
-		return error_set(e, ERROR_INVALID_FIELD,
-			"a terminal is needed, and \"rows\" and \"columns\" from 1 to 1000");
-	}
-	if (strcmp(c->type, "signal") == 0) {
-		int number = c->signal ? execution_signal_of(c->signal) : 0;
-		if (number == 0)
-			return error_set(e, ERROR_INVALID_FIELD,
-				"\"signal\" must name one, such as \"INT\"");
-		execution_signal(v->execution, number, c->tree);
-		return 0;
-	}
-	if (strcmp(c->type, "end") == 0) {
-		v->input_ends = true;
-		push_input(v);
-		return 0;
-	}
-	return error_set(
-		e, ERROR_INVALID_FIELD, "there is no message of the type '%.16s'", c->type);
+	int number = c->signal ? execution_signal_of(c->signal) : 0;
+	if (number == 0)
+		return error_set(
+			e, ERROR_INVALID_FIELD, "\"signal\" must name one, such as \"INT\"");
+	op_put(a->op, &(struct op_item){OP_ITEM_SIGNAL, .signal = {number, c->tree}});
+	return 0;
 }
 
-static int take_control(struct viewer *v, const char *text, size_t len, struct error *e)
+static int control_do(struct answer *a, const struct control *c, struct error *e)
+{
+	if (strcmp(c->type, "signal") == 0)
+		return control_signal(a, c, e);
+	if (strcmp(c->type, "resize") == 0)
+		op_put(a->op, &(struct op_item){OP_ITEM_RESIZE,
+				      .size = {(unsigned)c->rows, (unsigned)c->columns}});
+	else if (strcmp(c->type, "end") == 0)
+		op_put(a->op, &(struct op_item){OP_ITEM_END});
+	else
+		return error_set(
+			e, ERROR_INVALID_FIELD, "there is no message of the type '%.16s'", c->type);
+	return 0;
+}
+
+static int control_take(struct answer *a, const char *text, size_t len, struct error *e)
 {
 	struct control c = {0};
 	cJSON *tree = NULL;
@@ -281,48 +163,18 @@ static int take_control(struct viewer *v, const char *text, size_t len, struct e
 	if (r == 0)
 		r = json_decode(tree, control_fields, ARRAY_LEN(control_fields), "", &c, e);
 	if (r == 0)
-		r = do_control(v, &c, e);
+		r = control_do(a, &c, e);
 	cJSON_Delete(tree);
 	return r;
 }
 
-static void viewer_message(void *arg, enum websocket_kind kind, const char *data, size_t len)
+static int viewer_message(
+	struct answer *a, bool text, const char *data, size_t len, struct error *e)
 {
-	struct viewer *v = arg;
-	struct error e;
-	int r = kind == WEBSOCKET_BINARY ? take_input(v, data, len, &e)
-					 : take_control(v, data, len, &e);
-	if (r < 0)
-		send_error(v, &e);
+	if (text)
+		return control_take(a, data, len, e);
+	op_put(a->op, &(struct op_item){OP_ITEM_DATA, .bytes = {data, len}});
+	return 0;
 }
 
-void output_attach_socket(
-	struct http_request *req, struct execution *x, const struct output_query *query)
-{
-	static const struct websocket_events events = {
-		.message = viewer_message,
-		.writable = viewer_writable,
-		.closed = viewer_closed,
-		.message_max = MESSAGE_MAX,
-	};
-	struct execution_view view;
-	struct viewer *v = calloc(1, sizeof *v);
-	if (!v)
-		abort();
-	execution_view(x, &view);
-	v->execution = x;
-	v->follow = query->follow;
-	memcpy(v->until, view.length, sizeof v->until);
-	v->current = NO_STREAM;
-	v->watcher = (struct execution_watcher){
-		.changed = viewer_changed, .room = viewer_room, .arg = v, .paced = true};
-	memcpy(v->watcher.position, query->position, sizeof v->watcher.position);
-	memcpy(v->watcher.ignores, query->ignores, sizeof v->watcher.ignores);
-	if (http_upgrade_websocket(req, &events, v, &v->socket) < 0) {
-		free(v);
-		return;
-	}
-	execution_watch(x, &v->watcher);
-	send_start(v);
-	pump(v);
-}
+const struct answer_socket output_socket = {viewer_message, viewer_send_error};

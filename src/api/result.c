@@ -1,6 +1,7 @@
 #include "api/result.h"
 
 #include "api/encode.h"
+#include "api/processes.h"
 #include "base/utf8.h"
 
 static const char *const keys[EXECUTION_STREAMS] = {"stdout", "stderr"};
@@ -90,4 +91,5 @@ static void result_finish(struct answer *a)
 const struct answer_form result_form = {.type = "application/json",
 	.own_size = sizeof(struct result),
 	.put = result_put,
+	.fail = process_fail,
 	.finish = result_finish};

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/encode.h"
+#include "api/processes.h"
 #include "http/sse.h"
 #include "base/utf8.h"
 
@@ -150,5 +151,6 @@ static void stream_finish(struct answer *a)
 const struct answer_form stream_form = {.pace = ANSWER_LIVE,
 	.own_size = sizeof(struct stream),
 	.put = stream_put,
+	.fail = process_fail,
 	.head = stream_head,
 	.finish = stream_finish};

@@ -24,7 +24,11 @@ struct exec_op {
 	struct op op;
 	struct op_exec request; /* what it points at: until it has begun */
 	struct op_attach attach;
-	char execution_id[ID_SIZE];
+	struct op_search search;
+	bool sought, past; /* past: it had ended before it was found */
+	uv_timer_t *wait;  /* of a result */
+	struct buf input;  /* for stdin: waits for room */
+	bool input_ends;   /* behind it */
 	size_t step;
 	struct file_call *file; /* of the step under way, if it can be cancelled */
 	struct execution *execution;
@@ -72,7 +76,7 @@ static void unsee_recent(struct exec_op *x)
 static bool was_lost(const struct exec_op *x, const struct execution_view *ended)
 {
 	struct sandbox_view view;
-	if (ended->status == EXECUTION_COMPLETED)
+	if (ended->status == EXECUTION_COMPLETED || x->past)
 		return false;
 	const struct sandbox *s = sandbox_find_any(x->op.ops->box, ended->sandbox_id);
 	if (!s)
@@ -165,11 +169,12 @@ static void let_go(struct exec_op *x)
 static void tell_result(struct exec_op *x)
 {
 	struct op *op = &x->op;
-	bool is_exec = op->type == &exec_type;
-	if (!x->exited && is_exec && !execution_has_ended(x->execution))
+	bool waits = op->type == &exec_type || x->wait;
+	if (!x->exited && waits && !execution_has_ended(x->execution))
 		return;
 	if (!x->exited) {
 		x->exited = true;
+		op_timer_stop(&x->wait);
 		execution_copy_output(x->execution, x->copies);
 		if (!tell_state(x, OP_EXITED))
 			return;
@@ -399,6 +404,72 @@ static void exec_advance(struct exec_op *x)
 		exec_tell(x);
 }
 
+/* ---- input ---- */
+
+#define INPUT_ROOM (64u * 1024)
+
+static void exec_refuse_item(struct exec_op *x, enum error_code code, const char *text)
+{
+	struct error e;
+	error_set(&e, code, "%s", text);
+	op_emit(&x->op, &(struct op_event){.kind = OP_REFUSED, .error = &e});
+}
+
+static void exec_push_input(struct exec_op *x)
+{
+	size_t n = execution_input_write(x->execution, x->input.data, x->input.len);
+	buf_consume(&x->input, n);
+	if (x->input.len > 0 && !execution_input_is_open(x->execution))
+		buf_finish(&x->input);
+	if (x->input.len == 0 && x->input_ends)
+		execution_input_close(x->execution);
+}
+
+static void exec_input_room(void *arg)
+{
+	struct exec_op *x = arg;
+	bool waited = x->input.len > 0;
+	if (!waited && !x->input_ends)
+		return;
+	exec_push_input(x);
+	if (waited && x->input.len == 0)
+		op_emit(&x->op, &(struct op_event){.kind = OP_ROOM});
+}
+
+static void exec_put_input(struct exec_op *x, const char *data, size_t len)
+{
+	if (!execution_input_is_open(x->execution) || x->input_ends) {
+		exec_refuse_item(x, ERROR_STDIN_CLOSED, "the process has no open stdin");
+		return;
+	}
+	buf_append(&x->input, data, len);
+	exec_push_input(x);
+}
+
+static void exec_put(struct op *op, const struct op_item *item)
+{
+	struct exec_op *x = (struct exec_op *)op;
+	if (!x->execution) {
+		exec_refuse_item(x, ERROR_NOT_RUNNING, "the process does not run");
+	} else if (item->kind == OP_ITEM_DATA) {
+		exec_put_input(x, item->bytes.data, item->bytes.len);
+	} else if (item->kind == OP_ITEM_END) {
+		x->input_ends = true;
+		exec_push_input(x);
+	} else if (item->kind == OP_ITEM_SIGNAL) {
+		execution_signal(x->execution, item->signal.number, item->signal.tree);
+	} else if (item->kind == OP_ITEM_RESIZE &&
+		   !execution_resize(x->execution, item->size.rows, item->size.columns)) {
+		exec_refuse_item(x, ERROR_INVALID_FIELD,
+			"a terminal is needed, and \"rows\" and \"columns\" from 1 to 1000");
+	}
+}
+
+static size_t exec_room(const struct op *op)
+{
+	return ((const struct exec_op *)op)->input.len == 0 ? INPUT_ROOM : 0;
+}
+
 /* ---- an operation ---- */
 
 static void exec_resume(struct op *op)
@@ -421,6 +492,8 @@ static void exec_release(struct op *op, enum op_end end)
 		unsee_recent(x);
 	bool unused = end == OP_ENDED ? !x->execution && !x->exited : !op->ops->stopping;
 	let_go(x);
+	op_timer_stop(&x->wait);
+	buf_finish(&x->input);
 	struct error e;
 	struct sandbox *own = x->request.creates && op->sandbox ? op_sandbox(op, &e) : NULL;
 	if (own && unused)
@@ -436,6 +509,8 @@ static const struct op_type exec_type = {
 	.outlives_caller = true,
 	.resume = exec_resume,
 	.release = exec_release,
+	.put = exec_put,
+	.room = exec_room,
 };
 
 static struct exec_op *exec_new(
@@ -444,7 +519,8 @@ static struct exec_op *exec_new(
 	struct sandbox *s;
 	struct exec_op *x = (struct exec_op *)op_new(call, type, sizeof *x, &s);
 	x->request.piece = piece ? piece : PIECE;
-	x->watcher = (struct execution_watcher){.changed = exec_changed, .arg = x};
+	x->watcher = (struct execution_watcher){
+		.changed = exec_changed, .room = exec_input_room, .arg = x};
 	return x;
 }
 
@@ -460,29 +536,59 @@ struct op *op_exec(const struct op_call *call, const struct op_exec *request)
 
 /* ---- joining one ---- */
 
-static void attach_found(struct exec_op *x, struct execution *found)
+static void attach_wait_over(uv_timer_t *timer)
 {
-	struct error e;
-	if (!found) {
-		error_set(&e, ERROR_NOT_FOUND, "there is no such execution");
-		op_fail(&x->op, OP_ERROR, &e);
-		return;
-	}
-	struct execution_view view;
-	execution_view(found, &view);
-	memcpy(x->until, view.length, sizeof x->until);
-	x->execution = found;
-	if (x->attach.where_left)
-		execution_seen(found, x->watcher.position);
-	memcpy(x->marks[1].position, x->watcher.position, sizeof x->watcher.position);
-	execution_watch(found, &x->watcher);
+	struct exec_op *x = timer->data;
+	op_timer_stop(&x->wait);
 	exec_tell(x);
 }
 
-static void attach_loaded(void *arg, struct execution *found)
+static int attach_position(
+	struct exec_op *x, const struct execution_view *view, unsigned i, struct error *e)
 {
-	if (op_awaited(arg))
-		attach_found(arg, found);
+	const struct op_attach *a = &x->attach;
+	uint64_t *position = &x->watcher.position[i], length = view->length[i];
+	if (a->from_end[i])
+		*position = *position < length ? length - *position : 0;
+	if (!a->checked[i] || view->status <= EXECUTION_RUNNING || *position <= length)
+		return 0;
+	return error_set_field(e, ERROR_INVALID_FIELD, a->checked[i],
+		"the output ends at byte %llu", (unsigned long long)length);
+}
+
+static int attach_positions(struct exec_op *x, struct execution *found, struct error *e)
+{
+	struct execution_view view;
+	execution_view(found, &view);
+	memcpy(x->until, view.length, sizeof x->until);
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+		if (attach_position(x, &view, i, e) < 0)
+			return -1;
+	if (x->attach.where_left)
+		execution_seen(found, x->watcher.position);
+	memcpy(x->marks[1].position, x->watcher.position, sizeof x->watcher.position);
+	return 0;
+}
+
+static void attach_found(struct op *op, struct execution *found)
+{
+	struct exec_op *x = (struct exec_op *)op;
+	struct error e;
+	if (!found) {
+		op_fail_missing(op);
+		return;
+	}
+	if (attach_positions(x, found, &e) < 0) {
+		op_fail(op, OP_ERROR, &e);
+		return;
+	}
+	x->execution = found;
+	x->past = execution_has_ended(found);
+	execution_watch(found, &x->watcher);
+	op_has_begun(op);
+	if (x->attach.wait_ms > 0)
+		x->wait = op_timer_start(op, x->attach.wait_ms, attach_wait_over);
+	exec_tell(x);
 }
 
 static void attach_resume(struct op *op)
@@ -490,15 +596,10 @@ static void attach_resume(struct op *op)
 	struct exec_op *x = (struct exec_op *)op;
 	if (x->execution || x->exited) {
 		exec_tell(x);
-		return;
+	} else if (!x->sought) {
+		x->sought = true;
+		op_search(&x->search);
 	}
-	struct execution *found = execution_find(op->ops->box, op->tenant, x->execution_id);
-	if (found) {
-		attach_found(x, found);
-		return;
-	}
-	op_await(op);
-	execution_load(op->ops->box, op->tenant, NULL, x->execution_id, attach_loaded, x);
 }
 
 static const struct op_type attach_type = {
@@ -506,13 +607,18 @@ static const struct op_type attach_type = {
 	.outlives_caller = true,
 	.resume = attach_resume,
 	.release = exec_release,
+	.put = exec_put,
+	.room = exec_room,
 };
 
 struct op *op_attach(const struct op_call *call, const struct op_attach *request)
 {
 	struct exec_op *x = exec_new(call, &attach_type, request->piece);
 	x->attach = *request;
-	memccpy(x->execution_id, request->execution, '\0', sizeof x->execution_id - 1);
+	x->search = (struct op_search){.op = &x->op,
+		.ref = request->process,
+		.among_ended = request->among_ended,
+		.found = attach_found};
 	x->request.wants = request->wants;
 	x->watcher.paced = request->wants == OP_EXEC_STREAM;
 	memcpy(x->watcher.position, request->position, sizeof x->watcher.position);

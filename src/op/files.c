@@ -111,6 +111,8 @@ static void files_put(struct op *op, const struct op_item *item)
 	case OP_ITEM_END:
 		file_put_end(c);
 		break;
+	default:
+		break;
 	}
 }
 

@@ -103,7 +103,8 @@ bool op_emit(struct op *op, const struct op_event *event)
 		op_leave(op);
 		return false;
 	}
-	op->paused = verdict == OP_PAUSE;
+	if (event->kind != OP_ROOM && event->kind != OP_REFUSED)
+		op->paused = verdict == OP_PAUSE;
 	return true;
 }
 

@@ -56,6 +56,7 @@ enum op_event_kind {
 	OP_READY,     /* of what is followed: whatever happens from now on is told */
 	OP_NOTICE,    /* notice */
 	OP_ROW,       /* one of a list: what the operation's header says */
+	OP_REFUSED,   /* error: of the item that was put last; the operation goes on */
 	OP_ROOM,      /* op_put takes more again */
 	OP_IDLE,      /* that was all for now: whoever collects may send */
 	OP_DONE,      /* result, of file work; what was made, changed or asked for, of the others */
@@ -160,6 +161,8 @@ enum op_item_kind {
 	OP_ITEM_DATA,      /* bytes */
 	OP_ITEM_ATTRIBUTE, /* attribute; value NULL removes it */
 	OP_ITEM_FILE_END,  /* the file is complete */
+	OP_ITEM_SIGNAL,    /* signal: for the process */
+	OP_ITEM_RESIZE,    /* size: of its terminal */
 	OP_ITEM_END        /* the input is complete */
 };
 
@@ -173,6 +176,13 @@ struct op_item {
 			size_t len;
 		} bytes;
 		struct file_attribute attribute;
+		struct {
+			int number;
+			bool tree; /* goes to everything that the process started, too */
+		} signal;
+		struct {
+			unsigned rows, columns;
+		} size;
 	};
 };
 

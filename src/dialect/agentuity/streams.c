@@ -76,7 +76,7 @@ static void handle_stream(struct http_request *req)
 	size_t len = strcspn(text, ".");
 	bool known = len < sizeof token &&
 		     (strcmp(text + len, ".0") == 0 || strcmp(text + len, ".1") == 0);
-	struct op_attach attach = {.execution = id, .piece = PIECE};
+	struct op_attach attach = {.process = {.text = id}, .piece = PIECE};
 	struct error e;
 	struct answer *a = answer_new(req, &stream_form);
 	snprintf(token, sizeof token, "%.*s", (int)(known ? len : 0), text);

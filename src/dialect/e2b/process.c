@@ -283,9 +283,9 @@ static void join_process(
 	}
 	struct answer *a = stream_answer(req, deadline_ms);
 	execution_view(x, &view);
-	a->op = op_attach(&a->call,
-		&(struct op_attach){
-			.execution = view.id, .where_left = true, .piece = PROCESS_DATA_MAX});
+	a->op = op_attach(&a->call, &(struct op_attach){.process = {.text = view.id},
+					    .where_left = true,
+					    .piece = PROCESS_DATA_MAX});
 	answer_run(a);
 }
 
