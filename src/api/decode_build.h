@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/scratch.h"
-#include "box/template/build.h"
 #include "json/json.h"
+#include "model/build.h"
 
 int decode_build(const cJSON *body, struct scratch *memory, struct build_new *what,
 	struct build_spec *ret, struct error *e);

@@ -2,16 +2,9 @@
 #pragma once
 
 #include "api/routes.h"
-#include "box/template/build.h"
-#include "box/template/template.h"
+#include "model/build.h"
 
 /* An object. */
-void encode_build(struct json_writer *w, const struct build *build);
-void api_respond_build(struct http_request *req, int status, const struct build *build);
-/* The build that the path names, or NULL after the request was answered with not_found. */
-struct build *api_build(struct http_request *req);
-
-/* Answers when a change of the catalogue is stored: with what `answer` makes of it, or with 204. */
-struct template_call;
-struct template_call *template_call_new(struct http_request *req);
-template_done_fn template_call_done;
+void encode_build(struct json_writer *w, const struct build_view *v);
+/* For forms: the build of OP_DONE is the answer. */
+int build_put(struct answer *a, const struct op_event *event, struct error *e);

@@ -29,6 +29,7 @@
 #include <uv.h>
 
 #include "base/scratch.h"
+#include "model/build.h"
 #include "model/event.h"
 #include "model/checkpoint.h"
 #include "model/execution.h"
@@ -103,6 +104,9 @@ struct op_event {
 		const struct snapshot_view *snapshot;
 		const struct checkpoint_view *checkpoint;
 		const struct volume_view *volume;
+		const struct template_view *template;
+		const struct build_view *build;
+		const struct build_log_entry *log;
 		const struct error *error;
 	};
 	struct file_result result; /* also of OP_FAILED: how far it came */

@@ -24,6 +24,7 @@ struct op_type {
 	 * NULL: there is nothing to let go of.
 	 */
 	void (*release)(struct op *op, enum op_end end);
+	/* May end the operation. */
 	void (*put)(struct op *op, const struct op_item *item);
 	size_t (*room)(const struct op *op);
 	/*

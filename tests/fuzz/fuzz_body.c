@@ -4,23 +4,14 @@
  *
  * fuzz-sources: src/api/decode.c src/api/decode_build.c
  * fuzz-sources: src/api/decode_code.c src/api/decode_exec.c src/api/decode_values.c
- * fuzz-sources: src/model/check.c src/model/sandbox.c
+ * fuzz-sources: src/model/check.c src/model/sandbox.c src/model/template.c
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/decode.h"
-#include "box/template/template.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* What of the core decoders know. */
-int template_split(const char *ref, char name[TEMPLATE_NAME_MAX + 1],
-	char tag[TEMPLATE_TAG_MAX + 1], struct error *e)
-{
-	name[0] = tag[0] = '\0';
-	return ref[0] == ':' ? error_set(e, ERROR_INVALID_FIELD, "no template") : 0;
-}
 
 static volatile size_t sink;
 

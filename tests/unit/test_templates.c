@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "box/template/settings.h"
-#include "box/template/template.h"
+#include "model/template.h"
 #include "check.h"
 #include "store/templates.h"
 

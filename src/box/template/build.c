@@ -10,18 +10,10 @@
 #include "box/template/catalogue.h"
 #include "box/disk/disks.h"
 
-static const char *const status_names[BUILD_STATUS_COUNT] = {
-	"waiting", "building", "ready", "failed", "cancelled"};
-
-const char *build_status_name(enum build_status status)
-{
-	return status_names[status];
-}
-
 static enum build_status status_of(const char *name)
 {
 	for (int i = 0; i < BUILD_STATUS_COUNT; i++)
-		if (strcmp(status_names[i], name) == 0)
+		if (strcmp(build_status_name((enum build_status)i), name) == 0)
 			return (enum build_status)i;
 	return BUILD_FAILED;
 }
@@ -29,14 +21,6 @@ static enum build_status status_of(const char *name)
 static bool has_ended(const struct build *build)
 {
 	return build->status >= BUILD_READY;
-}
-
-void build_step_name(int step, char out[16])
-{
-	if (step > 0)
-		snprintf(out, 16, "%d", step);
-	else
-		snprintf(out, 16, "%s", step == BUILD_STEP_BASE ? "base" : "finalize");
 }
 
 /* ---- memory ---- */
@@ -104,7 +88,7 @@ void build_store(const struct build *build, store_done_fn *done, void *arg)
 		&(struct build_row){
 			.id = build->id,
 			.template_id = build->template->id,
-			.status = status_names[build->status],
+			.status = build_status_name(build->status),
 			.reason = build->reason,
 			.origin = build->origin,
 			.digest = build->digest,
@@ -157,7 +141,21 @@ static const char *or_empty(const char *text)
 	return text ? text : "";
 }
 
-void build_view(const struct build *build, struct build_view *out)
+static const char *const *tags_of_build(const struct build *build, struct scratch *memory)
+{
+	const struct tag *tags = build->template ? build->template->tags : NULL, *tag;
+	size_t count = 0;
+	DL_FOREACH (tags, tag)
+		count += tag->build == build;
+	const char **list = scratch_alloc(memory, (count + 1) * sizeof *list);
+	count = 0;
+	DL_FOREACH (tags, tag)
+		if (tag->build == build)
+			list[count++] = tag->name;
+	return list;
+}
+
+void build_view(const struct build *build, struct scratch *memory, struct build_view *out)
 {
 	*out = (struct build_view){
 		.id = build->id,
@@ -174,13 +172,9 @@ void build_view(const struct build *build, struct build_view *out)
 		.ended_ms = build->ended_ms,
 		.bytes = build->bytes,
 		.log_entries = build->log.entries,
+		.tags = tags_of_build(build, memory),
 	};
 	settings_config(&build->settings, &out->config);
-}
-
-struct template *build_template(const struct build *build)
-{
-	return build->template;
 }
 
 /* ---- watching ---- */
@@ -411,9 +405,9 @@ void build_cancel(struct build *build)
 
 static bool has_tag(const struct build *build)
 {
-	struct tag_view tag;
-	for (size_t i = 0; template_tag_at(build->template, i, &tag); i++)
-		if (tag.build == build)
+	const struct tag *tag;
+	DL_FOREACH (build->template->tags, tag)
+		if (tag->build == build)
 			return true;
 	return false;
 }

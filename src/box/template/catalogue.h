@@ -95,6 +95,8 @@ void template_add(struct template *t);
 /* Out of the tables, and freed. */
 void template_forget(struct template *t);
 void template_store(const struct template *t, store_done_fn *done, void *arg);
+/* Newest first; NULL ends. */
+struct build *template_build_at(const struct template *t, size_t index);
 /* In memory; the caller stores it. */
 void tag_set(struct template *t, const char *tag, struct build *build, int64_t now);
 

@@ -104,20 +104,40 @@ static struct tag *tag_find(const struct template *t, const char *name)
 	return NULL;
 }
 
-bool template_tag_at(const struct template *t, size_t index, struct tag_view *out)
+/* ---- as values ---- */
+
+static const struct tag_view *tags_of_template(
+	const struct template *t, struct scratch *memory, size_t *count)
 {
-	const struct tag *tag = t->tags;
-	for (; tag && index > 0; index--)
-		tag = tag->next;
-	if (!tag)
-		return false;
-	*out = (struct tag_view){tag->name, tag->build, tag->created_ms};
-	return true;
+	const struct tag *tag;
+	size_t n = 0;
+	*count = 0;
+	DL_COUNT(t->tags, tag, n);
+	struct tag_view *list = scratch_alloc(memory, (n + 1) * sizeof *list);
+	DL_FOREACH (t->tags, tag)
+		list[(*count)++] = (struct tag_view){tag->name, tag->build->id, tag->created_ms};
+	return list;
 }
 
-void template_view(const struct template *t, struct template_view *out)
+/* What sandboxes of the newest build get unless they ask for their own. */
+static struct resources resources_of(const struct template *t)
+{
+	struct resources r = t->catalogue->box->config.defaults;
+	const struct build *newest = template_build_at(t, 0);
+	if (newest && newest->settings.cpu)
+		r.cpu = newest->settings.cpu;
+	if (newest && newest->settings.memory)
+		r.memory = newest->settings.memory;
+	return r;
+}
+
+void template_view(const struct template *t, struct scratch *memory, struct template_view *out)
 {
 	const struct tag *latest = tag_find(t, TEMPLATE_LATEST);
+	const struct build *build;
+	size_t n = 0;
+	DL_COUNT(t->builds, build, n);
+	struct build_view *builds = scratch_alloc(memory, (n + 1) * sizeof *builds);
 	*out = (struct template_view){
 		.id = t->id,
 		.name = t->name,
@@ -125,9 +145,16 @@ void template_view(const struct template *t, struct template_view *out)
 		.built_in = t->built_in,
 		.is_default = t->is_default,
 		.created_ms = t->created_ms,
-		.latest = latest ? latest->build : NULL,
-		.newest = template_build_at(t, 0),
+		.resources = resources_of(t),
+		.builds = builds,
+		.build_count = n,
 	};
+	out->tags = tags_of_template(t, memory, &out->tag_count);
+	for (size_t i = 0; (build = template_build_at(t, i)) != NULL; i++) {
+		build_view(build, memory, &builds[i]);
+		if (latest && latest->build == build)
+			out->latest = &builds[i];
+	}
 }
 
 /* ---- what a reference means ---- */

@@ -73,7 +73,8 @@ struct sandbox *agentuity_sandbox(struct http_request *req);
 struct sandbox *agentuity_sandbox_or_404(struct http_request *req);
 
 /*
- * An answer whose operation is about the sandbox that {id} names. One that is missing is told as
+ * An answer whose operation is about the sandbox that {id} names, or about none if the path has no
+ * {id}. One that is missing is told as
  * above, if the form's `fail` is agentuity_fail or agentuity_fail_404.
  */
 struct answer *agentuity_answer(struct http_request *req, const struct answer_form *form);

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/template/build.h"
+#include "base/cleanup.h"
+#include "base/scratch.h"
 #include "dialect/agentuity/routes.h"
+#include "op/template.h"
 
 #define LIST_DEFAULT 50
 #define LIST_MAX     1000
@@ -20,12 +22,22 @@ struct runtime {
 	int64_t created_ms;
 };
 
+/* What `own` is. */
 struct runtimes {
 	struct runtime *list;
 	size_t count, room;
+	struct scratch memory; /* of the descriptions */
+	int64_t limit, offset;
+	int sort, direction;
 };
 
-static void add(
+static const char *runtime_copy(struct runtimes *all, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	return memcpy(scratch_alloc(&all->memory, size), text, size);
+}
+
+static void runtime_add(
 	struct runtimes *all, const struct template_view *view, const char *tag, int64_t created_ms)
 {
 	if (all->count == COUNT_MAX)
@@ -39,41 +51,34 @@ static void add(
 	struct runtime *r = &all->list[all->count++];
 	snprintf(r->name, sizeof r->name, "%s%s%s", view->name, tag ? ":" : "", tag ? tag : "");
 	snprintf(r->id, sizeof r->id, "srt_%s", r->name);
-	r->description = view->description ? view->description : "";
+	r->description = view->description ? runtime_copy(all, view->description) : "";
 	r->created_ms = created_ms;
 }
 
 /* A template by its name alone, if that means something, and by each of its other tags. */
-static void collect(struct http_request *req, struct runtimes *all)
+static void runtimes_collect(struct runtimes *all, const struct template_view *view)
 {
-	struct tag_view tag;
-	struct template_view view;
-	const char *tenant = tenant_of(req);
-	struct template *t = template_first(server_of(req)->box, tenant);
-	for (; t; t = template_next(t, tenant)) {
-		template_view(t, &view);
-		if (view.built_in || view.latest)
-			add(all, &view, NULL, view.created_ms);
-		for (size_t i = 0; template_tag_at(t, i, &tag); i++)
-			if (strcmp(tag.tag, TEMPLATE_LATEST) != 0)
-				add(all, &view, tag.tag, tag.created_ms);
-	}
+	if (view->built_in || view->latest)
+		runtime_add(all, view, NULL, view->created_ms);
+	for (size_t i = 0; i < view->tag_count; i++)
+		if (strcmp(view->tags[i].tag, TEMPLATE_LATEST) != 0)
+			runtime_add(all, view, view->tags[i].tag, view->tags[i].created_ms);
 }
 
-static int by_name(const void *a, const void *b)
+static int runtime_by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct runtime *)a)->name, ((const struct runtime *)b)->name);
 }
 
-static int by_creation(const void *a, const void *b)
+static int runtime_by_creation(const void *a, const void *b)
 {
 	const struct runtime *x = a, *y = b;
 	return x->created_ms != y->created_ms
 		       ? (x->created_ms > y->created_ms) - (x->created_ms < y->created_ms)
-		       : by_name(a, b);
+		       : runtime_by_name(a, b);
 }
 
-static void put_runtime(struct json_writer *w, const struct runtime *r)
+static void runtime_put(struct json_writer *w, const struct runtime *r)
 {
 	json_begin_object(w);
 	json_put_string(w, "id", r->id);
@@ -83,41 +88,70 @@ static void put_runtime(struct json_writer *w, const struct runtime *r)
 	json_end_object(w);
 }
 
-static void handle_list(struct http_request *req)
+static void runtimes_encode(const struct runtimes *all, struct buf *out)
 {
-	static const char *const sorts[] = {"name", "created", NULL};
-	static const char *const directions[] = {"asc", "desc", NULL};
-	struct error e;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct runtimes all = {0};
-	int64_t limit = LIST_DEFAULT, offset = 0;
-	int sort, direction;
-	if (query_optional_number(req, "limit", 1, LIST_MAX, &limit, &e) < 0 ||
-		query_optional_number(req, "offset", 0, INT32_MAX, &offset, &e) < 0 ||
-		agentuity_query_word(req, "sort", sorts, &sort, &e) < 0 ||
-		agentuity_query_word(req, "direction", directions, &direction, &e) < 0) {
-		http_respond_error(req, &e);
-		return;
-	}
-	collect(req, &all);
-	if (all.count)
-		qsort(all.list, all.count, sizeof *all.list, sort == 0 ? by_name : by_creation);
+	struct json_writer w = {.out = out};
+	int64_t left = all->limit;
 	agentuity_begin_data(&w);
 	json_begin_object(&w);
 	json_key(&w, "runtimes");
 	json_begin_array(&w);
-	for (size_t i = (size_t)offset; i < all.count && limit > 0; i++, limit--)
-		put_runtime(&w, &all.list[direction == 0 ? i : all.count - 1 - i]);
+	for (size_t i = (size_t)all->offset; i < all->count && left > 0; i++, left--)
+		runtime_put(&w, &all->list[all->direction == 0 ? i : all->count - 1 - i]);
 	json_end_array(&w);
-	json_put_int(&w, "total", (int64_t)all.count);
+	json_put_int(&w, "total", (int64_t)all->count);
 	json_end_object(&w);
-	free(all.list);
-	agentuity_respond_data(req, 200, &w);
+	json_end_object(&w);
 }
 
-static const struct http_route routes[] = {
-	{HTTP_GET, "/runtimes", handle_list, AGENTUITY_BODY_LIMIT},
+static int runtimes_put(struct answer *a, const struct op_event *event, struct error *e)
+{
+	struct runtimes *all = a->own;
+	(void)e;
+	if (event->kind == OP_ROW) {
+		runtimes_collect(all, event->template);
+		return 0;
+	}
+	if (all->count)
+		qsort(all->list, all->count, sizeof *all->list,
+			all->sort == 0 ? runtime_by_name : runtime_by_creation);
+	runtimes_encode(all, &a->out);
+	return 0;
+}
+
+static void runtimes_finish(struct answer *a)
+{
+	struct runtimes *all = a->own;
+	free(all->list);
+	scratch_finish(&all->memory);
+}
+
+static void handle_runtime_list(struct http_request *req)
+{
+	static const char *const sorts[] = {"name", "created", NULL};
+	static const char *const directions[] = {"asc", "desc", NULL};
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct runtimes),
+		.put = runtimes_put,
+		.finish = runtimes_finish};
+	struct error e;
+	struct answer *a = agentuity_answer(req, &form);
+	struct runtimes *all = a->own;
+	all->limit = LIST_DEFAULT;
+	if (query_optional_number(req, "limit", 1, LIST_MAX, &all->limit, &e) < 0 ||
+		query_optional_number(req, "offset", 0, INT32_MAX, &all->offset, &e) < 0 ||
+		agentuity_query_word(req, "sort", sorts, &all->sort, &e) < 0 ||
+		agentuity_query_word(req, "direction", directions, &all->direction, &e) < 0) {
+		answer_refuse(a, &e);
+		return;
+	}
+	a->op = op_template_list(&a->call);
+	answer_run(a);
+}
+
+static const struct http_route runtime_routes[] = {
+	{HTTP_GET, "/runtimes", handle_runtime_list, AGENTUITY_BODY_LIMIT},
 };
 
-const struct route_table agentuity_runtime_table = ROUTE_TABLE(routes);
+const struct route_table agentuity_runtime_table = ROUTE_TABLE(runtime_routes);

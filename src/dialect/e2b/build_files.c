@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "dialect/e2b/templates.h"
+#include "op/build.h"
 
 #define UPLOAD_KIND "e2b upload"
 #define UPLOAD_S    3600
@@ -64,83 +65,64 @@ static void make_url(const struct http_request *req, const char *hash, struct bu
 	buf_append_char(out, '\0');
 }
 
-static void handle_ask(struct http_request *req)
+static void build_files_put(struct answer *a, bool present)
 {
-	struct error e;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
+	struct json_writer w = {.out = &a->out};
 	autobuf url = {0};
-	const char *hash = http_param(req, "hash");
-	if (!e2b_template(req))
-		return;
-	if (!is_hash(hash)) {
-		error_set_field(&e, ERROR_INVALID_FIELD, "hash",
-			"a hash has %d digits of lower case hexadecimal", CONTEXT_HASH_LEN);
-		http_respond_error(req, &e);
-		return;
-	}
-	bool present = context_exists(server_of(req)->box, tenant_of(req), hash);
 	json_begin_object(&w);
 	json_put_bool(&w, "present", present);
-	make_url(req, hash, &url);
+	make_url(a->req, http_param(a->req, "hash"), &url);
 	if (!url.failed)
 		json_put_string(&w, "url", url.data);
 	json_end_object(&w);
-	e2b_respond_json(req, 201, &body);
+	a->status = 201;
+}
+
+static int build_files_found(struct answer *a, const struct op_event *event, struct error *e)
+{
+	(void)event;
+	(void)e;
+	build_files_put(a, true);
+	return 0;
+}
+
+static enum answer_failure build_files_missing(
+	struct answer *a, struct error *e, const struct op_event *event)
+{
+	(void)event;
+	if (e->code != ERROR_NOT_FOUND)
+		return ANSWER_ERROR;
+	build_files_put(a, false);
+	return ANSWER_PUT;
+}
+
+static void handle_build_files_ask(struct http_request *req)
+{
+	static const struct answer_form form = {.type = E2B_JSON,
+		.pace = ANSWER_WHOLE,
+		.put = build_files_found,
+		.fail = build_files_missing};
+	struct error e;
+	struct answer *a = answer_new(req, &form);
+	const struct op_build_files request = {
+		.hash = http_param(req, "hash"), .template_name = http_param(req, "id")};
+	if (!is_hash(request.hash)) {
+		error_set_field(&e, ERROR_INVALID_FIELD, "hash",
+			"a hash has %d digits of lower case hexadecimal", CONTEXT_HASH_LEN);
+		answer_refuse(a, &e);
+		return;
+	}
+	a->op = op_build_files_find(&a->call, &request);
+	answer_run(a);
 }
 
 static const struct http_route ask_routes[] = {
-	{HTTP_GET, "/templates/{id}/files/{hash}", handle_ask, 0},
+	{HTTP_GET, "/templates/{id}/files/{hash}", handle_build_files_ask, 0},
 };
 
 const struct route_table e2b_build_files_table = ROUTE_TABLE(ask_routes);
 
 /* ---- taking it ---- */
-
-struct upload {
-	struct http_request *req;
-	struct context_upload *context; /* NULL once it has ended */
-};
-
-static void upload_free(struct upload *u)
-{
-	if (u->context)
-		context_abort(u->context);
-	free(u);
-}
-
-static void upload_fail(struct upload *u, const struct error *e)
-{
-	struct http_request *req = u->req;
-	upload_free(u);
-	http_respond_error(req, e);
-}
-
-static void body_data(void *arg, const char *data, size_t len)
-{
-	struct upload *u = arg;
-	struct error e = {0};
-	if (context_write(u->context, data, len, &e) < 0)
-		upload_fail(u, &e);
-}
-
-static void body_end(void *arg)
-{
-	struct upload *u = arg;
-	struct http_request *req = u->req;
-	struct error e = {0};
-	if (context_end(take_ptr(u->context), &e) < 0) {
-		upload_fail(u, &e);
-		return;
-	}
-	upload_free(u);
-	e2b_respond_nothing(req, 200);
-}
-
-static void body_aborted(void *arg)
-{
-	upload_free(arg);
-}
 
 int e2b_admit_upload(struct http_request *req, struct error *e)
 {
@@ -157,26 +139,19 @@ int e2b_admit_upload(struct http_request *req, struct error *e)
 	return 0;
 }
 
-static void handle_upload(struct http_request *req)
+/* The tenant is the one whose URL was signed. */
+static void handle_build_files_upload(struct http_request *req)
 {
-	struct error e = {0};
-	struct upload *u = calloc(1, sizeof *u);
-	const struct http_body_sink sink = {body_data, body_end, body_aborted, u};
-	if (!u)
-		abort();
-	u->req = req;
+	struct answer *a = answer_new(req, &e2b_nothing_form);
 	/* The hash is of the files, not of the archive that they came in. */
-	if (context_begin(server_of(req)->box, http_query(req, "tenant"), http_param(req, "hash"),
-		    false, &u->context, &e) < 0) {
-		upload_fail(u, &e);
-		return;
-	}
-	http_on_abort(req, body_aborted, u);
-	http_body_stream(req, &sink);
+	const struct op_build_files request = {.hash = http_param(req, "hash"), .verify = false};
+	a->call.tenant = http_query(req, "tenant");
+	a->op = op_build_files_store(&a->call, &request);
+	answer_run_with_body(a, &answer_body_file);
 }
 
 static const struct http_route upload_routes[] = {
-	{HTTP_PUT, "/templates/uploads/{hash}", handle_upload, UINT64_MAX, true},
+	{HTTP_PUT, "/templates/uploads/{hash}", handle_build_files_upload, UINT64_MAX, true},
 };
 
 const struct route_table e2b_upload_table = ROUTE_TABLE(upload_routes);

@@ -3,11 +3,12 @@
  * COPY come in between (build_files.c).
  */
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/json_body.h"
 #include "dialect/e2b/templates.h"
+#include "op/build.h"
 
 #define TAGS_MAX 100
 #define LOG_PAGE 100
@@ -30,171 +31,166 @@ static const struct json_field build_fields[] = {
 	{"memoryMB", JSON_INTEGER, offsetof(struct build_body, memory_mb), 0, 0, 1 << 26},
 };
 
-struct build_call {
-	struct http_request *req; /* NULL once the client has gone */
-	char tags[TAGS_MAX][TEMPLATE_TAG_MAX + 1];
-	size_t tag_count;
+/* What `own` is of a build that is asked for: its tags, as clients call them, as JSON. */
+static void build_made_finish(struct answer *a)
+{
+	buf_finish(a->own);
+}
+
+static int build_made_put(struct answer *a, const struct op_event *event, struct error *e)
+{
+	const struct buf *tags = a->own;
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	json_begin_object(&w);
+	json_put_string(&w, "templateID", event->build->template_id);
+	json_put_string(&w, "buildID", event->build->id);
+	json_put_bool(&w, "public", false);
+	for (int i = 0; i < 2; i++) {
+		json_key(&w, i ? "names" : "aliases");
+		json_begin_array(&w);
+		json_string(&w, event->build->name);
+		json_end_array(&w);
+	}
+	json_key(&w, "tags");
+	json_raw_n(&w, tags->data, tags->len);
+	json_end_object(&w);
+	return 0;
+}
+
+/* Up to TAGS_MAX tags, as the core calls them. */
+struct tag_list {
+	const char *tags[TAGS_MAX + 1];
+	size_t count;
 };
 
-static void build_aborted(void *arg)
-{
-	((struct build_call *)arg)->req = NULL;
-}
-
-static void build_made(void *arg, struct build *build, const struct error *e)
-{
-	struct build_call *call = arg;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct build_view view;
-	if (call->req && e) {
-		http_respond_error(call->req, e);
-	} else if (call->req) {
-		build_view(build, &view);
-		json_begin_object(&w);
-		json_put_string(&w, "templateID", view.template_id);
-		json_put_string(&w, "buildID", view.id);
-		json_put_bool(&w, "public", false);
-		for (int i = 0; i < 2; i++) {
-			json_key(&w, i ? "names" : "aliases");
-			json_begin_array(&w);
-			json_string(&w, view.name);
-			json_end_array(&w);
-		}
-		json_key(&w, "tags");
-		json_begin_array(&w);
-		for (size_t i = 0; i < call->tag_count; i++)
-			json_string(&w, e2b_tag_out(call->tags[i]));
-		json_end_array(&w);
-		json_end_object(&w);
-		e2b_respond_json(call->req, 202, &body);
-	}
-	free(call);
-}
-
-static int add_tag(struct build_call *call, const char *tag, struct error *e)
+static int tag_list_add(struct tag_list *list, const char *tag, struct error *e)
 {
 	if (template_check_tag(tag, "tags", e) < 0)
 		return -1;
-	if (call->tag_count < TAGS_MAX)
-		snprintf(
-			call->tags[call->tag_count++], sizeof call->tags[0], "%s", e2b_tag_in(tag));
+	if (list->count < TAGS_MAX)
+		list->tags[list->count++] = e2b_tag_in(tag);
 	return 0;
 }
 
 /* The tags that the build gets: those of the list, that of the name, or the one there always is. */
-static int settle_tags(const struct build_body *body, const char *of_name, struct build_call *call,
-	struct error *e)
+static int tag_list_settle(
+	const cJSON *given, const char *of_name, struct tag_list *list, struct error *e)
 {
 	const cJSON *tag;
-	cJSON_ArrayForEach(tag, body->tags)
+	cJSON_ArrayForEach(tag, given)
 	{
 		if (!cJSON_IsString(tag))
 			return error_set_field(
 				e, ERROR_INVALID_FIELD, "tags", "\"tags\" must hold strings only");
-		if (add_tag(call, tag->valuestring, e) < 0)
+		if (tag_list_add(list, tag->valuestring, e) < 0)
 			return -1;
 	}
-	if (of_name[0] && add_tag(call, of_name, e) < 0)
+	if (of_name[0] && tag_list_add(list, of_name, e) < 0)
 		return -1;
-	return call->tag_count ? 0 : add_tag(call, E2B_DEFAULT_TAG, e);
+	return list->count ? 0 : tag_list_add(list, E2B_DEFAULT_TAG, e);
 }
 
-static int create_build(struct http_request *req, const cJSON *message, struct error *e)
+static void tag_list_encode(const struct tag_list *list, struct buf *out)
+{
+	struct json_writer w = {.out = out};
+	json_begin_array(&w);
+	for (size_t i = 0; i < list->count; i++)
+		json_string(&w, e2b_tag_out(list->tags[i]));
+	json_end_array(&w);
+}
+
+static int build_decode(
+	const cJSON *message, struct answer *a, struct build_new *ret, struct error *e)
 {
 	struct build_body body = {0};
-	char name[TEMPLATE_NAME_MAX + 1], tag[TEMPLATE_TAG_MAX + 1];
-	const char *tags[TAGS_MAX + 1] = {NULL};
+	struct scratch *memory = &a->call.memory;
+	char *name = scratch_alloc(memory, TEMPLATE_NAME_MAX + 1);
+	char *tag = scratch_alloc(memory, TEMPLATE_TAG_MAX + 1);
+	struct tag_list *list = scratch_alloc(memory, sizeof *list);
 	if (json_decode_known(message, build_fields, ARRAY_LEN(build_fields), "", &body, e) < 0)
 		return -1;
 	const char *reference = body.name ? body.name : body.alias;
 	if (!reference)
 		return error_set_field(e, ERROR_MISSING_FIELD, "name", "\"name\" is required");
-	if (template_split(reference, name, tag, e) < 0)
+	if (template_split(reference, name, tag, e) < 0 ||
+		tag_list_settle(body.tags, tag, list, e) < 0)
 		return -1;
-	struct build_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	int r = settle_tags(&body, tag, call, e);
-	for (size_t i = 0; i < call->tag_count; i++)
-		tags[i] = call->tags[i];
-	if (r == 0)
-		r = build_create(server_of(req)->box,
-			&(struct build_new){.tenant = tenant_of(req),
-				.name = name,
-				.tags = tags,
-				.memory = body.memory_mb << 20,
-				.cpu = body.cpu_count * 1000},
-			build_made, call, e);
-	if (r < 0)
-		free(call);
-	else
-		http_on_abort(req, build_aborted, call);
-	return r;
+	tag_list_encode(list, a->own);
+	*ret = (struct build_new){.name = name,
+		.tags = list->tags,
+		.memory = body.memory_mb << 20,
+		.cpu = body.cpu_count * 1000};
+	return 0;
 }
 
-static void handle_create(struct http_request *req)
+static void handle_build_create(struct http_request *req)
 {
+	static const struct answer_form form = {.type = E2B_JSON,
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct buf),
+		.put = build_made_put,
+		.finish = build_made_finish};
 	struct error e = {0};
-	cJSON *body = e2b_body(req);
-	if (!body)
+	struct build_new what;
+	struct answer *a = answer_new(req, &form);
+	const cJSON *body = answer_json(a, &e);
+	if (!body || build_decode(body, a, &what, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
-	if (create_build(req, body, &e) < 0)
-		http_respond_error(req, &e);
-	cJSON_Delete(body);
+	}
+	a->status = 202;
+	a->op = op_build_create(&a->call, &what, NULL);
+	answer_run(a);
 }
 
 /* ---- starting it ---- */
 
-struct build *e2b_build(struct http_request *req)
+static struct op_build_ref build_ref(const struct http_request *req)
 {
-	struct error e;
-	struct build_view view;
-	const char *template_id = http_param(req, "id"), *id = http_param(req, "build");
-	struct build *build = build_find(server_of(req)->box, tenant_of(req), id);
-	if (build) {
-		build_view(build, &view);
-		if (strcmp(view.template_id, template_id) == 0 ||
-			strcmp(view.name, template_id) == 0)
-			return build;
-	}
-	error_set(&e, ERROR_NOT_FOUND, "build '%.64s' of template '%.128s' not found", id,
-		template_id);
-	http_respond_error(req, &e);
-	return NULL;
+	return (struct op_build_ref){
+		.build = http_param(req, "build"), .template_name = http_param(req, "id")};
 }
 
-/* Without an abort callback the request stays until it is answered, whether its client does or not.
- */
-static void start_stored(void *arg)
-{
-	e2b_respond_nothing(arg, 202);
-}
-
-static void handle_start(struct http_request *req)
+static void handle_build_start(struct http_request *req)
 {
 	struct error e = {0};
-	autoscratch memory = {0};
-	struct build_spec spec = {0};
-	struct build *build = e2b_build(req);
-	cJSON *body = build ? e2b_body(req) : NULL;
-	if (!body)
+	struct answer *a = answer_new(req, &e2b_nothing_form);
+	struct scratch *memory = &a->call.memory;
+	struct build_spec *spec = scratch_alloc(memory, sizeof *spec);
+	const struct op_build_ref ref = build_ref(req);
+	const cJSON *body = answer_json(a, &e);
+	if (!body || e2b_build_spec(body, memory, spec, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
-	if (e2b_build_spec(body, &memory, &spec, &e) < 0 || build_start(build, &spec, &e) < 0)
-		http_respond_error(req, &e);
-	else
-		build_when_stored(build, start_stored, req);
-	cJSON_Delete(body);
+	}
+	a->status = 202;
+	a->op = op_build_start(&a->call, &ref, spec);
+	answer_run(a);
 }
 
 /* ---- how it goes ---- */
 
-static void put_entry(void *arg, const struct build_log_entry *entry)
+/* What `own` is: entries of the log in both of the forms that they are told in. */
+struct build_logs {
+	struct buf lines, entries;
+	struct json_writer line_writer, entry_writer;
+	bool with_status;
+};
+
+static void logs_finish(struct answer *a)
 {
-	struct json_writer *w = arg;
+	struct build_logs *logs = a->own;
+	buf_finish(&logs->lines);
+	buf_finish(&logs->entries);
+}
+
+static void logs_add(struct build_logs *logs, const struct build_log_entry *entry)
+{
+	struct json_writer *w = &logs->entry_writer;
 	char step[16];
 	build_step_name(entry->step, step);
+	json_string(&logs->line_writer, entry->message);
 	json_begin_object(w);
 	json_put_time(w, "timestamp", entry->time_ms);
 	json_put_string(w, "level", entry->level);
@@ -203,35 +199,52 @@ static void put_entry(void *arg, const struct build_log_entry *entry)
 	json_end_object(w);
 }
 
-static void put_line(void *arg, const struct build_log_entry *entry)
+static void logs_put_status(struct json_writer *w, const struct build_view *v)
 {
-	json_string(arg, entry->message);
+	static const char *const names[BUILD_STATUS_COUNT] = {
+		"waiting", "building", "ready", "error", "error"};
+	json_put_string(w, "templateID", v->template_id);
+	json_put_string(w, "buildID", v->id);
+	json_put_string(w, "status", names[v->status]);
 }
 
-static void put_reason(struct json_writer *w, const struct build_view *view)
+static void logs_put_reason(struct json_writer *w, const struct build_view *v)
 {
 	char step[16];
-	build_step_name(view->failed_step, step);
+	build_step_name(v->failed_step, step);
 	json_key(w, "reason");
 	json_begin_object(w);
-	json_put_string(w, "message", view->reason[0] ? view->reason : "the build was cancelled");
+	json_put_string(w, "message", v->reason[0] ? v->reason : "the build was cancelled");
 	json_put_string(w, "step", step);
 	json_end_object(w);
 }
 
-static void put_logs(struct json_writer *w, struct build *build, uint64_t from, size_t max)
+static int logs_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	json_key(w, "logs");
-	json_begin_array(w);
-	build_log_read(build, from, max, put_line, w);
-	json_end_array(w);
-	json_key(w, "logEntries");
-	json_begin_array(w);
-	build_log_read(build, from, max, put_entry, w);
-	json_end_array(w);
+	struct build_logs *logs = a->own;
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	if (event->kind == OP_ROW) {
+		logs_add(logs, event->log);
+		return 0;
+	}
+	json_end_array(&logs->line_writer);
+	json_end_array(&logs->entry_writer);
+	a->out.failed |= logs->lines.failed || logs->entries.failed;
+	json_begin_object(&w);
+	if (logs->with_status)
+		logs_put_status(&w, event->build);
+	json_key(&w, "logs");
+	json_raw_n(&w, logs->lines.data, logs->lines.len);
+	json_key(&w, "logEntries");
+	json_raw_n(&w, logs->entries.data, logs->entries.len);
+	if (logs->with_status && event->build->status > BUILD_READY)
+		logs_put_reason(&w, event->build);
+	json_end_object(&w);
+	return 0;
 }
 
-static uint64_t offset_of(const struct http_request *req, const char *name)
+static uint64_t logs_offset(const struct http_request *req, const char *name)
 {
 	const char *text = http_query(req, name);
 	size_t len = text ? strlen(text) : 0;
@@ -239,46 +252,41 @@ static uint64_t offset_of(const struct http_request *req, const char *name)
 									: 0;
 }
 
-static void handle_status(struct http_request *req)
+static void logs_run(struct http_request *req, bool with_status)
 {
-	static const char *const names[BUILD_STATUS_COUNT] = {
-		"waiting", "building", "ready", "error", "error"};
-	struct build *build = e2b_build(req);
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct build_view view;
-	if (!build)
-		return;
-	build_view(build, &view);
-	json_begin_object(&w);
-	json_put_string(&w, "templateID", view.template_id);
-	json_put_string(&w, "buildID", view.id);
-	json_put_string(&w, "status", names[view.status]);
-	put_logs(&w, build, offset_of(req, "logsOffset"), LOG_PAGE);
-	if (view.status == BUILD_FAILED || view.status == BUILD_CANCELLED)
-		put_reason(&w, &view);
-	json_end_object(&w);
-	e2b_respond_json(req, 200, &body);
+	static const struct answer_form form = {.type = E2B_JSON,
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct build_logs),
+		.put = logs_put,
+		.finish = logs_finish};
+	struct answer *a = answer_new(req, &form);
+	struct build_logs *logs = a->own;
+	logs->with_status = with_status;
+	logs->line_writer.out = &logs->lines;
+	logs->entry_writer.out = &logs->entries;
+	json_begin_array(&logs->line_writer);
+	json_begin_array(&logs->entry_writer);
+	a->op = op_build_log(&a->call, &(struct op_build_log){.ref = build_ref(req),
+					       .from = logs_offset(req, "logsOffset"),
+					       .limit = LOG_PAGE});
+	answer_run(a);
 }
 
-static void handle_logs(struct http_request *req)
+static void handle_build_status(struct http_request *req)
 {
-	struct build *build = e2b_build(req);
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	if (!build)
-		return;
-	json_begin_object(&w);
-	put_logs(&w, build, offset_of(req, "logsOffset"), LOG_PAGE);
-	json_end_object(&w);
-	e2b_respond_json(req, 200, &body);
+	logs_run(req, true);
 }
 
-static const struct http_route routes[] = {
-	{HTTP_POST, "/v3/templates", handle_create, E2B_BODY_LIMIT},
-	{HTTP_POST, "/v2/templates/{id}/builds/{build}", handle_start, E2B_BODY_LIMIT},
-	{HTTP_GET, "/templates/{id}/builds/{build}/status", handle_status, 0},
-	{HTTP_GET, "/templates/{id}/builds/{build}/logs", handle_logs, 0},
+static void handle_build_logs(struct http_request *req)
+{
+	logs_run(req, false);
+}
+
+static const struct http_route build_routes[] = {
+	{HTTP_POST, "/v3/templates", handle_build_create, E2B_BODY_LIMIT},
+	{HTTP_POST, "/v2/templates/{id}/builds/{build}", handle_build_start, E2B_BODY_LIMIT},
+	{HTTP_GET, "/templates/{id}/builds/{build}/status", handle_build_status, 0},
+	{HTTP_GET, "/templates/{id}/builds/{build}/logs", handle_build_logs, 0},
 };
 
-const struct route_table e2b_build_table = ROUTE_TABLE(routes);
+const struct route_table e2b_build_table = ROUTE_TABLE(build_routes);

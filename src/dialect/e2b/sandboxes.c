@@ -15,6 +15,7 @@
 #include "dialect/e2b/encode.h"
 #include "dialect/e2b/access.h"
 #include "dialect/e2b/routes.h"
+#include "box/template/template.h"
 #include "dialect/e2b/templates.h"
 
 struct create_body {

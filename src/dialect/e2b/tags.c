@@ -1,9 +1,9 @@
 /* /templates/tags: names for builds that are ready. */
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "answer/json_body.h"
 #include "dialect/e2b/templates.h"
+#include "op/template.h"
 
 #define TAGS_MAX 100
 
@@ -26,182 +26,136 @@ static const struct json_field remove_fields[] = {
 		TAGS_MAX},
 };
 
-static int check_tags(const cJSON *tags, struct error *e)
+/* The list as the core has it, NULL-terminated. */
+static int tags_decode(
+	const cJSON *list, struct scratch *memory, const char *const **ret, struct error *e)
 {
 	const cJSON *tag;
-	cJSON_ArrayForEach(tag, tags)
+	size_t n = 0;
+	const char **tags =
+		scratch_alloc(memory, ((size_t)cJSON_GetArraySize(list) + 1) * sizeof *tags);
+	cJSON_ArrayForEach(tag, list)
 	{
 		if (!cJSON_IsString(tag))
 			return error_set_field(
 				e, ERROR_INVALID_FIELD, "tags", "\"tags\" must hold strings only");
 		if (template_check_tag(tag->valuestring, "tags", e) < 0)
 			return -1;
+		tags[n++] = e2b_tag_in(tag->valuestring);
 	}
+	*ret = tags;
 	return 0;
 }
 
-/* Several changes of tags, answered when the last is stored, with the first thing that went wrong.
- */
-struct tags_call {
-	struct http_request *req; /* NULL once the client has gone */
-	unsigned waiting;
-	struct error failure;
-	struct buf answer; /* empty: 204 */
-};
+/* ---- assign ---- */
 
-static void tags_aborted(void *arg)
+/* What `own` is: the tags as they were given, as JSON. */
+static void tags_assigned_finish(struct answer *a)
 {
-	((struct tags_call *)arg)->req = NULL;
+	buf_finish(a->own);
 }
 
-static void note_failure(struct tags_call *call, const struct error *e)
+static int tags_assigned_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	if (call->failure.code == ERROR_NONE)
-		call->failure = *e;
-}
-
-static void tags_changed(void *arg, const struct error *e)
-{
-	struct tags_call *call = arg;
-	if (e)
-		note_failure(call, e);
-	if (--call->waiting > 0)
-		return;
-	if (call->req && call->failure.code != ERROR_NONE)
-		http_respond_error(call->req, &call->failure);
-	else if (call->req && call->answer.len > 0)
-		e2b_respond_json(call->req, 201, &call->answer);
-	else if (call->req)
-		e2b_respond_nothing(call->req, 204);
-	buf_finish(&call->answer);
-	free(call);
-}
-
-/* It waits for itself until everything was asked for. */
-static struct tags_call *tags_begin(struct http_request *req)
-{
-	struct tags_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	call->waiting = 1;
-	http_on_abort(req, tags_aborted, call);
-	return call;
-}
-
-static void assign(struct tags_call *call, struct build *build, const cJSON *tags)
-{
-	struct error e;
-	struct build_view view;
-	const cJSON *tag;
-	struct json_writer w = {.out = &call->answer};
-	build_view(build, &view);
+	const struct buf *tags = a->own;
+	struct json_writer w = {.out = &a->out};
+	(void)e;
 	json_begin_object(&w);
-	json_put_string(&w, "buildID", view.id);
+	json_put_string(&w, "buildID", event->build->id);
 	json_key(&w, "tags");
-	json_begin_array(&w);
-	cJSON_ArrayForEach(tag, tags)
-	{
-		json_string(&w, tag->valuestring);
-		if (template_tag(build, e2b_tag_in(tag->valuestring), tags_changed, call, &e) < 0)
-			note_failure(call, &e);
-		else
-			call->waiting++;
-	}
-	json_end_array(&w);
+	json_raw_n(&w, tags->data, tags->len);
 	json_end_object(&w);
-}
-
-static int find_target(
-	struct http_request *req, const char *target, struct build **ret, struct error *e)
-{
-	autoscratch memory = {0};
-	struct template *t;
-	if (template_resolve(server_of(req)->box, tenant_of(req), e2b_reference_in(target, &memory),
-		    &t, ret, e) < 0)
-		return -1;
-	if (!*ret)
-		return error_set(e, ERROR_INVALID_REQUEST, "a built-in template has no tags");
 	return 0;
 }
 
-static void handle_assign(struct http_request *req)
+static void tags_keep(const cJSON *list, struct buf *out)
 {
-	struct error e = {0};
-	struct tags_body fields = {0};
-	struct build *build;
-	cJSON *body = e2b_body(req);
-	if (!body)
-		return;
-	if (json_decode_known(body, assign_fields, ARRAY_LEN(assign_fields), "", &fields, &e) < 0 ||
-		check_tags(fields.tags, &e) < 0 ||
-		find_target(req, fields.target, &build, &e) < 0) {
-		http_respond_error(req, &e);
-	} else {
-		struct tags_call *call = tags_begin(req);
-		assign(call, build, fields.tags);
-		tags_changed(call, NULL);
-	}
-	cJSON_Delete(body);
-}
-
-static void handle_remove(struct http_request *req)
-{
-	struct error e = {0};
-	struct tags_body fields = {0};
 	const cJSON *tag;
-	cJSON *body = e2b_body(req);
-	if (!body)
-		return;
-	struct template *t = NULL;
-	if (json_decode_known(body, remove_fields, ARRAY_LEN(remove_fields), "", &fields, &e) ==
-			0 &&
-		check_tags(fields.tags, &e) == 0 &&
-		!(t = template_find(server_of(req)->box, tenant_of(req), fields.name)))
-		error_set(&e, ERROR_TEMPLATE_NOT_FOUND, "template '%.128s' not found", fields.name);
-	if (!t) {
-		http_respond_error(req, &e);
-		cJSON_Delete(body);
-		return;
-	}
-	struct tags_call *call = tags_begin(req);
-	cJSON_ArrayForEach(tag, fields.tags)
-	{
-		if (template_untag(t, e2b_tag_in(tag->valuestring), tags_changed, call, &e) < 0)
-			note_failure(call, &e);
-		else
-			call->waiting++;
-	}
-	tags_changed(call, NULL);
-	cJSON_Delete(body);
+	struct json_writer w = {.out = out};
+	json_begin_array(&w);
+	cJSON_ArrayForEach(tag, list) json_string(&w, tag->valuestring);
+	json_end_array(&w);
 }
 
-static void handle_list(struct http_request *req)
+static void handle_tags_assign(struct http_request *req)
 {
-	struct template *t = e2b_template(req);
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct tag_view tag;
-	struct build_view build;
-	if (!t)
+	static const struct answer_form form = {.type = E2B_JSON,
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct buf),
+		.put = tags_assigned_put,
+		.finish = tags_assigned_finish};
+	struct error e = {0};
+	struct tags_body fields = {0};
+	struct op_template_tags request = {0};
+	struct answer *a = answer_new(req, &form);
+	struct scratch *memory = &a->call.memory;
+	const cJSON *body = answer_json(a, &e);
+	if (!body ||
+		json_decode_known(body, assign_fields, ARRAY_LEN(assign_fields), "", &fields, &e) <
+			0 ||
+		tags_decode(fields.tags, memory, &request.tags, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
+	}
+	tags_keep(fields.tags, a->own);
+	request.target = e2b_reference_in(fields.target, memory);
+	a->status = 201;
+	a->op = op_template_tag(&a->call, &request);
+	answer_run(a);
+}
+
+/* ---- remove, list ---- */
+
+static void handle_tags_remove(struct http_request *req)
+{
+	struct error e = {0};
+	struct tags_body fields = {0};
+	struct op_template_tags request = {0};
+	struct answer *a = answer_new(req, &e2b_nothing_form);
+	const cJSON *body = answer_json(a, &e);
+	if (!body ||
+		json_decode_known(body, remove_fields, ARRAY_LEN(remove_fields), "", &fields, &e) <
+			0 ||
+		tags_decode(fields.tags, &a->call.memory, &request.tags, &e) < 0) {
+		answer_refuse(a, &e);
+		return;
+	}
+	request.name = fields.name;
+	a->status = 204;
+	a->op = op_template_untag(&a->call, &request);
+	answer_run(a);
+}
+
+static int tags_list_put(struct answer *a, const struct op_event *event, struct error *e)
+{
+	const struct template_view *v = event->template;
+	struct json_writer w = {.out = &a->out};
+	(void)e;
 	json_begin_array(&w);
-	for (size_t i = 0; template_tag_at(t, i, &tag); i++) {
-		build_view(tag.build, &build);
+	for (size_t i = 0; i < v->tag_count; i++) {
 		json_begin_object(&w);
-		json_put_string(&w, "tag", e2b_tag_out(tag.tag));
-		json_put_string(&w, "buildID", build.id);
-		json_put_time(&w, "createdAt", tag.created_ms);
+		json_put_string(&w, "tag", e2b_tag_out(v->tags[i].tag));
+		json_put_string(&w, "buildID", v->tags[i].build);
+		json_put_time(&w, "createdAt", v->tags[i].created_ms);
 		json_end_object(&w);
 	}
 	json_end_array(&w);
-	e2b_respond_json(req, 200, &body);
+	return 0;
 }
 
-static const struct http_route routes[] = {
-	{HTTP_POST, "/templates/tags", handle_assign, E2B_BODY_LIMIT},
-	{HTTP_DELETE, "/templates/tags", handle_remove, E2B_BODY_LIMIT},
-	{HTTP_GET, "/templates/{id}/tags", handle_list, 0},
+static void handle_tags_list(struct http_request *req)
+{
+	static const struct answer_form form = {
+		.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = tags_list_put};
+	struct answer *a = answer_new(req, &form);
+	a->op = op_template_get(&a->call, http_param(req, "id"));
+	answer_run(a);
+}
+
+static const struct http_route tag_routes[] = {
+	{HTTP_POST, "/templates/tags", handle_tags_assign, E2B_BODY_LIMIT},
+	{HTTP_DELETE, "/templates/tags", handle_tags_remove, E2B_BODY_LIMIT},
+	{HTTP_GET, "/templates/{id}/tags", handle_tags_list, 0},
 };
 
-const struct route_table e2b_tag_table = ROUTE_TABLE(routes);
+const struct route_table e2b_tag_table = ROUTE_TABLE(tag_routes);

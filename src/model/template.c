@@ -1,7 +1,7 @@
 /* What templates and their tags may be called. */
 #include <string.h>
 
-#include "box/template/template.h"
+#include "model/template.h"
 
 static bool is_word(char c)
 {
