@@ -276,11 +276,14 @@ bool http_query_at(
 	return true;
 }
 
+/* Of most fields the first letter tells: bit 5 is all that differs between its two cases. */
 const char *http_header(const struct http_request *req, const char *name)
 {
-	for (size_t i = 0; i < req->head.field_count; i++)
-		if (strcasecmp(req->head.fields[i].name, name) == 0)
-			return req->head.fields[i].value;
+	for (size_t i = 0; i < req->head.field_count; i++) {
+		const struct http_field *field = &req->head.fields[i];
+		if (((field->name[0] ^ name[0]) & ~0x20) == 0 && strcasecmp(field->name, name) == 0)
+			return field->value;
+	}
 	return NULL;
 }
 
