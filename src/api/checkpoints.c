@@ -1,155 +1,151 @@
 /* /v1/sandboxes/{id}/checkpoints: create, list, get, restore, delete; and /discard. */
-#include "box/disk/checkpoint.h"
+#include "op/checkpoints.h"
 
-#include <stdlib.h>
-
-#include "api/call.h"
+#include "answer/json_body.h"
 #include "api/encode.h"
+#include "api/routes.h"
 
-#define NAME_MAX_LEN 63
-
-static void encode_checkpoint(struct json_writer *w, const struct checkpoint *c)
+static void encode_checkpoint(struct json_writer *w, const struct checkpoint_view *view)
 {
-	struct checkpoint_view view;
-	checkpoint_view(c, &view);
-	json_put_string(w, "id", view.id);
-	json_put_string(w, "name", view.name);
-	json_put_string(w, "parent", view.parent);
-	json_put_string(w, "status", view.lost ? "lost" : "ready");
-	json_put_time(w, "createdAt", view.created_ms);
+	json_put_string(w, "id", view->id);
+	json_put_string(w, "name", view->name);
+	json_put_string(w, "parent", view->parent);
+	json_put_string(w, "status", view->lost ? "lost" : "ready");
+	json_put_time(w, "createdAt", view->created_ms);
 }
 
-/* The checkpoint that the path names, or NULL after the request was answered. */
-static struct checkpoint *path_checkpoint(struct http_request *req)
+/* ---- create, get ---- */
+
+static int checkpoint_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct error e;
-	struct sandbox *s = api_sandbox(req);
-	if (!s)
-		return NULL;
-	struct checkpoint *c = checkpoint_find(s, http_param(req, "checkpoint"));
-	if (!c) {
-		error_set(&e, ERROR_NOT_FOUND, "there is no such checkpoint");
-		http_respond_error(req, &e);
-	}
-	return c;
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	json_begin_object(&w);
+	encode_checkpoint(&w, event->checkpoint);
+	if (a->status == 201)
+		encode_milliseconds(&w, "frozenMs", event->frozen_us);
+	json_end_object(&w);
+	return 0;
 }
 
-/* ---- create ---- */
+static const struct answer_form checkpoint_form = {
+	.type = "application/json", .pace = ANSWER_WHOLE, .put = checkpoint_put};
 
-static void created(void *arg, struct checkpoint *c, int64_t frozen_us, const struct error *e)
-{
-	struct api_call *call = arg;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	if (call->req && e) {
-		http_respond_error(call->req, e);
-	} else if (call->req) {
-		json_begin_object(&w);
-		encode_checkpoint(&w, c);
-		encode_milliseconds(&w, "frozenMs", frozen_us);
-		json_end_object(&w);
-		api_respond_json(call->req, 201, &body);
-	}
-	free(call);
-}
-
-struct create_body {
+struct checkpoint_body {
 	const char *name;
 };
 
-static const struct json_field create_fields[] = {
-	{"name", JSON_STRING, offsetof(struct create_body, name), JSON_REQUIRED | JSON_NOT_EMPTY, 0,
-		NAME_MAX_LEN},
+static const struct json_field checkpoint_fields[] = {
+	{"name", JSON_STRING, offsetof(struct checkpoint_body, name),
+		JSON_REQUIRED | JSON_NOT_EMPTY, 0, CHECKPOINT_NAME_MAX},
 };
 
-static void handle_create(struct http_request *req)
+static void handle_create_checkpoint(struct http_request *req)
 {
-	struct create_body fields = {0};
-	struct error e;
-	struct sandbox *s = api_sandbox(req);
-	cJSON *body = s ? api_body(req) : NULL;
-	if (!body)
+	struct checkpoint_body fields = {0};
+	struct error e = {0};
+	struct answer *a = api_answer(req, &checkpoint_form);
+	const cJSON *body = answer_typed_json(a, &e);
+	if (!body || json_decode(body, checkpoint_fields, ARRAY_LEN(checkpoint_fields), "", &fields,
+			     &e) < 0) {
+		answer_refuse(a, &e);
 		return;
-	if (json_decode(body, create_fields, ARRAY_LEN(create_fields), "", &fields, &e) < 0) {
-		http_respond_error(req, &e);
-	} else {
-		struct api_call *call = api_call_new(req, http_param(req, "id"));
-		if (checkpoint_create(s, fields.name, created, call, &e) < 0)
-			created(call, NULL, 0, &e);
 	}
-	cJSON_Delete(body);
+	a->status = 201;
+	a->op = op_checkpoint_create(&a->call, fields.name);
+	answer_run(a);
 }
 
-/* ---- list, get ---- */
-
-static void handle_list(struct http_request *req)
+static void handle_get_checkpoint(struct http_request *req)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct sandbox *s = api_sandbox(req);
-	if (!s)
-		return;
-	json_begin_object(&w);
-	json_key(&w, "checkpoints");
-	json_begin_array(&w);
-	for (struct checkpoint *c = checkpoint_first(s); c; c = checkpoint_next(c)) {
-		json_begin_object(&w);
-		encode_checkpoint(&w, c);
-		json_end_object(&w);
+	struct answer *a = api_answer(req, &checkpoint_form);
+	a->op = op_checkpoint_get(&a->call, http_param(req, "checkpoint"));
+	answer_run(a);
+}
+
+/* ---- list ---- */
+
+struct checkpoint_list_answer {
+	struct json_writer writer;
+	bool begun;
+};
+
+static int checkpoint_list_put(struct answer *a, const struct op_event *event, struct error *e)
+{
+	struct checkpoint_list_answer *own = a->own;
+	struct json_writer *w = &own->writer;
+	(void)e;
+	if (!own->begun) {
+		own->begun = true;
+		w->out = &a->out;
+		json_begin_object(w);
+		json_key(w, "checkpoints");
+		json_begin_array(w);
 	}
-	json_end_array(&w);
-	json_end_object(&w);
-	api_respond_json(req, 200, &body);
+	if (event->kind == OP_ROW) {
+		json_begin_object(w);
+		encode_checkpoint(w, event->checkpoint);
+		json_end_object(w);
+		return 0;
+	}
+	json_end_array(w);
+	json_end_object(w);
+	return 0;
 }
 
-static void handle_get(struct http_request *req)
+static void handle_list_checkpoints(struct http_request *req)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct checkpoint *c = path_checkpoint(req);
-	if (!c)
-		return;
-	json_begin_object(&w);
-	encode_checkpoint(&w, c);
-	json_end_object(&w);
-	api_respond_json(req, 200, &body);
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct checkpoint_list_answer),
+		.put = checkpoint_list_put};
+	struct answer *a = api_answer(req, &form);
+	a->op = op_checkpoint_list(&a->call);
+	answer_run(a);
 }
 
-/* ---- restore, discard ---- */
+/* ---- restore, discard, delete ---- */
+
+static int restored_put(struct answer *a, const struct op_event *event, struct error *e)
+{
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	encode_sandbox(&w, event->sandbox);
+	return 0;
+}
+
+static const struct answer_form restored_form = {
+	.type = "application/json", .pace = ANSWER_WHOLE, .put = restored_put};
 
 static void handle_restore(struct http_request *req)
 {
-	struct error e;
-	struct checkpoint *c = path_checkpoint(req);
-	if (!c)
-		return;
-	struct api_call *call = api_call_new(req, http_param(req, "id"));
-	if (checkpoint_restore(c, api_call_sandbox, call, &e) < 0)
-		api_call_sandbox(call, &e);
+	struct answer *a = api_answer(req, &restored_form);
+	a->op = op_checkpoint_restore(&a->call, http_param(req, "checkpoint"));
+	answer_run(a);
 }
 
 static void handle_discard(struct http_request *req)
 {
-	struct sandbox *s = api_sandbox(req);
-	if (s)
-		sandbox_discard(s, api_call_sandbox, api_call_new(req, http_param(req, "id")));
+	struct answer *a = api_answer(req, &restored_form);
+	a->op = op_discard(&a->call);
+	answer_run(a);
 }
 
-/* ---- delete ---- */
-
-static void handle_delete(struct http_request *req)
+static void handle_delete_checkpoint(struct http_request *req)
 {
-	struct checkpoint *c = path_checkpoint(req);
-	if (c)
-		checkpoint_delete(c, api_call_done, api_call_new(req, NULL));
+	static const struct answer_form form = {.pace = ANSWER_WHOLE};
+	struct answer *a = api_answer(req, &form);
+	a->status = 204;
+	a->op = op_checkpoint_delete(&a->call, http_param(req, "checkpoint"));
+	answer_run(a);
 }
 
 static const struct http_route checkpoint_routes[] = {
-	{HTTP_POST, "/v1/sandboxes/{id}/checkpoints", handle_create, SMALL_BODY_LIMIT},
-	{HTTP_GET, "/v1/sandboxes/{id}/checkpoints", handle_list, 0},
-	{HTTP_GET, "/v1/sandboxes/{id}/checkpoints/{checkpoint}", handle_get, 0},
+	{HTTP_POST, "/v1/sandboxes/{id}/checkpoints", handle_create_checkpoint, SMALL_BODY_LIMIT},
+	{HTTP_GET, "/v1/sandboxes/{id}/checkpoints", handle_list_checkpoints, 0},
+	{HTTP_GET, "/v1/sandboxes/{id}/checkpoints/{checkpoint}", handle_get_checkpoint, 0},
 	{HTTP_POST, "/v1/sandboxes/{id}/checkpoints/{checkpoint}/restore", handle_restore, 0},
-	{HTTP_DELETE, "/v1/sandboxes/{id}/checkpoints/{checkpoint}", handle_delete, 0},
+	{HTTP_DELETE, "/v1/sandboxes/{id}/checkpoints/{checkpoint}", handle_delete_checkpoint, 0},
 	{HTTP_POST, "/v1/sandboxes/{id}/discard", handle_discard, 0},
 };
 

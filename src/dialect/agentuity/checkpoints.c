@@ -3,135 +3,142 @@
  * /sandbox/checkpoints/{id}, and what is done with one of them. Agentuity calls a parent by its
  * name.
  */
-#include "box/disk/checkpoint.h"
+#include "op/checkpoints.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "answer/json_body.h"
 #include "dialect/agentuity/routes.h"
 
-struct create_body {
-	const char *name;
-};
-
-static const struct json_field create_fields[] = {
-	{"name", JSON_STRING, offsetof(struct create_body, name), JSON_REQUIRED | JSON_NOT_EMPTY, 0,
-		128},
-};
-
-static const char *parent_name(struct sandbox *s, const char *parent)
+static void put_checkpoint(struct json_writer *w, const struct checkpoint_view *view)
 {
-	struct checkpoint_view view;
-	struct checkpoint *c = parent[0] ? checkpoint_find(s, parent) : NULL;
-	if (!c)
-		return "";
-	checkpoint_view(c, &view);
-	return view.name;
-}
-
-static void put_checkpoint(struct json_writer *w, struct sandbox *s, const struct checkpoint *c)
-{
-	struct checkpoint_view view;
-	checkpoint_view(c, &view);
 	json_begin_object(w);
-	agentuity_put_id(w, "id", "ckpt_", view.id);
-	json_put_string(w, "name", view.name);
-	json_put_time(w, "createdAt", view.created_ms);
-	json_put_string(w, "parent", parent_name(s, view.parent));
+	agentuity_put_id(w, "id", "ckpt_", view->id);
+	json_put_string(w, "name", view->name);
+	json_put_time(w, "createdAt", view->created_ms);
+	json_put_string(w, "parent", view->parent_name);
 	json_end_object(w);
 }
 
-static void created(void *arg, struct checkpoint *c, int64_t frozen_us, const struct error *e)
-{
-	struct sandbox *s;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	(void)frozen_us;
-	struct http_request *req = agentuity_call_sandbox(arg, c ? NULL : e, &s);
-	if (!req)
-		return;
-	agentuity_begin_data(&w);
-	put_checkpoint(&w, s, c);
-	agentuity_respond_data(req, 201, &w);
-}
+/* ---- create ---- */
 
-static void handle_create(struct http_request *req)
-{
-	struct error e;
-	struct create_body fields = {0};
-	struct sandbox *s = agentuity_sandbox(req);
-	cJSON *body = s ? agentuity_body(req) : NULL;
-	if (!body)
-		return;
-	struct agentuity_call *call = agentuity_call_new(req, s);
-	if (json_decode_known(body, create_fields, ARRAY_LEN(create_fields), "", &fields, &e) < 0 ||
-		checkpoint_create(s, fields.name, created, call, &e) < 0) {
-		agentuity_call_end(call);
-		http_respond_error(req, &e);
-	}
-	cJSON_Delete(body);
-}
+struct checkpoint_body {
+	const char *name;
+};
 
-static void handle_list(struct http_request *req)
+static const struct json_field checkpoint_fields[] = {
+	{"name", JSON_STRING, offsetof(struct checkpoint_body, name),
+		JSON_REQUIRED | JSON_NOT_EMPTY, 0, 128},
+};
+
+static int checkpoint_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct sandbox *s = agentuity_sandbox(req);
-	if (!s)
-		return;
+	struct json_writer w = {.out = &a->out};
+	(void)e;
 	agentuity_begin_data(&w);
-	json_begin_object(&w);
-	json_key(&w, "checkpoints");
-	json_begin_array(&w);
-	for (struct checkpoint *c = checkpoint_first(s); c; c = checkpoint_next(c))
-		put_checkpoint(&w, s, c);
-	json_end_array(&w);
+	put_checkpoint(&w, event->checkpoint);
 	json_end_object(&w);
-	agentuity_respond_data(req, 200, &w);
+	return 0;
 }
 
-/* By its id, or by its name; NULL after the request was answered. */
-static struct checkpoint *find(struct http_request *req, struct sandbox *s)
+static void handle_create_checkpoint(struct http_request *req)
 {
-	struct error e;
-	char id[ID_SIZE];
-	const char *text = http_param(req, "checkpoint");
-	struct checkpoint *c =
-		checkpoint_find(s, agentuity_parse_id(text, "ckpt_", id) ? id : text);
-	if (!c) {
-		error_set(&e, ERROR_NOT_FOUND, "there is no such checkpoint");
-		http_respond_error(req, &e);
-	}
-	return c;
-}
-
-static void handle_restore(struct http_request *req)
-{
-	struct error e;
-	struct sandbox *s = agentuity_sandbox(req);
-	struct checkpoint *c = s ? find(req, s) : NULL;
-	if (!c)
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.put = checkpoint_put,
+		.fail = agentuity_fail};
+	struct error e = {0};
+	struct checkpoint_body fields = {0};
+	struct answer *a = agentuity_answer(req, &form);
+	const cJSON *body = answer_json(a, &e);
+	if (!body || json_decode_known(body, checkpoint_fields, ARRAY_LEN(checkpoint_fields), "",
+			     &fields, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
-	struct agentuity_call *call = agentuity_call_new(req, s);
-	if (checkpoint_restore(c, agentuity_succeed, call, &e) < 0) {
-		agentuity_call_end(call);
-		http_respond_error(req, &e);
 	}
+	a->status = 201;
+	a->op = op_checkpoint_create(&a->call, fields.name);
+	answer_run(a);
 }
 
-static void handle_delete(struct http_request *req)
+/* ---- list ---- */
+
+struct checkpoint_list_answer {
+	struct json_writer writer;
+	bool begun;
+};
+
+static int checkpoint_list_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct sandbox *s = agentuity_sandbox(req);
-	struct checkpoint *c = s ? find(req, s) : NULL;
-	if (c)
-		checkpoint_delete(c, agentuity_succeed, agentuity_call_new(req, s));
+	struct checkpoint_list_answer *own = a->own;
+	struct json_writer *w = &own->writer;
+	(void)e;
+	if (!own->begun) {
+		own->begun = true;
+		w->out = &a->out;
+		agentuity_begin_data(w);
+		json_begin_object(w);
+		json_key(w, "checkpoints");
+		json_begin_array(w);
+	}
+	if (event->kind == OP_ROW) {
+		put_checkpoint(w, event->checkpoint);
+		return 0;
+	}
+	json_end_array(w);
+	json_end_object(w);
+	json_end_object(w);
+	return 0;
+}
+
+static void handle_list_checkpoints(struct http_request *req)
+{
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct checkpoint_list_answer),
+		.put = checkpoint_list_put,
+		.fail = agentuity_fail};
+	struct answer *a = agentuity_answer(req, &form);
+	a->op = op_checkpoint_list(&a->call);
+	answer_run(a);
+}
+
+/* ---- restore, delete ---- */
+
+static const struct answer_form success_form = {.type = "application/json",
+	.pace = ANSWER_WHOLE,
+	.put = agentuity_put_success,
+	.fail = agentuity_fail};
+
+/* By its id, with its prefix or without, or by its name. */
+static const char *checkpoint_ref(const struct http_request *req)
+{
+	const char *text = http_param(req, "checkpoint");
+	bool has_prefix = strncmp(text, "ckpt_", 5) == 0 && id_is_valid(text + 5);
+	return has_prefix ? text + 5 : text;
+}
+
+static void handle_restore_checkpoint(struct http_request *req)
+{
+	struct answer *a = agentuity_answer(req, &success_form);
+	a->op = op_checkpoint_restore(&a->call, checkpoint_ref(req));
+	answer_run(a);
+}
+
+static void handle_delete_checkpoint(struct http_request *req)
+{
+	struct answer *a = agentuity_answer(req, &success_form);
+	a->op = op_checkpoint_delete(&a->call, checkpoint_ref(req));
+	answer_run(a);
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/{id}/checkpoint", handle_create, AGENTUITY_BODY_LIMIT},
-	{HTTP_GET, "/checkpoints/{id}", handle_list, AGENTUITY_BODY_LIMIT},
-	{HTTP_POST, "/{id}/checkpoint/{checkpoint}/restore", handle_restore, AGENTUITY_BODY_LIMIT},
-	{HTTP_DELETE, "/{id}/checkpoint/{checkpoint}", handle_delete, AGENTUITY_BODY_LIMIT},
+	{HTTP_POST, "/{id}/checkpoint", handle_create_checkpoint, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/checkpoints/{id}", handle_list_checkpoints, AGENTUITY_BODY_LIMIT},
+	{HTTP_POST, "/{id}/checkpoint/{checkpoint}/restore", handle_restore_checkpoint,
+		AGENTUITY_BODY_LIMIT},
+	{HTTP_DELETE, "/{id}/checkpoint/{checkpoint}", handle_delete_checkpoint,
+		AGENTUITY_BODY_LIMIT},
 };
 
 const struct route_table agentuity_checkpoint_table = ROUTE_TABLE(routes);

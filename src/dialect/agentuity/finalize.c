@@ -10,6 +10,7 @@
 
 #include "dialect/agentuity/builds.h"
 #include "dialect/agentuity/create.h"
+#include "box/disk/snapshot.h"
 #include "dialect/agentuity/snapshots.h"
 
 #define SETTINGS_MAX (16 * 1024)
@@ -123,13 +124,20 @@ static void snapshot_made(
 	void *arg, struct snapshot *made, int64_t frozen_us, const struct error *e)
 {
 	struct finalize *f = arg;
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	struct snapshot_view view;
 	(void)frozen_us;
 	if (!made) {
 		fail(f, e);
 		return;
 	}
-	if (f->req)
-		agentuity_respond_snapshot(f->req, 200, made);
+	if (f->req) {
+		snapshot_view(made, &view);
+		agentuity_begin_data(&w);
+		agentuity_put_snapshot(&w, &view);
+		agentuity_respond_data(f->req, 200, &w);
+	}
 	forget(f, f->build_id);
 	if (strcmp(f->target_id, f->build_id) != 0)
 		forget(f, f->target_id);

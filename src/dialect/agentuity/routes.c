@@ -171,6 +171,18 @@ void agentuity_respond_data(struct http_request *req, int status, struct json_wr
 	http_respond(req, status, "application/json", w->out);
 }
 
+int agentuity_put_success(struct answer *a, const struct op_event *event, struct error *e)
+{
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	if (event->kind != OP_DONE)
+		return 0;
+	json_begin_object(&w);
+	json_put_bool(&w, "success", true);
+	json_end_object(&w);
+	return 0;
+}
+
 void agentuity_respond_success(struct http_request *req)
 {
 	struct buf body = {0};

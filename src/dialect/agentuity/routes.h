@@ -53,6 +53,8 @@ cJSON *agentuity_body(struct http_request *req);
 void agentuity_begin_data(struct json_writer *w);
 /* Takes the content. */
 void agentuity_respond_data(struct http_request *req, int status, struct json_writer *w);
+/* For answer_form.put: {"success":true}, when it is done. */
+int agentuity_put_success(struct answer *a, const struct op_event *event, struct error *e);
 /* {"success":true} */
 void agentuity_respond_success(struct http_request *req);
 /*

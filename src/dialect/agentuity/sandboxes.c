@@ -10,6 +10,7 @@
 #include "dialect/agentuity/create.h"
 #include "dialect/agentuity/encode.h"
 #include "dialect/agentuity/input.h"
+#include "box/disk/snapshot.h"
 #include "dialect/agentuity/snapshots.h"
 #include "dialect/agentuity/waiting.h"
 
@@ -143,6 +144,15 @@ static void created(void *arg, struct sandbox *s, const struct error *e)
 		fail(call, s, &failure);
 }
 
+static struct snapshot *find_snapshot(const struct http_request *req, const char *ref)
+{
+	char id[ID_SIZE];
+	bool is_id = agentuity_parse_id(ref, "snp_", id);
+	struct box *b = server_of(req)->box;
+	struct snapshot *s = is_id ? snapshot_find(b, tenant_of(req), id) : NULL;
+	return s ? s : snapshot_find(b, tenant_of(req), ref);
+}
+
 static void handle_create(struct http_request *req)
 {
 	struct error e = {0};
@@ -160,7 +170,7 @@ static void handle_create(struct http_request *req)
 		fail(call, NULL, &e);
 		return;
 	}
-	if (spec.snapshot && !agentuity_find_snapshot(req, spec.snapshot)) {
+	if (spec.snapshot && !find_snapshot(req, spec.snapshot)) {
 		agentuity_respond_no_snapshot(req, spec.snapshot);
 		call_free(call);
 		return;

@@ -5,38 +5,17 @@
 #include "dialect/agentuity/snapshots.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "answer/json_body.h"
+#include "answer/query.h"
+#include "op/snapshots.h"
 
 #define LIST_DEFAULT    50
 #define LIST_MAX        100
 #define LINEAGE_DEFAULT 100
 #define LINEAGE_MAX     1000
-
-struct snapshot *agentuity_find_snapshot(const struct http_request *req, const char *ref)
-{
-	char id[ID_SIZE];
-	bool is_id = agentuity_parse_id(ref, "snp_", id);
-	struct box *b = server_of(req)->box;
-	struct snapshot *s = is_id ? snapshot_find(b, tenant_of(req), id) : NULL;
-	return s ? s : snapshot_find(b, tenant_of(req), ref);
-}
-
-void agentuity_respond_no_snapshot(struct http_request *req, const char *ref)
-{
-	char message[320];
-	snprintf(message, sizeof message, "snapshot \"%.256s\" not found", ref);
-	agentuity_respond_failure(req, 200, "SNAPSHOT_NOT_FOUND", message);
-}
-
-static struct snapshot *path_snapshot(struct http_request *req)
-{
-	const char *ref = http_param(req, "snapshot");
-	struct snapshot *s = agentuity_find_snapshot(req, ref);
-	if (!s)
-		agentuity_respond_no_snapshot(req, ref);
-	return s;
-}
+#define REF_SIZE        300
 
 /* ---- what it looks like ---- */
 
@@ -65,7 +44,7 @@ static void put_identity(struct json_writer *w, const struct snapshot_view *view
 }
 
 /* A size that is still being counted is -1. */
-static void put_snapshot(struct json_writer *w, const struct snapshot_view *view)
+void agentuity_put_snapshot(struct json_writer *w, const struct snapshot_view *view)
 {
 	char runtime[320];
 	json_begin_object(w);
@@ -82,15 +61,77 @@ static void put_snapshot(struct json_writer *w, const struct snapshot_view *view
 	json_end_object(w);
 }
 
-void agentuity_respond_snapshot(struct http_request *req, int status, const struct snapshot *s)
+/* ---- answers ---- */
+
+struct snapshot_answer {
+	char ref[REF_SIZE]; /* as the client has it */
+	bool refused;       /* *refusal is told, once the snapshot is known to be there */
+	struct error refusal;
+	struct json_writer writer; /* of a list */
+	bool begun;
+};
+
+static void put_no_snapshot(struct http_request *req, struct buf *out, const char *ref)
+{
+	char message[320];
+	snprintf(message, sizeof message, "snapshot \"%.256s\" not found", ref);
+	agentuity_put_failure(req, out, "SNAPSHOT_NOT_FOUND", message);
+}
+
+void agentuity_respond_no_snapshot(struct http_request *req, const char *ref)
 {
 	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct snapshot_view view;
-	snapshot_view(s, &view);
+	put_no_snapshot(req, &body, ref);
+	http_respond(req, 200, "application/json", &body);
+}
+
+static enum answer_failure snapshot_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
+{
+	const struct snapshot_answer *own = a->own;
+	if (!event || event->reason != OP_NO_SNAPSHOT)
+		return agentuity_fail(a, e, event);
+	a->status = 200;
+	a->type = "application/json";
+	put_no_snapshot(a->req, &a->out, own->ref);
+	return ANSWER_PUT;
+}
+
+static int snapshot_put(struct answer *a, const struct op_event *event, struct error *e)
+{
+	const struct snapshot_answer *own = a->own;
+	struct json_writer w = {.out = &a->out};
+	if (own->refused) {
+		*e = own->refusal;
+		return -1;
+	}
 	agentuity_begin_data(&w);
-	put_snapshot(&w, &view);
-	agentuity_respond_data(req, status, &w);
+	agentuity_put_snapshot(&w, event->snapshot);
+	json_end_object(&w);
+	return 0;
+}
+
+static const struct answer_form snapshot_form = {.type = "application/json",
+	.pace = ANSWER_WHOLE,
+	.own_size = sizeof(struct snapshot_answer),
+	.put = snapshot_put,
+	.fail = snapshot_fail};
+
+/* An answer about the snapshot that the path names. */
+static struct answer *snapshot_answer(struct http_request *req, const struct answer_form *form)
+{
+	struct answer *a = answer_new(req, form);
+	struct snapshot_answer *own = a->own;
+	snprintf(own->ref, sizeof own->ref, "%s", http_param(req, "snapshot"));
+	return a;
+}
+
+/* An id may have a prefix; names, tags and ids without one are as the core has them. */
+static const char *snapshot_ref(const struct answer *a)
+{
+	const char *ref = ((const struct snapshot_answer *)a->own)->ref;
+	bool has_prefix = strncmp(ref, "snp_", 4) == 0 && id_is_valid(ref + 4);
+	return has_prefix ? ref + 4 : ref;
 }
 
 /* ---- create ---- */
@@ -109,243 +150,210 @@ static const struct json_field create_fields[] = {
 	{"public", JSON_BOOL, AT(is_public), 0, 0, 0},
 };
 
-static void created(void *arg, struct snapshot *s, int64_t frozen_us, const struct error *e)
+static int decode_snapshot(struct answer *a, struct create_body *ret, struct error *e)
 {
-	struct http_request *req = agentuity_call_end(arg);
-	(void)frozen_us;
-	if (req && s)
-		agentuity_respond_snapshot(req, 201, s);
-	else if (req)
-		http_respond_error(req, e);
+	const cJSON *body = answer_json(a, e);
+	if (!body ||
+		json_decode_known(body, create_fields, ARRAY_LEN(create_fields), "", ret, e) < 0)
+		return -1;
+	if (ret->is_public)
+		return error_set_field(
+			e, ERROR_NOT_IMPLEMENTED, "public", "this server has no public snapshots");
+	return 0;
 }
 
-static void handle_create(struct http_request *req)
+static void handle_create_snapshot(struct http_request *req)
 {
 	struct error e = {0};
-	struct create_body b = {0};
-	struct sandbox *s = agentuity_sandbox(req);
-	cJSON *body = s ? agentuity_body(req) : NULL;
-	if (!body)
+	struct create_body body = {0};
+	struct answer *a = agentuity_answer(req, &snapshot_form);
+	if (decode_snapshot(a, &body, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
-	int r = json_decode_known(body, create_fields, ARRAY_LEN(create_fields), "", &b, &e);
-	if (r == 0 && b.is_public)
-		r = error_set_field(
-			&e, ERROR_NOT_IMPLEMENTED, "public", "this server has no public snapshots");
-	const struct snapshot_spec spec = {
-		.name = b.name, .tag = b.tag, .description = b.description, .measure = true};
-	struct agentuity_call *call = agentuity_call_new(req, s);
-	if (r < 0 || snapshot_create(s, &spec, created, call, &e) < 0) {
-		agentuity_call_end(call);
-		http_respond_error(req, &e);
 	}
-	cJSON_Delete(body);
+	a->status = 201;
+	a->op = op_snapshot_create(&a->call, &(struct snapshot_spec){.name = body.name,
+						     .tag = body.tag,
+						     .description = body.description,
+						     .measure = true});
+	answer_run(a);
 }
 
 /* ---- one ---- */
 
-static void handle_get(struct http_request *req)
+static void handle_get_snapshot(struct http_request *req)
 {
-	struct snapshot *s = path_snapshot(req);
-	if (s)
-		agentuity_respond_snapshot(req, 200, s);
+	struct answer *a = snapshot_answer(req, &snapshot_form);
+	a->op = op_snapshot_get(&a->call, snapshot_ref(a));
+	answer_run(a);
 }
 
-static struct agentuity_call *call_of(struct http_request *req, const struct snapshot *s)
+static int decode_tag(struct answer *a, const char **ret, struct error *e)
 {
-	struct snapshot_view view;
-	struct agentuity_call *call = agentuity_call_new(req, NULL);
-	snapshot_view(s, &view);
-	memcpy(call->sandbox_id, view.id, ID_SIZE);
-	return call;
-}
-
-static void retagged(void *arg, const struct error *e)
-{
-	struct agentuity_call *call = arg;
-	char id[ID_SIZE];
-	memcpy(id, call->sandbox_id, ID_SIZE);
-	struct http_request *req = agentuity_call_end(call);
-	struct snapshot *s = req && !e ? agentuity_find_snapshot(req, id) : NULL;
-	if (req && e)
-		http_respond_error(req, e);
-	else if (s)
-		agentuity_respond_snapshot(req, 200, s);
-	else if (req)
-		agentuity_respond_no_snapshot(req, id);
+	const cJSON *body = answer_json(a, e);
+	const cJSON *tag = body ? cJSON_GetObjectItemCaseSensitive(body, "tag") : NULL;
+	if (!body)
+		return -1;
+	if (!cJSON_IsString(tag) && !cJSON_IsNull(tag))
+		return error_set_field(
+			e, ERROR_MISSING_FIELD, "tag", "\"tag\" must be a string, or null");
+	*ret = cJSON_IsNull(tag) ? NULL : tag->valuestring;
+	return 0;
 }
 
 static void handle_tag(struct http_request *req)
 {
-	struct error e = {0};
-	struct snapshot *s = path_snapshot(req);
-	cJSON *body = s ? agentuity_body(req) : NULL;
-	if (!body)
-		return;
-	const cJSON *tag = cJSON_GetObjectItemCaseSensitive(body, "tag");
-	struct agentuity_call *call = call_of(req, s);
-	int r = cJSON_IsString(tag) || cJSON_IsNull(tag)
-			? 0
-			: error_set_field(&e, ERROR_MISSING_FIELD, "tag",
-				  "\"tag\" must be a string, or null");
-	if (r < 0 || snapshot_retag(s, cJSON_IsNull(tag) ? NULL : tag->valuestring, retagged, call,
-			     &e) < 0) {
-		agentuity_call_end(call);
-		http_respond_error(req, &e);
-	}
-	cJSON_Delete(body);
+	const char *tag = NULL;
+	struct answer *a = snapshot_answer(req, &snapshot_form);
+	struct snapshot_answer *own = a->own;
+	own->refused = decode_tag(a, &tag, &own->refusal) < 0;
+	a->op = own->refused ? op_snapshot_get(&a->call, snapshot_ref(a))
+			     : op_snapshot_retag(&a->call, snapshot_ref(a), tag);
+	answer_run(a);
 }
 
-static void handle_delete(struct http_request *req)
+static void handle_delete_snapshot(struct http_request *req)
 {
-	struct error e;
-	struct snapshot *s = path_snapshot(req);
-	if (!s)
-		return;
-	struct agentuity_call *call = call_of(req, s);
-	if (snapshot_delete(s, agentuity_succeed, call, &e) < 0) {
-		agentuity_call_end(call);
-		http_respond_error(req, &e);
-	}
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct snapshot_answer),
+		.put = agentuity_put_success,
+		.fail = snapshot_fail};
+	struct answer *a = snapshot_answer(req, &form);
+	a->op = op_snapshot_delete(&a->call, snapshot_ref(a));
+	answer_run(a);
 }
 
 /* ---- many ---- */
 
-static int by_created(const void *a, const void *b)
+static void begin_rows(struct answer *a, const char *key)
 {
-	const struct snapshot_view *x = a, *y = b;
-	int r = (x->created_ms > y->created_ms) - (x->created_ms < y->created_ms);
-	return r ? r : strcmp(x->id, y->id);
+	struct snapshot_answer *own = a->own;
+	if (own->begun)
+		return;
+	own->begun = true;
+	own->writer.out = &a->out;
+	agentuity_begin_data(&own->writer);
+	json_begin_object(&own->writer);
+	json_key(&own->writer, key);
+	json_begin_array(&own->writer);
 }
 
-static int by_name(const void *a, const void *b)
+static void end_rows(struct json_writer *w, int64_t total)
 {
-	const struct snapshot_view *x = a, *y = b;
-	int r = strcmp(x->name, y->name);
-	return r ? r : by_created(a, b);
+	json_end_array(w);
+	json_put_int(w, "total", total);
+	json_end_object(w);
+	json_end_object(w);
 }
 
-static int by_size(const void *a, const void *b)
+static int snapshot_list_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	const struct snapshot_view *x = a, *y = b;
-	int r = (x->bytes > y->bytes) - (x->bytes < y->bytes);
-	return r ? r : by_created(a, b);
+	struct json_writer *w = &((struct snapshot_answer *)a->own)->writer;
+	(void)e;
+	begin_rows(a, "snapshots");
+	if (event->kind == OP_ROW)
+		agentuity_put_snapshot(w, event->snapshot);
+	else
+		end_rows(w, event->total);
+	return 0;
 }
 
-static int by_files(const void *a, const void *b)
-{
-	const struct snapshot_view *x = a, *y = b;
-	int r = (x->files > y->files) - (x->files < y->files);
-	return r ? r : by_created(a, b);
-}
+static const char *const sorts[] = {
+	[SNAPSHOT_ORDER_CREATION] = "created",
+	[SNAPSHOT_ORDER_NAME] = "name",
+	[SNAPSHOT_ORDER_BYTES] = "size",
+	[SNAPSHOT_ORDER_FILES] = "files",
+	NULL,
+};
 
-static const char *const sorts[] = {"created", "name", "size", "files", NULL};
-static int (*const orders[])(const void *a, const void *b) = {
-	by_created, by_name, by_size, by_files};
-
-static size_t collect(struct http_request *req, struct snapshot_view *views)
-{
-	char id[ID_SIZE];
-	size_t n = 0;
-	const char *of = http_query(req, "sandboxId");
-	bool filtered = of && of[0];
-	if (filtered && !agentuity_parse_id(of, "sbx_", id))
-		return 0;
-	struct snapshot *s = snapshot_first(server_of(req)->box, tenant_of(req), INT64_MIN, "");
-	for (; s && n < SNAPSHOTS_PER_TENANT; s = snapshot_next(s)) {
-		snapshot_view(s, &views[n]);
-		if (!views[n].deleted && (!filtered || strcmp(views[n].sandbox, id) == 0))
-			n++;
-	}
-	return n;
-}
-
-static void handle_list(struct http_request *req)
+/* What is no sandbox's id matches none. */
+static int parse_list(struct http_request *req, struct snapshot_filter *ret, struct error *e)
 {
 	static const char *const directions[] = {"desc", "asc", NULL};
-	struct error e;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	int64_t limit = LIST_DEFAULT, offset = 0;
 	int sort, direction;
-	if (query_optional_number(req, "limit", 1, LIST_MAX, &limit, &e) < 0 ||
-		query_optional_number(req, "offset", 0, INT32_MAX, &offset, &e) < 0 ||
-		agentuity_query_word(req, "sort", sorts, &sort, &e) < 0 ||
-		agentuity_query_word(req, "direction", directions, &direction, &e) < 0) {
-		http_respond_error(req, &e);
+	const char *of = http_query(req, "sandboxId");
+	*ret = (struct snapshot_filter){.limit = LIST_DEFAULT};
+	if (query_optional_number(req, "limit", 1, LIST_MAX, &ret->limit, e) < 0 ||
+		query_optional_number(req, "offset", 0, INT32_MAX, &ret->offset, e) < 0 ||
+		agentuity_query_word(req, "sort", sorts, &sort, e) < 0 ||
+		agentuity_query_word(req, "direction", directions, &direction, e) < 0)
+		return -1;
+	ret->order = (enum snapshot_order)sort;
+	ret->backwards = direction == 0;
+	if (of && of[0])
+		ret->sandbox = strncmp(of, "sbx_", 4) == 0 ? of + 4 : of;
+	return 0;
+}
+
+static void handle_list_snapshots(struct http_request *req)
+{
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct snapshot_answer),
+		.put = snapshot_list_put};
+	struct error e = {0};
+	struct snapshot_filter filter;
+	struct answer *a = answer_new(req, &form);
+	if (parse_list(req, &filter, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
 	}
-	struct snapshot_view *views = http_alloc(req, SNAPSHOTS_PER_TENANT * sizeof *views);
-	if (!views)
-		abort();
-	size_t count = collect(req, views);
-	qsort(views, count, sizeof *views, orders[sort]);
-	agentuity_begin_data(&w);
-	json_begin_object(&w);
-	json_key(&w, "snapshots");
-	json_begin_array(&w);
-	for (size_t i = (size_t)offset; i < count && limit > 0; i++, limit--)
-		put_snapshot(&w, &views[direction == 0 ? count - 1 - i : i]);
-	json_end_array(&w);
-	json_put_int(&w, "total", (int64_t)count);
-	json_end_object(&w);
-	agentuity_respond_data(req, 200, &w);
+	a->op = op_snapshot_list(&a->call, &filter);
+	answer_run(a);
 }
 
 /* ---- lineage ---- */
 
 /* ?snapshot=ID or NAME:TAG, or ?name=&tag=. */
-static int lineage_ref(const struct http_request *req, char out[300], struct error *e)
+static int lineage_ref(const struct http_request *req, char out[REF_SIZE], struct error *e)
 {
 	const char *snapshot = http_query(req, "snapshot"), *name = http_query(req, "name");
 	const char *tag = http_query(req, "tag");
 	if (snapshot && snapshot[0])
-		snprintf(out, 300, "%s", snapshot);
+		snprintf(out, REF_SIZE, "%s", snapshot);
 	else if (name && name[0])
-		snprintf(out, 300, "%s%s%s", name, tag && tag[0] ? ":" : "", tag ? tag : "");
+		snprintf(out, REF_SIZE, "%s%s%s", name, tag && tag[0] ? ":" : "", tag ? tag : "");
 	else
 		return error_set_field(
 			e, ERROR_MISSING_FIELD, "snapshot", "\"snapshot\" or \"name\" is missing");
 	return 0;
 }
 
-static void put_ancestor(struct json_writer *w, const struct snapshot *s)
+static int lineage_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct snapshot_view view;
-	snapshot_view(s, &view);
-	json_begin_object(w);
-	put_identity(w, &view);
-	json_put_bool(w, "deleted", view.deleted);
-	json_end_object(w);
+	struct json_writer *w = &((struct snapshot_answer *)a->own)->writer;
+	(void)e;
+	begin_rows(a, "lineage");
+	if (event->kind == OP_ROW) {
+		json_begin_object(w);
+		put_identity(w, event->snapshot);
+		json_put_bool(w, "deleted", event->snapshot->deleted);
+		json_end_object(w);
+	} else {
+		end_rows(w, event->total);
+	}
+	return 0;
 }
 
 static void handle_lineage(struct http_request *req)
 {
-	struct error e;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	char ref[300];
-	int64_t limit = LINEAGE_DEFAULT, total = 0;
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct snapshot_answer),
+		.put = lineage_put,
+		.fail = snapshot_fail};
+	struct error e = {0};
+	int64_t limit = LINEAGE_DEFAULT;
+	struct answer *a = answer_new(req, &form);
+	struct snapshot_answer *own = a->own;
 	if (query_optional_number(req, "limit", 1, LINEAGE_MAX, &limit, &e) < 0 ||
-		lineage_ref(req, ref, &e) < 0) {
-		http_respond_error(req, &e);
+		lineage_ref(req, own->ref, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
 	}
-	struct snapshot *s = agentuity_find_snapshot(req, ref);
-	if (!s) {
-		agentuity_respond_no_snapshot(req, ref);
-		return;
-	}
-	agentuity_begin_data(&w);
-	json_begin_object(&w);
-	json_key(&w, "lineage");
-	json_begin_array(&w);
-	for (; s; s = snapshot_parent(s))
-		if (total++ < limit)
-			put_ancestor(&w, s);
-	json_end_array(&w);
-	json_put_int(&w, "total", total);
-	json_end_object(&w);
-	agentuity_respond_data(req, 200, &w);
+	a->op = op_snapshot_lineage(&a->call, snapshot_ref(a), limit);
+	answer_run(a);
 }
 
 /* There are none, and none can be made. */
@@ -369,14 +377,14 @@ static void handle_get_public(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/{id}/snapshot", handle_create, AGENTUITY_BODY_LIMIT},
-	{HTTP_GET, "/snapshots", handle_list, AGENTUITY_BODY_LIMIT},
+	{HTTP_POST, "/{id}/snapshot", handle_create_snapshot, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/snapshots", handle_list_snapshots, AGENTUITY_BODY_LIMIT},
 	{HTTP_GET, "/snapshots/lineage", handle_lineage, AGENTUITY_BODY_LIMIT},
 	{HTTP_GET, "/snapshots/public", handle_list_public, AGENTUITY_BODY_LIMIT},
 	{HTTP_GET, "/snapshots/public/{snapshot}", handle_get_public, AGENTUITY_BODY_LIMIT},
-	{HTTP_GET, "/snapshots/{snapshot}", handle_get, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/snapshots/{snapshot}", handle_get_snapshot, AGENTUITY_BODY_LIMIT},
 	{HTTP_PATCH, "/snapshots/{snapshot}", handle_tag, AGENTUITY_BODY_LIMIT},
-	{HTTP_DELETE, "/snapshots/{snapshot}", handle_delete, AGENTUITY_BODY_LIMIT},
+	{HTTP_DELETE, "/snapshots/{snapshot}", handle_delete_snapshot, AGENTUITY_BODY_LIMIT},
 };
 
 const struct route_table agentuity_snapshot_table = ROUTE_TABLE(routes);

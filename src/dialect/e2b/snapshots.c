@@ -4,41 +4,45 @@
  *
  * Both copy the disk. Processes of the original go on in the original only.
  */
+#include "op/snapshots.h"
+
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "box/disk/snapshot.h"
+#include "answer/destination.h"
+#include "answer/json_body.h"
+#include "answer/query.h"
 #include "dialect/e2b/decode.h"
 #include "dialect/e2b/encode.h"
 #include "dialect/e2b/templates.h"
 
 #define PAGE_MAX 100
 
-/* ---- answers ---- */
-
-static void put_reference(struct buf *out, const struct snapshot_view *view)
+/* An answer about a sandbox that E2B's clients can see: one that has failed is gone to them. */
+static struct answer *snapshot_answer(struct http_request *req, const struct answer_form *form)
 {
-	buf_append_str(out, view->name[0] ? view->name : view->id);
+	struct answer *a = e2b_answer(req, form);
+	a->call.wants_usable = true;
+	return a;
+}
+
+static void put_reference(struct buf *out, const char *name, const struct snapshot_view *view)
+{
+	buf_append_str(out, name[0] ? name : view->id);
 	buf_append_char(out, ':');
-	buf_append_str(
-		out, view->name[0] && view->tag[0] ? e2b_tag_out(view->tag) : E2B_DEFAULT_TAG);
+	buf_append_str(out, name[0] && view->tag[0] ? e2b_tag_out(view->tag) : E2B_DEFAULT_TAG);
 	buf_append_char(out, '\0');
 }
 
-static void put_snapshot(struct json_writer *w, const struct snapshot *s)
+static void put_snapshot(struct json_writer *w, const struct snapshot_view *view)
 {
-	struct snapshot_view view;
 	autobuf reference = {0};
-	snapshot_view(s, &view);
 	/* One that has lost its name to a newer one is found by its id. */
-	bool named = view.name[0] && view.tag[0];
-	if (!named)
-		view.name = "";
-	put_reference(&reference, &view);
+	bool named = view->name[0] && view->tag[0];
+	put_reference(&reference, named ? view->name : "", view);
 	json_begin_object(w);
-	json_put_string(w, "snapshotID", reference.failed ? view.id : reference.data);
+	json_put_string(w, "snapshotID", reference.failed ? view->id : reference.data);
 	json_key(w, "names");
 	json_begin_array(w);
 	if (named && !reference.failed)
@@ -57,134 +61,129 @@ static const struct json_field snapshot_fields[] = {
 	{"name", JSON_STRING, offsetof(struct snapshot_body, name), 0, 0, TEMPLATE_REF_MAX},
 };
 
-struct snapshot_call {
-	struct http_request *req; /* NULL once the client has gone; the snapshot stays */
-};
-
-static void snapshot_aborted(void *arg)
+static int snapshot_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	((struct snapshot_call *)arg)->req = NULL;
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	put_snapshot(&w, event->snapshot);
+	return 0;
 }
 
-static void snapshot_created(
-	void *arg, struct snapshot *s, int64_t frozen_us, const struct error *e)
+static void handle_create_snapshot(struct http_request *req)
 {
-	struct snapshot_call *call = arg;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	(void)frozen_us;
-	if (call->req && !s) {
-		http_respond_error(call->req, e);
-	} else if (call->req) {
-		put_snapshot(&w, s);
-		e2b_respond_json(call->req, 201, &body);
-	}
-	free(call);
-}
-
-static int create(struct http_request *req, struct sandbox *s, const cJSON *body, struct error *e)
-{
-	struct snapshot_body fields = {0};
-	struct snapshot_spec spec = {0};
-	char name[TEMPLATE_NAME_MAX + 1] = "", tag[TEMPLATE_TAG_MAX + 1] = "";
-	if (json_decode_known(body, snapshot_fields, ARRAY_LEN(snapshot_fields), "", &fields, e) <
-			0 ||
-		(fields.name && fields.name[0] && template_split(fields.name, name, tag, e) < 0))
-		return -1;
-	spec.name = name;
-	spec.tag = tag[0] ? e2b_tag_in(tag) : NULL;
-	struct snapshot_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	int r = snapshot_create(s, &spec, snapshot_created, call, e);
-	if (r < 0)
-		free(call);
-	else
-		http_on_abort(req, snapshot_aborted, call);
-	return r;
-}
-
-static void handle_create(struct http_request *req)
-{
+	static const struct answer_form form = {
+		.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = snapshot_put, .fail = e2b_fail};
 	struct error e = {0};
-	struct sandbox *s = e2b_sandbox(req);
-	cJSON *body = s ? e2b_body(req) : NULL;
-	if (!body)
+	struct snapshot_body fields = {0};
+	char name[TEMPLATE_NAME_MAX + 1] = "", tag[TEMPLATE_TAG_MAX + 1] = "";
+	struct answer *a = snapshot_answer(req, &form);
+	const cJSON *body = answer_json(a, &e);
+	if (!body ||
+		json_decode_known(
+			body, snapshot_fields, ARRAY_LEN(snapshot_fields), "", &fields, &e) < 0 ||
+		(fields.name && fields.name[0] && template_split(fields.name, name, tag, &e) < 0)) {
+		answer_refuse(a, &e);
 		return;
-	if (create(req, s, body, &e) < 0)
-		http_respond_error(req, &e);
-	cJSON_Delete(body);
+	}
+	a->status = 201;
+	a->op = op_snapshot_create(&a->call,
+		&(struct snapshot_spec){.name = name, .tag = tag[0] ? e2b_tag_in(tag) : NULL});
+	answer_run(a);
 }
 
 /* ---- list ---- */
 
-struct list_query {
-	const char *sandbox, *name;
-	int64_t limit, after_ms;
-	char after_id[ID_SIZE];
+struct snapshot_list_answer {
+	struct json_writer writer;
+	bool begun;
+	int64_t last_ms;
+	char last_id[ID_SIZE];
 };
 
-static int parse_query(const struct http_request *req, struct list_query *q, struct error *e)
+static int snapshot_list_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	const char *token = http_query(req, "nextToken");
-	*q = (struct list_query){.sandbox = http_query(req, "sandboxID"),
-		.name = http_query(req, "name"),
-		.limit = PAGE_MAX,
-		.after_ms = INT64_MIN};
-	if (token && token[0] && !cursor_parse(token, &q->after_ms, q->after_id))
-		return error_set_field(e, ERROR_INVALID_FIELD, "nextToken",
-			"\"nextToken\" must be what an earlier answer had in X-Next-Token");
-	return query_optional_number(req, "limit", 1, PAGE_MAX, &q->limit, e);
+	struct snapshot_list_answer *own = a->own;
+	char token[CURSOR_SIZE];
+	(void)e;
+	if (!own->begun) {
+		own->begun = true;
+		own->writer.out = &a->out;
+		json_begin_array(&own->writer);
+	}
+	if (event->kind == OP_ROW) {
+		put_snapshot(&own->writer, event->snapshot);
+		own->last_ms = event->snapshot->created_ms;
+		memcpy(own->last_id, event->snapshot->id, ID_SIZE);
+		return 0;
+	}
+	json_end_array(&own->writer);
+	if (event->more) {
+		cursor_format(own->last_ms, own->last_id, token);
+		http_add_header(a->req, "X-Next-Token", token);
+	}
+	return 0;
 }
 
 /* "name" or "name:tag" */
-static bool has_name(const struct snapshot_view *view, const char *wanted)
+static int snapshot_list_name(
+	struct http_request *req, struct snapshot_filter *ret, struct error *e)
 {
+	const char *wanted = http_query(req, "name");
+	if (!wanted || !wanted[0])
+		return 0;
 	size_t len = strcspn(wanted, ":");
-	if (strncmp(view->name, wanted, len) != 0 || view->name[len])
-		return false;
-	return !wanted[len] || strcmp(e2b_tag_in(wanted + len + 1), view->tag) == 0;
+	char *name = http_alloc(req, len + 1);
+	if (!name)
+		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
+	memcpy(name, wanted, len);
+	name[len] = '\0';
+	ret->name = name;
+	ret->tag = wanted[len] ? e2b_tag_in(wanted + len + 1) : NULL;
+	return 0;
 }
 
-static bool matches(const struct snapshot_view *view, const struct list_query *q)
+/* What is no sandbox's name matches none. */
+static int snapshot_list_sandbox(
+	struct http_request *req, struct snapshot_filter *ret, struct error *e)
 {
-	return !view->deleted &&
-	       (!q->sandbox || !q->sandbox[0] ||
-		       strncmp(view->sandbox, q->sandbox, strcspn(q->sandbox, "-")) == 0) &&
-	       (!q->name || !q->name[0] || has_name(view, q->name));
+	const char *wanted = http_query(req, "sandboxID");
+	if (!wanted || !wanted[0])
+		return 0;
+	char *id = http_alloc(req, ID_SIZE);
+	if (!id)
+		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
+	ret->sandbox = destination_parse_id(wanted, id) ? id : wanted;
+	return 0;
 }
 
-static void handle_list(struct http_request *req)
+static int snapshot_list_parse(
+	struct http_request *req, struct snapshot_filter *ret, struct error *e)
 {
-	struct error e;
-	struct list_query q;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct snapshot_view view, last = {0};
-	char token[CURSOR_SIZE];
-	if (parse_query(req, &q, &e) < 0) {
-		http_respond_error(req, &e);
+	const char *token = http_query(req, "nextToken");
+	*ret = (struct snapshot_filter){.limit = PAGE_MAX};
+	if (token && token[0] && !cursor_parse(token, &ret->after_ms, ret->after_id))
+		return error_set_field(e, ERROR_INVALID_FIELD, "nextToken",
+			"\"nextToken\" must be what an earlier answer had in X-Next-Token");
+	if (snapshot_list_name(req, ret, e) < 0 || snapshot_list_sandbox(req, ret, e) < 0)
+		return -1;
+	return query_optional_number(req, "limit", 1, PAGE_MAX, &ret->limit, e);
+}
+
+static void handle_list_snapshots(struct http_request *req)
+{
+	static const struct answer_form form = {.type = E2B_JSON,
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct snapshot_list_answer),
+		.put = snapshot_list_put};
+	struct error e = {0};
+	struct snapshot_filter filter;
+	struct answer *a = answer_new(req, &form);
+	if (snapshot_list_parse(req, &filter, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
 	}
-	json_begin_array(&w);
-	struct snapshot *s =
-		snapshot_first(server_of(req)->box, tenant_of(req), q.after_ms, q.after_id);
-	for (; s; s = snapshot_next(s)) {
-		snapshot_view(s, &view);
-		if (!matches(&view, &q))
-			continue;
-		if (q.limit-- == 0)
-			break;
-		put_snapshot(&w, s);
-		last = view;
-	}
-	json_end_array(&w);
-	if (s) {
-		cursor_format(last.created_ms, last.id, token);
-		http_add_header(req, "X-Next-Token", token);
-	}
-	e2b_respond_json(req, 200, &body);
+	a->op = op_snapshot_list(&a->call, &filter);
+	answer_run(a);
 }
 
 /* ---- fork ---- */
@@ -198,29 +197,17 @@ static const struct json_field fork_fields[] = {
 	{"count", JSON_INTEGER, offsetof(struct fork_body, count), 0, 1, FORKS_MAX},
 };
 
-struct fork_call {
-	struct http_request *req; /* NULL once the client has gone */
-	struct box *box;
-	const char *tenant;
-	int64_t lease_ms;
-	char ids[FORKS_MAX][ID_SIZE];
-	size_t count;
-	unsigned waiting;
+struct fork_answer {
+	struct json_writer writer;
+	bool begun;
 };
 
-static void fork_aborted(void *arg)
+static void put_fork(struct json_writer *w, const struct server *d, const struct sandbox_view *view)
 {
-	((struct fork_call *)arg)->req = NULL;
-}
-
-static void put_fork(struct json_writer *w, const struct server *d, struct sandbox *s)
-{
-	struct sandbox_view view;
 	json_begin_object(w);
-	if (s) {
-		sandbox_view(s, &view);
+	if (view) {
 		json_key(w, "sandbox");
-		e2b_put_sandbox(w, d, &view);
+		e2b_put_sandbox(w, d, view);
 	} else {
 		json_key(w, "error");
 		json_begin_object(w);
@@ -231,98 +218,48 @@ static void put_fork(struct json_writer *w, const struct server *d, struct sandb
 	json_end_object(w);
 }
 
-static void fork_answer(struct fork_call *call)
+static int fork_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	json_begin_array(&w);
-	for (size_t i = 0; i < call->count; i++)
-		put_fork(&w, server_of(call->req),
-			sandbox_find(call->box, call->tenant, call->ids[i]));
-	json_end_array(&w);
-	e2b_respond_json(call->req, 201, &body);
-}
-
-static void lease_set(void *arg, const struct error *e)
-{
-	struct fork_call *call = arg;
-	(void)e; /* it is gone: put_fork says so */
-	if (--call->waiting > 0)
-		return;
-	if (call->req)
-		fork_answer(call);
-	free(call);
-}
-
-/* Each has a lease of its own from now on. */
-static void set_leases(struct fork_call *call)
-{
-	struct error e;
-	struct sandbox_change change = {.settings = {.lease_ms = call->lease_ms}};
-	sandbox_change_gives(&change, lease_ms);
-	call->waiting = 1;
-	for (size_t i = 0; i < call->count; i++) {
-		struct sandbox *s = sandbox_find(call->box, call->tenant, call->ids[i]);
-		if (s && sandbox_update(s, &change, lease_set, call, &e) == 0)
-			call->waiting++;
+	struct fork_answer *own = a->own;
+	(void)e;
+	if (!own->begun) {
+		own->begun = true;
+		own->writer.out = &a->out;
+		json_begin_array(&own->writer);
 	}
-	lease_set(call, NULL);
-}
-
-static void sandbox_forked(void *arg, const struct fork_result *result, const struct error *e)
-{
-	struct fork_call *call = arg;
-	struct sandbox_view view;
-	if (!result) {
-		if (call->req)
-			http_respond_error(call->req, e);
-		free(call);
-		return;
-	}
-	for (size_t i = 0; i < result->count && i < FORKS_MAX; i++) {
-		sandbox_view(result->sandboxes[i], &view);
-		memcpy(call->ids[call->count++], view.id, ID_SIZE);
-	}
-	set_leases(call);
-}
-
-static int fork_sandbox(
-	struct http_request *req, struct sandbox *s, const cJSON *body, struct error *e)
-{
-	struct fork_body fields = {.timeout_s = E2B_TIMEOUT_V1_S, .count = 1};
-	if (json_decode_known(body, fork_fields, ARRAY_LEN(fork_fields), "", &fields, e) < 0 ||
-		e2b_check_timeout(fields.timeout_s, e) < 0)
-		return -1;
-	struct fork_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	call->box = server_of(req)->box;
-	call->tenant = tenant_of(req);
-	call->lease_ms = fields.timeout_s * 1000;
-	int r = sandbox_fork(s, (unsigned)fields.count, sandbox_forked, call, e);
-	if (r < 0)
-		free(call);
+	if (event->kind == OP_ROW)
+		put_fork(&own->writer, server_of(a->req), event->sandbox);
 	else
-		http_on_abort(req, fork_aborted, call);
-	return r;
+		json_end_array(&own->writer);
+	return 0;
 }
 
 static void handle_fork(struct http_request *req)
 {
+	static const struct answer_form form = {.type = E2B_JSON,
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct fork_answer),
+		.put = fork_put,
+		.fail = e2b_fail};
 	struct error e = {0};
-	struct sandbox *s = e2b_sandbox(req);
-	cJSON *body = s ? e2b_body(req) : NULL;
-	if (!body)
+	struct fork_body fields = {.timeout_s = E2B_TIMEOUT_V1_S, .count = 1};
+	struct answer *a = snapshot_answer(req, &form);
+	const cJSON *body = answer_json(a, &e);
+	if (!body ||
+		json_decode_known(body, fork_fields, ARRAY_LEN(fork_fields), "", &fields, &e) < 0 ||
+		e2b_check_timeout(fields.timeout_s, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
-	if (fork_sandbox(req, s, body, &e) < 0)
-		http_respond_error(req, &e);
-	cJSON_Delete(body);
+	}
+	a->status = 201;
+	a->op = op_fork(&a->call, &(struct op_fork){.count = (unsigned)fields.count,
+					  .lease_ms = fields.timeout_s * 1000});
+	answer_run(a);
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/sandboxes/{id}/snapshots", handle_create, E2B_BODY_LIMIT},
-	{HTTP_GET, "/snapshots", handle_list, 0},
+	{HTTP_POST, "/sandboxes/{id}/snapshots", handle_create_snapshot, E2B_BODY_LIMIT},
+	{HTTP_GET, "/snapshots", handle_list_snapshots, 0},
 	{HTTP_POST, "/sandboxes/{id}/fork", handle_fork, E2B_BODY_LIMIT},
 };
 
