@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/encode.h"
+
 static void aborted(void *arg)
 {
 	((struct api_call *)arg)->req = NULL;
@@ -18,6 +20,16 @@ struct api_call *api_call_new(struct http_request *req, const char *id)
 		memcpy(call->id, id, ID_SIZE);
 	http_on_abort(req, aborted, call);
 	return call;
+}
+
+void api_respond_sandbox(struct http_request *req, int status, const struct sandbox *s)
+{
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	struct sandbox_view view;
+	sandbox_view(s, &view);
+	encode_sandbox(&w, &view);
+	api_respond_json(req, status, &body);
 }
 
 void api_call_done(void *arg, const struct error *e)

@@ -2,57 +2,41 @@
  * /v1/sandboxes/{id}/env: the variables that everything started from now on begins with. What runs
  * keeps what it has.
  */
-#include <stdlib.h>
-#include <string.h>
-
+#include "answer/json_body.h"
 #include "api/decode.h"
-#include "api/encode.h"
 #include "api/routes.h"
+#include "op/life.h"
 
-static void respond_env(struct http_request *req, const struct sandbox *s)
+static int env_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct sandbox_view view;
-	sandbox_view(s, &view);
-	json_env(&w, view.env.data, view.env.len);
-	api_respond_json(req, 200, &body);
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	json_env(&w, event->sandbox->env.data, event->sandbox->env.len);
+	return 0;
 }
+
+static const struct answer_form env_form = {
+	.type = "application/json", .pace = ANSWER_WHOLE, .put = env_put};
 
 static void handle_get_env(struct http_request *req)
 {
-	const struct sandbox *s = api_sandbox(req);
-	if (s)
-		respond_env(req, s);
-}
-
-static void env_stored(void *arg, const struct error *e)
-{
-	struct http_request *req = arg;
-	if (e) {
-		http_respond_error(req, e);
-		return;
-	}
-	/* It may have been deleted meanwhile. */
-	const struct sandbox *s = api_sandbox(req);
-	if (s)
-		respond_env(req, s);
+	struct answer *a = api_answer(req, &env_form);
+	a->op = op_get(&a->call, &(struct op_get){0});
+	answer_run(a);
 }
 
 static void handle_change_env(struct http_request *req)
 {
-	struct error e;
-	struct scratch memory = {0};
+	struct error e = {0};
 	struct sandbox_change change = {0};
-	struct sandbox *s = api_sandbox(req);
-	cJSON *body = s ? api_body(req) : NULL;
-	if (!body)
+	struct answer *a = api_answer(req, &env_form);
+	const cJSON *body = answer_typed_json(a, &e);
+	if (!body || decode_env_change(body, &a->call.memory, &change, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
-	if (decode_env_change(body, &memory, &change, &e) < 0 ||
-		sandbox_update(s, &change, env_stored, req, &e) < 0)
-		http_respond_error(req, &e);
-	scratch_finish(&memory);
-	cJSON_Delete(body);
+	}
+	a->op = op_update(&a->call, &change);
+	answer_run(a);
 }
 
 static const struct http_route environment_routes[] = {

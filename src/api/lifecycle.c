@@ -1,8 +1,8 @@
 /* /v1/sandboxes/{id}/pause and /resume, and changes by PATCH. */
 #include "answer/json_body.h"
-#include "api/call.h"
 #include "api/decode.h"
 #include "api/encode.h"
+#include "api/routes.h"
 #include "op/life.h"
 
 struct move_body {
@@ -13,23 +13,17 @@ static const struct json_field move_fields[] = {
 	{"memory", JSON_BOOL, offsetof(struct move_body, memory), 0, 0, 0},
 };
 
-static int put_sandbox(struct answer *a, const struct op_event *event, struct error *e)
+static struct op *begin_pause(const struct op_call *call, bool keep_memory)
 {
-	struct json_writer w = {.out = &a->out};
-	(void)e;
-	encode_sandbox(&w, event->sandbox);
-	return 0;
+	return op_pause(call, &(struct op_pause){.keep_memory = keep_memory});
 }
-
-static const struct answer_form sandbox_form = {
-	.type = "application/json", .pace = ANSWER_WHOLE, .put = put_sandbox};
 
 static void handle_move(
 	struct http_request *req, struct op *(*move)(const struct op_call *call, bool keep_memory))
 {
 	struct error e = {0};
 	struct move_body body = {.memory = true};
-	struct answer *a = api_answer(req, &sandbox_form);
+	struct answer *a = api_answer(req, &api_sandbox_form);
 	if (answer_decode_json(a, move_fields, ARRAY_LEN(move_fields), &body, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
@@ -40,7 +34,7 @@ static void handle_move(
 
 static void handle_pause(struct http_request *req)
 {
-	handle_move(req, op_pause);
+	handle_move(req, begin_pause);
 }
 
 static void handle_resume(struct http_request *req)
@@ -51,18 +45,15 @@ static void handle_resume(struct http_request *req)
 static void handle_update(struct http_request *req)
 {
 	struct error e = {0};
-	struct scratch memory = {0};
 	struct sandbox_change change;
-	struct sandbox *s = api_sandbox(req);
-	cJSON *body = s ? api_body(req) : NULL;
-	if (!body)
+	struct answer *a = api_answer(req, &api_sandbox_form);
+	const cJSON *body = answer_typed_json(a, &e);
+	if (!body || decode_change(body, &a->call.memory, &change, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
-	struct api_call *call = api_call_new(req, http_param(req, "id"));
-	if (decode_change(body, &memory, &change, &e) < 0 ||
-		sandbox_update(s, &change, api_call_sandbox, call, &e) < 0)
-		api_call_sandbox(call, &e);
-	scratch_finish(&memory);
-	cJSON_Delete(body);
+	}
+	a->op = op_update(&a->call, &change);
+	answer_run(a);
 }
 
 static const struct http_route lifecycle_routes[] = {

@@ -26,6 +26,8 @@ extern const struct route_table processes_table, processes_control_table, proces
 extern const struct route_table files_content_table, files_query_table, files_change_table,
 	files_write_table, files_tar_table, files_watch_table;
 
+/* For operations whose OP_DONE has a sandbox. */
+extern const struct answer_form api_sandbox_form;
 /* An answer whose operation is about the sandbox that the path names. */
 struct answer *api_answer(struct http_request *req, const struct answer_form *form);
 /* The sandbox that the path names, or NULL after the request was answered with not_found. */

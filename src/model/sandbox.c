@@ -159,3 +159,10 @@ static const struct field sandbox_fields[] = {
 
 const struct field_table sandbox_model = {
 	sandbox_fields, ARRAY_LEN(sandbox_fields), sizeof(struct sandbox_record)};
+
+enum sandbox_status sandbox_apparent_status(const struct sandbox_view *view)
+{
+	if (!view->ephemeral || view->status != SANDBOX_IDLE)
+		return view->status;
+	return view->executions ? SANDBOX_RUNNING : SANDBOX_CREATING;
+}

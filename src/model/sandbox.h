@@ -137,9 +137,26 @@ struct sandbox_view {
 		struct sandbox_record record;
 		struct sandbox_record;
 	};
-	bool ending;                         /* it is on its way out */
-	const struct warden_volume *volumes; /* WARDEN_VOLUMES_MAX; NULL: none are known */
+	bool ending;                                  /* it is on its way out */
+	const struct warden_volume *volumes;          /* WARDEN_VOLUMES_MAX; NULL: none are known */
+	const char *volume_names[WARDEN_VOLUMES_MAX]; /* of those that still exist; else NULL */
 };
+
+/* It has not failed, has not ended, and is not about to. */
+static inline bool sandbox_lives(const struct sandbox_view *view)
+{
+	return !view->ending && view->status <= SANDBOX_SUSPENDED;
+}
+
+/* It is paused or suspended, or on its way there. */
+static inline bool sandbox_sleeps(const struct sandbox_view *view)
+{
+	return view->status == SANDBOX_PAUSED || view->status == SANDBOX_STOPPING ||
+	       view->status == SANDBOX_SUSPENDED;
+}
+
+/* Its status to those who wait for its one command: it is never idle. */
+enum sandbox_status sandbox_apparent_status(const struct sandbox_view *view);
 
 /* Of the settings only those that are given count. */
 struct sandbox_change {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "op/exec.h"
 #include "op/op_core.h"
 
@@ -296,28 +297,24 @@ static enum step_result wake(struct exec_op *x, struct sandbox *s, struct error 
 static void created(void *arg, struct sandbox *s, const struct error *e)
 {
 	struct exec_op *x = arg;
-	struct sandbox_view view;
 	if (s && x->op.gone)
 		sandbox_destroy(s, NULL, NULL);
-	if (!op_awaited(&x->op))
-		return;
-	if (s) {
-		sandbox_view(s, &view);
-		x->op.record.sandbox = x->op.sandbox = strdup(view.id);
-	}
-	step_ended(x, e);
+	if (op_awaited(&x->op))
+		step_ended(x, e);
 }
 
 static enum step_result create(struct exec_op *x, struct sandbox *s, struct error *e)
 {
-	(void)s;
+	struct sandbox_view view;
 	if (!x->request.creates)
 		return STEP_DONE;
+	s = sandbox_create(x->op.ops->box, x->request.creates, created, x, e);
+	if (!s)
+		return STEP_FAILED;
 	op_await(&x->op);
-	if (sandbox_create(x->op.ops->box, x->request.creates, created, x, e) == 0)
-		return STEP_WAITS;
-	op_awaited(&x->op);
-	return STEP_FAILED;
+	sandbox_view(s, &view);
+	x->op.record.sandbox = x->op.sandbox = mem_copy_text(view.id);
+	return STEP_WAITS;
 }
 
 static void first_entry(void *arg, const struct file_entry *entry)

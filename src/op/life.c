@@ -1,20 +1,13 @@
-/* A sandbox paused or resumed: carried through, whoever leaves. */
+/* A sandbox that is there: changed, paused, resumed, deleted. Carried through, whoever leaves. */
 #include "op/life.h"
+
 #include "op/op_core.h"
 
-struct move_op {
-	struct op op;
-	bool keep_memory, under_way;
-	void (*move)(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg);
-};
-
-static void move_done(void *arg, const struct error *e)
+/* Tells how the sandbox is after all that. */
+static void life_tell(struct op *op, const struct error *e, bool woke)
 {
-	struct op *op = arg;
 	struct error gone;
 	struct sandbox_view view;
-	if (!op_awaited(op))
-		return;
 	struct sandbox *s = op_sandbox(op, &gone);
 	if (s)
 		sandbox_view(s, &view);
@@ -23,42 +16,147 @@ static void move_done(void *arg, const struct error *e)
 	if (e || !s)
 		op_fail(op, OP_ERROR, e ? e : &gone);
 	else
-		op_done(op, &(struct op_event){.kind = OP_DONE, .sandbox = &view});
+		op_done(op, &(struct op_event){.kind = OP_DONE, .sandbox = &view, .woke = woke});
 }
 
-static void move_resume(struct op *op)
+static void life_done(void *arg, const struct error *e)
 {
-	struct move_op *m = (struct move_op *)op;
+	if (op_awaited(arg))
+		life_tell(arg, e, false);
+}
+
+/* ---- pause and resume ---- */
+
+static void pause_ask(struct op *op)
+{
+	const struct op_pause *request = op_asked(op);
+	struct sandbox_view view;
 	struct error e;
 	struct sandbox *s = op_sandbox(op, &e);
-	if (m->under_way || !s)
+	if (s)
+		sandbox_view(s, &view);
+	if (s && request->unless_paused && sandbox_sleeps(&view)) {
+		error_set(&e, ERROR_PAUSED, "the sandbox is paused already");
+		s = NULL;
+	}
+	if (!s) {
+		op_fail(op, OP_ERROR, &e);
 		return;
-	m->under_way = true;
+	}
 	op_await(op);
-	m->move(s, m->keep_memory, move_done, op);
+	sandbox_pause(s, request->keep_memory, life_done, op);
 }
 
-static const struct op_type pause_type = {
-	"pause", .changes = true, .outlives_caller = true, .resume = move_resume};
-static const struct op_type resume_type = {
-	"resume", .changes = true, .outlives_caller = true, .resume = move_resume};
-
-static struct op *begin(const struct op_call *call, const struct op_type *type, bool keep_memory,
-	void (*move)(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg))
+struct op *op_pause(const struct op_call *call, const struct op_pause *request)
 {
-	struct sandbox *s;
-	struct move_op *m = (struct move_op *)op_new(call, type, sizeof *m, &s);
-	m->keep_memory = keep_memory;
-	m->move = move;
-	return &m->op;
+	static const struct op_type type = {"pause", true, true, .ask = pause_ask};
+	return op_ask(call, &type, request, sizeof *request);
 }
 
-struct op *op_pause(const struct op_call *call, bool keep_memory)
+static void resume_ask(struct op *op)
 {
-	return begin(call, &pause_type, keep_memory, sandbox_pause);
+	const bool *keep_memory = op_asked(op);
+	struct error e;
+	struct sandbox *s = op_sandbox(op, &e);
+	if (!s) {
+		op_fail(op, OP_NO_SANDBOX, &e);
+		return;
+	}
+	op_await(op);
+	sandbox_resume(s, *keep_memory, life_done, op);
 }
 
 struct op *op_resume_sandbox(const struct op_call *call, bool keep_memory)
 {
-	return begin(call, &resume_type, keep_memory, sandbox_resume);
+	static const struct op_type type = {"resume", true, true, .ask = resume_ask};
+	return op_ask(call, &type, &keep_memory, sizeof keep_memory);
+}
+
+/* ---- changes ---- */
+
+static void update_ask(struct op *op)
+{
+	struct error e;
+	struct sandbox *s = op_sandbox(op, &e);
+	op_await(op);
+	if (!s || sandbox_update(s, op_asked(op), life_done, op, &e) < 0)
+		life_done(op, &e);
+}
+
+struct op *op_update(const struct op_call *call, const struct sandbox_change *change)
+{
+	static const struct op_type type = {"update", true, true, .ask = update_ask};
+	return op_ask(call, &type, change, sizeof *change);
+}
+
+/* ---- connect ---- */
+
+static void connect_woken(void *arg, const struct error *e)
+{
+	if (op_awaited(arg))
+		life_tell(arg, e, true);
+}
+
+/* A resume begins the lease anew, so that it is set before. */
+static void connect_wake(void *arg, const struct error *e)
+{
+	struct op *op = arg;
+	const struct op_connect *request = op_asked(op);
+	struct error gone;
+	if (!op_awaited(op))
+		return;
+	struct sandbox *s = op_sandbox(op, &gone);
+	op_await(op);
+	if (e || !s)
+		connect_woken(op, e);
+	else
+		sandbox_resume(s, request->keep_memory, connect_woken, op);
+}
+
+static void connect_ask(struct op *op)
+{
+	const struct op_connect *request = op_asked(op);
+	struct sandbox_view view = {0};
+	struct sandbox_change change = {.settings = {.lease_ms = request->lease_ms}};
+	struct error e;
+	struct sandbox *s = op_sandbox(op, &e);
+	if (s)
+		sandbox_view(s, &view);
+	bool sleeps = sandbox_sleeps(&view);
+	sandbox_change_gives(&change, lease_ms);
+	change.lease_extends_only = !sleeps;
+	op_await(op);
+	if (!s || sandbox_update(s, &change, sleeps ? connect_wake : life_done, op, &e) < 0)
+		life_done(op, &e);
+}
+
+struct op *op_connect(const struct op_call *call, const struct op_connect *request)
+{
+	static const struct op_type type = {"connect", true, true, .ask = connect_ask};
+	return op_ask(call, &type, request, sizeof *request);
+}
+
+/* ---- delete ---- */
+
+static void delete_done(void *arg)
+{
+	op_called_back(arg, NULL);
+}
+
+static void delete_ask(struct op *op)
+{
+	struct error e;
+	struct sandbox *s = op_sandbox(op, &e);
+	if (!s) {
+		op_fail(op, OP_NO_SANDBOX, &e);
+		return;
+	}
+	op_await(op);
+	sandbox_destroy(s, delete_done, op);
+}
+
+struct op *op_delete(const struct op_call *call)
+{
+	static const struct op_type type = {"delete", true, true, .ask = delete_ask};
+	return op_ask(call, &type, NULL, 0);
 }

@@ -114,8 +114,9 @@ struct op_event {
 	const struct execution_usage *usage; /* OP_EXECUTION; NULL: not known */
 	int64_t frozen_us;                   /* OP_DONE: how long the sandbox stood still for it */
 	int64_t total; /* OP_DONE of a list: how many there are, told or not */
+	int64_t awake; /* the same: the tenant's sandboxes that are awake, if it was asked for */
 	bool more;     /* OP_DONE of a list: some behind the last one were not told */
-	bool woke;     /* OP_STARTED: its sandbox slept before */
+	bool woke;     /* OP_STARTED, OP_DONE: the sandbox slept before */
 	bool lost;     /* OP_EXITED: its sandbox was ended or put to sleep under it */
 };
 

@@ -20,7 +20,8 @@ describe('error precedence', () => {
   const missing = 'a'.repeat(20);
   const routes = [
     ['POST', 'exec'], ['POST', 'processes'], ['POST', 'jobs'],
-    ['POST', 'processes/1/signal'], ['POST', 'processes/1/resize'], ['POST', 'jobs/x/stop'], ['PATCH', ''], ['POST', 'pause'], ['POST', 'resume'],
+    ['POST', 'processes/1/signal'], ['POST', 'processes/1/resize'], ['POST', 'jobs/x/stop'], ['PATCH', ''],
+    ['PATCH', 'env'], ['POST', 'pause'], ['POST', 'resume'],
     ['POST', 'checkpoints'], ['POST', 'snapshots'], ['POST', 'fork'], ['POST', 'contexts'],
   ];
   const bodies = { 'no JSON': '{', 'an unknown field': '{"nonsense":1}' };

@@ -281,8 +281,8 @@ static void copy_files(struct creation *c, const struct sandbox_spec *spec)
 	c->file_count = spec->file_count;
 }
 
-int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_created_fn *created,
-	void *arg, struct error *e)
+struct sandbox *sandbox_create(struct box *b, const struct sandbox_spec *spec,
+	sandbox_created_fn *created, void *arg, struct error *e)
 {
 	struct resources r = spec->resources;
 	struct template *t;
@@ -290,11 +290,11 @@ int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_creat
 	struct warden_volume volumes[WARDEN_VOLUMES_MAX] = {0};
 	if (admission_check(b, spec, &r, e) < 0 || volumes_settle(b, spec, volumes, e) < 0 ||
 		template_resolve(b, spec->tenant, admission_template(b, spec), &t, &build, e) < 0)
-		return -1;
+		return NULL;
 	struct sandbox *s = sandbox_from_spec(b, spec, &r);
 	if (tenant_charge(s, CHARGE_ALL, e) < 0) {
 		sandbox_free(s);
-		return -1;
+		return NULL;
 	}
 	struct creation *c = calloc(1, sizeof *c);
 	if (!c)
@@ -324,5 +324,5 @@ int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_creat
 	else
 		sandbox_boot(c->sandbox, false, creation_booted, c);
 	pool_refill_later(b);
-	return 0;
+	return s;
 }

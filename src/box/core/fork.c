@@ -99,7 +99,7 @@ static void create_one(struct fork *f)
 	spec.workdir = s->workdir[0] ? s->workdir : NULL;
 	spec.ephemeral = false;
 	f->pending++;
-	if (sandbox_create(f->box, &spec, one_created, f, &e) < 0)
+	if (!sandbox_create(f->box, &spec, one_created, f, &e))
 		one_created(f, NULL, &e);
 }
 

@@ -229,7 +229,7 @@ static void make_sandbox(struct portable_import *i)
 	i->has_env = env != NULL;
 	i->asked = true;
 	i->pending++;
-	if (sandbox_create(i->box, &i->spec, sandbox_made, i, &e) < 0) {
+	if (!sandbox_create(i->box, &i->spec, sandbox_made, i, &e)) {
 		i->pending--;
 		fail(i, &e);
 	}

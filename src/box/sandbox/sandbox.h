@@ -13,8 +13,12 @@
 
 /* On failure sandbox is NULL, and nothing is left of it. */
 typedef void sandbox_created_fn(void *arg, struct sandbox *sandbox, const struct error *e);
-int sandbox_create(struct box *b, const struct sandbox_spec *spec, sandbox_created_fn *created,
-	void *arg, struct error *e);
+/*
+ * Returns the sandbox that is being made, or NULL when it is refused. Whoever does not want it any
+ * more destroys it: it is not booted, if its boot has not begun, and `created` is told a failure.
+ */
+struct sandbox *sandbox_create(struct box *b, const struct sandbox_spec *spec,
+	sandbox_created_fn *created, void *arg, struct error *e);
 
 /* NULL both for what does not exist and for what is somebody else's. */
 struct sandbox *sandbox_find(struct box *b, const char *tenant, const char *id);

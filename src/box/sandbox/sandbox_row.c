@@ -33,6 +33,12 @@ void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn 
 	store_put_sandbox(s->box->store, &row, done, arg);
 }
 
+static const char *view_volume_name(struct box *b, const char *id)
+{
+	const struct volume *v = id[0] ? volume_find_any(b, id) : NULL;
+	return v ? v->name : NULL;
+}
+
 void sandbox_view(const struct sandbox *s, struct sandbox_view *out)
 {
 	out->record = s->record;
@@ -40,4 +46,6 @@ void sandbox_view(const struct sandbox *s, struct sandbox_view *out)
 	out->terminates_ms = sandbox_terminates_ms(s);
 	out->ending = s->doomed;
 	out->volumes = s->volumes;
+	for (size_t i = 0; i < WARDEN_VOLUMES_MAX; i++)
+		out->volume_names[i] = view_volume_name(s->box, s->volumes[i].id);
 }

@@ -146,7 +146,7 @@ static void handle_begin(struct http_request *req)
 		.on_lease = EXPIRY_DESTROY,
 	};
 	struct agentuity_call *call = agentuity_call_new(req, NULL);
-	if (r < 0 || sandbox_create(server_of(req)->box, &spec, begun, call, &e) < 0) {
+	if (r < 0 || !sandbox_create(server_of(req)->box, &spec, begun, call, &e)) {
 		agentuity_call_end(call);
 		http_respond_error(req, &e);
 	}

@@ -266,7 +266,7 @@ static void finalize(struct http_request *req, const struct sandbox *s, cJSON *b
 	if (decode(f, &wanted, &e) < 0) {
 		fail(f, &e);
 	} else if (wanted.dependencies || wanted.packages) {
-		if (sandbox_create(f->box, &wanted, target_made, f, &e) < 0)
+		if (!sandbox_create(f->box, &wanted, target_made, f, &e))
 			fail(f, &e);
 	} else {
 		memcpy(f->target_id, f->build_id, ID_SIZE);

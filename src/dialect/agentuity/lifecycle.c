@@ -31,7 +31,7 @@ static void handle_pause(struct http_request *req)
 		.put = put_paused,
 		.fail = agentuity_fail};
 	struct answer *a = agentuity_answer(req, &form);
-	a->op = op_pause(&a->call, false);
+	a->op = op_pause(&a->call, &(struct op_pause){0});
 	answer_run(a);
 }
 

@@ -177,7 +177,7 @@ static void handle_create(struct http_request *req)
 	}
 	if (spec.snapshot && strncmp(spec.snapshot, "snp_", 4) == 0)
 		spec.snapshot += 4;
-	if (sandbox_create(call->dialect->server->box, &spec, created, call, &e) < 0) {
+	if (!sandbox_create(call->dialect->server->box, &spec, created, call, &e)) {
 		fail(call, NULL, &e);
 		return;
 	}

@@ -163,7 +163,7 @@ static void handle_pause(struct http_request *req)
 		return;
 	}
 	struct answer *a = e2b_answer(req, &form);
-	a->op = op_pause(&a->call, body.memory);
+	a->op = op_pause(&a->call, &(struct op_pause){body.memory, false});
 	answer_run(a);
 }
 

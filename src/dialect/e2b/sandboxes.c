@@ -176,7 +176,7 @@ static void create(struct http_request *req, int64_t default_timeout_s)
 	call->req = req;
 	if (json_decode_known(body, create_fields, ARRAY_LEN(create_fields), "", &fields, &e) < 0 ||
 		settle_create(server_of(req)->box, &fields, &memory, &spec, &e) < 0 ||
-		sandbox_create(server_of(req)->box, &spec, create_done, call, &e) < 0) {
+		!sandbox_create(server_of(req)->box, &spec, create_done, call, &e)) {
 		free(call);
 		http_respond_error(req, &e);
 	} else {
