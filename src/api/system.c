@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "api/routes.h"
+#include "op/usage.h"
 
 #define OPERATOR "default"
 
@@ -24,48 +25,57 @@ static void put_metric(
 		name, type, name, (unsigned long long)value);
 }
 
+static int counters_put(struct answer *a, const struct op_event *event, struct error *e)
+{
+	const struct box_counters *c = event->counters;
+	const struct http_server *http = server_of(a->req)->http;
+	struct http_counters h = {0};
+	struct buf *out = &a->out;
+	(void)e;
+	if (http)
+		http_server_counters(http, &h);
+	put_metric(out, "sandboxes", "gauge", "Sandboxes that exist.", c->sandboxes);
+	put_metric(out, "sandboxes_pooled", "gauge", "Booted sandboxes nobody has yet.", c->pooled);
+	put_metric(
+		out, "sandboxes_created_total", "counter", "Sandboxes created.", c->created_total);
+	put_metric(out, "sandboxes_destroyed_total", "counter", "Sandboxes destroyed.",
+		c->destroyed_total);
+	put_metric(out, "boot_failures_total", "counter", "Boots that failed.",
+		c->boot_failures_total);
+	put_metric(
+		out, "executions_running", "gauge", "Executions under way.", c->executions_running);
+	put_metric(out, "executions_total", "counter", "Executions started.", c->executions_total);
+	put_metric(out, "execution_timeouts_total", "counter", "Executions that ran out of time.",
+		c->timeouts_total);
+	put_metric(out, "oom_kills_total", "counter", "Executions ended by the memory limit.",
+		c->oom_kills_total);
+	put_metric(out, "http_connections", "gauge", "Open connections.", h.connections_open);
+	put_metric(out, "http_connections_total", "counter", "Connections accepted.",
+		h.connections_total);
+	put_metric(out, "http_requests_total", "counter", "Requests read.", h.requests_total);
+	buf_append_str(out, "# HELP bunker_http_responses_total Responses by class of status.\n"
+			    "# TYPE bunker_http_responses_total counter\n");
+	for (int i = 1; i < 6; i++)
+		buf_printf(out, "bunker_http_responses_total{class=\"%dxx\"} %llu\n", i,
+			(unsigned long long)h.responses_by_class[i]);
+	return 0;
+}
+
 static void handle_metrics(struct http_request *req)
 {
-	const struct server *server = server_of(req);
-	struct box_counters c;
-	struct http_counters h = {0};
-	struct buf out = {0};
+	static const struct answer_form form = {
+		.type = "text/plain; version=0.0.4", .pace = ANSWER_WHOLE, .put = counters_put};
 	struct error e;
-	if (strcmp(tenant_of(req), OPERATOR) != 0) {
+	struct answer *a = api_answer(req, &form);
+	if (strcmp(a->call.tenant, OPERATOR) != 0) {
 		error_set(&e, ERROR_PERMISSION_DENIED,
 			"the counters are of all tenants together, for the tenant '" OPERATOR
 			"' only");
-		http_respond_error(req, &e);
+		answer_refuse(a, &e);
 		return;
 	}
-	box_counters(server->box, &c);
-	if (server->http)
-		http_server_counters(server->http, &h);
-	put_metric(&out, "sandboxes", "gauge", "Sandboxes that exist.", c.sandboxes);
-	put_metric(&out, "sandboxes_pooled", "gauge", "Booted sandboxes nobody has yet.", c.pooled);
-	put_metric(
-		&out, "sandboxes_created_total", "counter", "Sandboxes created.", c.created_total);
-	put_metric(&out, "sandboxes_destroyed_total", "counter", "Sandboxes destroyed.",
-		c.destroyed_total);
-	put_metric(&out, "boot_failures_total", "counter", "Boots that failed.",
-		c.boot_failures_total);
-	put_metric(
-		&out, "executions_running", "gauge", "Executions under way.", c.executions_running);
-	put_metric(&out, "executions_total", "counter", "Executions started.", c.executions_total);
-	put_metric(&out, "execution_timeouts_total", "counter", "Executions that ran out of time.",
-		c.timeouts_total);
-	put_metric(&out, "oom_kills_total", "counter", "Executions ended by the memory limit.",
-		c.oom_kills_total);
-	put_metric(&out, "http_connections", "gauge", "Open connections.", h.connections_open);
-	put_metric(&out, "http_connections_total", "counter", "Connections accepted.",
-		h.connections_total);
-	put_metric(&out, "http_requests_total", "counter", "Requests read.", h.requests_total);
-	buf_append_str(&out, "# HELP bunker_http_responses_total Responses by class of status.\n"
-			     "# TYPE bunker_http_responses_total counter\n");
-	for (int i = 1; i < 6; i++)
-		buf_printf(&out, "bunker_http_responses_total{class=\"%dxx\"} %llu\n", i,
-			(unsigned long long)h.responses_by_class[i]);
-	http_respond(req, 200, "text/plain; version=0.0.4", &out);
+	a->op = op_counters(&a->call);
+	answer_run(a);
 }
 
 static const struct http_route metrics_routes[] = {

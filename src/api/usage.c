@@ -2,26 +2,13 @@
  * /v1/sandboxes/{id}/usage and /metrics: what a sandbox has used, and its recent history;
  * /v1/quota: what the tenant may have and has.
  */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "api/routes.h"
-#include "base/clock.h"
 #include "base/units.h"
-#include "box/sandbox/tenant.h"
-#include "box/sandbox/usage.h"
+#include "op/usage.h"
 
 /* ---- usage ---- */
-
-struct usage_call {
-	struct http_request *req; /* NULL once the client has gone */
-};
-
-static void usage_aborted(void *arg)
-{
-	((struct usage_call *)arg)->req = NULL;
-}
 
 static void put_totals(struct json_writer *w, int64_t cpu_us, int64_t memory_byte_seconds)
 {
@@ -32,70 +19,43 @@ static void put_totals(struct json_writer *w, int64_t cpu_us, int64_t memory_byt
 	json_put_int(w, "networkBytesOut", 0);
 }
 
-static void respond_gone(struct http_request *req)
+static int usage_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct error e;
-	error_set(&e, ERROR_NOT_FOUND, "there is no such sandbox");
-	http_respond_error(req, &e);
-}
-
-static void measured(void *arg, const struct usage_view *u)
-{
-	struct usage_call *call = arg;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	if (call->req && u) {
-		json_begin_object(&w);
-		put_totals(&w, u->cpu_us, u->memory_byte_seconds);
-		json_put_int(&w, "memoryBytes", u->memory);
-		json_put_int(&w, "pids", u->pids);
-		if (u->disk >= 0)
-			json_put_int(&w, "diskBytes", u->disk);
-		json_end_object(&w);
-		api_respond_json(call->req, 200, &body);
-	} else if (call->req) {
-		respond_gone(call->req);
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	if (event->kind != OP_ROW)
+		return 0;
+	const struct sandbox_view *view = event->used->sandbox;
+	const struct usage_view *now = event->used->now;
+	json_begin_object(&w);
+	put_totals(&w, now ? now->cpu_us : view->cpu_us,
+		now ? now->memory_byte_seconds : view->memory_byte_seconds);
+	if (now) {
+		json_put_int(&w, "memoryBytes", now->memory);
+		json_put_int(&w, "pids", now->pids);
 	}
-	free(call);
-}
-
-static void ended_loaded(void *arg, const struct sandbox_view *view)
-{
-	struct usage_call *call = arg;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	if (call->req && view) {
-		json_begin_object(&w);
-		put_totals(&w, view->cpu_us, view->memory_byte_seconds);
+	if (now && now->disk >= 0)
+		json_put_int(&w, "diskBytes", now->disk);
+	if (!now)
 		json_put_time(&w, "endedAt", view->ended_ms);
-		json_end_object(&w);
-		api_respond_json(call->req, 200, &body);
-	} else if (call->req) {
-		respond_gone(call->req);
-	}
-	free(call);
+	json_end_object(&w);
+	return 0;
 }
 
 static void handle_usage(struct http_request *req)
 {
-	const char *id = http_param(req, "id");
-	struct usage_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	http_on_abort(req, usage_aborted, call);
-	struct sandbox *s = sandbox_find(server_of(req)->box, tenant_of(req), id);
-	if (s)
-		usage_measure(s, measured, call);
-	else
-		sandbox_load_ended(server_of(req)->box, tenant_of(req), id, ended_loaded, call);
+	static const struct answer_form form = {
+		.type = "application/json", .pace = ANSWER_WHOLE, .put = usage_put};
+	struct answer *a = api_answer(req, &form);
+	a->call.takes_ended = true;
+	a->op = op_usage(&a->call, &(struct op_usage){.measures = true});
+	answer_run(a);
 }
 
 /* ---- history ---- */
 
-static void put_sample(void *arg, const struct usage_sample *sample)
+static void put_sample(struct json_writer *w, const struct usage_sample *sample)
 {
-	struct json_writer *w = arg;
 	json_begin_object(w);
 	json_put_time(w, "time", sample->time_ms);
 	json_put_int(w, "cpuTimeMs", sample->cpu_us / 1000);
@@ -120,32 +80,53 @@ static int parse_time(struct http_request *req, const char *name, int64_t *ms, s
 	return 0;
 }
 
-static void handle_metrics(struct http_request *req)
+struct sample_range {
+	int64_t begin_ms, end_ms;
+};
+
+static int samples_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct error e;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct sandbox_view view;
-	int64_t begin = 0, end = INT64_MAX;
-	struct sandbox *s = api_sandbox(req);
-	if (!s)
-		return;
-	if (parse_time(req, "start", &begin, &e) < 0 || parse_time(req, "end", &end, &e) < 0) {
-		http_respond_error(req, &e);
-		return;
-	}
-	sandbox_view(s, &view);
+	const struct sample_range *range = a->own;
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	if (event->kind != OP_ROW)
+		return 0;
+	const struct usage_report *report = event->used;
+	const struct resources *limits = &report->sandbox->resources;
 	json_begin_object(&w);
-	json_put_int(&w, "cpuMillicores", view.resources.cpu);
-	json_put_int(&w, "memoryLimitBytes", view.resources.memory);
-	if (view.resources.disk)
-		json_put_int(&w, "diskLimitBytes", view.resources.disk);
+	json_put_int(&w, "cpuMillicores", limits->cpu);
+	json_put_int(&w, "memoryLimitBytes", limits->memory);
+	if (limits->disk)
+		json_put_int(&w, "diskLimitBytes", limits->disk);
 	json_key(&w, "samples");
 	json_begin_array(&w);
-	usage_each_sample(s, begin, end, put_sample, &w);
+	for (size_t i = 0; i < report->sample_count; i++) {
+		int64_t ms = report->samples[i].time_ms;
+		if (ms >= range->begin_ms && ms <= range->end_ms)
+			put_sample(&w, &report->samples[i]);
+	}
 	json_end_array(&w);
 	json_end_object(&w);
-	api_respond_json(req, 200, &body);
+	return 0;
+}
+
+static void handle_metrics(struct http_request *req)
+{
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct sample_range),
+		.put = samples_put};
+	struct error e;
+	struct answer *a = api_answer(req, &form);
+	struct sample_range *range = a->own;
+	range->end_ms = INT64_MAX;
+	if (parse_time(req, "start", &range->begin_ms, &e) < 0 ||
+		parse_time(req, "end", &range->end_ms, &e) < 0) {
+		answer_refuse(a, &e);
+		return;
+	}
+	a->op = op_usage(&a->call, &(struct op_usage){0});
+	answer_run(a);
 }
 
 /* ---- quota ---- */
@@ -165,24 +146,32 @@ static void put_amount(struct json_writer *w, const char *name, int64_t used, in
 	json_end_object(w);
 }
 
-static void handle_quota(struct http_request *req)
+static int quota_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct tenant_amounts limit, used;
-	tenant_show(server_of(req)->box, tenant_of(req), &limit, &used);
+	struct json_writer w = {.out = &a->out};
+	const struct tenant_amounts *used = event->quota.used, *limit = event->quota.limit;
+	(void)e;
 	json_begin_object(&w);
-	json_put_string(&w, "tenant", tenant_of(req));
+	json_put_string(&w, "tenant", a->call.tenant);
 	json_key(&w, "sandboxes");
 	json_begin_object(&w);
-	json_put_int(&w, "used", used.sandboxes);
-	json_put_int(&w, "limit", limit.sandboxes);
+	json_put_int(&w, "used", used->sandboxes);
+	json_put_int(&w, "limit", limit->sandboxes);
 	json_end_object(&w);
-	put_amount(&w, "cpu", used.cpu, limit.cpu, units_format_millicores);
-	put_amount(&w, "memory", used.memory, limit.memory, units_format_size);
-	put_amount(&w, "disk", used.disk, limit.disk, units_format_size);
+	put_amount(&w, "cpu", used->cpu, limit->cpu, units_format_millicores);
+	put_amount(&w, "memory", used->memory, limit->memory, units_format_size);
+	put_amount(&w, "disk", used->disk, limit->disk, units_format_size);
 	json_end_object(&w);
-	api_respond_json(req, 200, &body);
+	return 0;
+}
+
+static void handle_quota(struct http_request *req)
+{
+	static const struct answer_form form = {
+		.type = "application/json", .pace = ANSWER_WHOLE, .put = quota_put};
+	struct answer *a = api_answer(req, &form);
+	a->op = op_quota(&a->call);
+	answer_run(a);
 }
 
 static const struct http_route usage_routes[] = {

@@ -36,6 +36,7 @@
 #include "model/file.h"
 #include "model/sandbox.h"
 #include "model/snapshot.h"
+#include "model/usage.h"
 #include "model/volume.h"
 
 struct op;
@@ -100,6 +101,11 @@ struct op_event {
 		const struct file_change *change;
 		const struct file_notice *notice;
 		const struct event_view *happened;
+		const struct usage_report *used;
+		struct {
+			const struct tenant_amounts *limit, *used;
+		} quota;
+		const struct box_counters *counters;
 		const struct sandbox_view *sandbox; /* NULL: it is gone meanwhile */
 		const struct snapshot_view *snapshot;
 		const struct checkpoint_view *checkpoint;

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "model/sandbox.h"
+#include "model/usage.h"
 #include "wire/warden.h"
 
 struct box;
@@ -47,10 +48,5 @@ void box_close(struct box *b, bool drain, void (*closed)(void *arg), void *arg);
 
 const struct box_config *box_config(const struct box *b);
 
-struct box_counters {
-	uint64_t sandboxes, pooled;
-	uint64_t created_total, destroyed_total, boot_failures_total;
-	uint64_t executions_running, executions_total, timeouts_total, oom_kills_total;
-};
 void box_counters(const struct box *b, struct box_counters *out);
 uint32_t box_layers(const struct box *b); /* enum warden_layer */

@@ -2,16 +2,10 @@
 #pragma once
 
 #include <stddef.h>
-#include <stdint.h>
+
+#include "model/usage.h"
 
 struct box;
-
-/* Amounts of all its sandboxes together; as a limit 0 stands for none. */
-struct tenant_amounts {
-	int64_t sandboxes;
-	int64_t cpu; /* millicores */
-	int64_t memory, disk;
-};
 
 struct tenant_quota {
 	char tenant[64]; /* "": of everybody who has none of his own */

@@ -16,11 +16,10 @@
 #include "box/sandbox/core.h"
 
 #define SAMPLE_MS      5000
-#define SAMPLE_SOON_MS 10  /* when more are due than are asked for at once */
-#define AT_ONCE        16  /* so that nobody waits for the warden behind more than these */
-#define DISK_EVERY     6   /* the disk is asked for with every so many samples */
-#define STORE_EVERY    12  /* what a crash may lose of the memory's account */
-#define HISTORY_MAX    240 /* twenty minutes */
+#define SAMPLE_SOON_MS 10 /* when more are due than are asked for at once */
+#define AT_ONCE        16 /* so that nobody waits for the warden behind more than these */
+#define DISK_EVERY     6  /* the disk is asked for with every so many samples */
+#define STORE_EVERY    12 /* what a crash may lose of the memory's account */
 #define HISTORY_FIRST  8
 
 /* ---- what is known ---- */
@@ -44,17 +43,17 @@ static void add_memory(struct usage_state *u, int64_t now_us, int64_t memory)
 static void remember(struct sandbox *s)
 {
 	struct usage_state *u = &s->usage;
-	if (u->history_len == u->history_cap && u->history_cap < HISTORY_MAX) {
+	if (u->history_len == u->history_cap && u->history_cap < USAGE_SAMPLES_MAX) {
 		size_t cap = u->history_cap ? u->history_cap * 2 : HISTORY_FIRST;
-		cap = cap > HISTORY_MAX ? HISTORY_MAX : cap;
+		cap = cap > USAGE_SAMPLES_MAX ? USAGE_SAMPLES_MAX : cap;
 		struct usage_sample *grown = realloc(u->history, cap * sizeof *grown);
 		if (!grown)
 			abort();
 		u->history = grown;
 		u->history_cap = cap;
 	}
-	size_t at = u->history_len < HISTORY_MAX ? u->history_len++ : u->history_next;
-	u->history_next = (at + 1) % HISTORY_MAX;
+	size_t at = u->history_len < USAGE_SAMPLES_MAX ? u->history_len++ : u->history_next;
+	u->history_next = (at + 1) % USAGE_SAMPLES_MAX;
 	u->history[at] =
 		(struct usage_sample){clock_wall_ms(), total_cpu_us(s), u->memory, u->disk};
 }
@@ -67,16 +66,13 @@ static void take(struct sandbox *s, const struct warden_usage *usage)
 	remember(s);
 }
 
-void usage_each_sample(const struct sandbox *s, int64_t begin_ms, int64_t end_ms,
-	void (*each)(void *arg, const struct usage_sample *sample), void *arg)
+size_t usage_samples(const struct sandbox *s, struct usage_sample out[USAGE_SAMPLES_MAX])
 {
 	const struct usage_state *u = &s->usage;
-	size_t first = u->history_len < HISTORY_MAX ? 0 : u->history_next;
-	for (size_t i = 0; i < u->history_len; i++) {
-		const struct usage_sample *sample = &u->history[(first + i) % HISTORY_MAX];
-		if (sample->time_ms >= begin_ms && sample->time_ms <= end_ms)
-			each(arg, sample);
-	}
+	size_t first = u->history_len < USAGE_SAMPLES_MAX ? 0 : u->history_next;
+	for (size_t i = 0; i < u->history_len; i++)
+		out[i] = u->history[(first + i) % USAGE_SAMPLES_MAX];
+	return u->history_len;
 }
 
 /* ---- asking ---- */

@@ -9,10 +9,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "box/sandbox/usage.h"
 #include "dialect/e2b/encode.h"
 #include "dialect/e2b/envd.h"
-#include "dialect/e2b/access.h"
+#include "op/usage.h"
 
 #define MIB     (1 << 20)
 #define IDS_MAX 100
@@ -70,73 +69,39 @@ static void take(struct gauging *g, int64_t time_ms, int64_t cpu_us, int64_t mem
 		put_gauge(g->json, &g->last, g->limits);
 }
 
-static void take_sample(void *arg, const struct usage_sample *sample)
+static void take_samples(struct gauging *g, const struct usage_report *report)
 {
-	take(arg, sample->time_ms, sample->cpu_us, sample->memory, sample->disk);
-}
-
-/* ---- calls that measure ---- */
-
-struct metrics_call {
-	struct http_request *req; /* NULL once the client has gone */
-	const struct server *server;
-	char id[ID_SIZE];
-	int64_t begin_ms, end_ms;
-	void (*answer)(
-		struct metrics_call *call, const struct sandbox *s, const struct usage_view *usage);
-};
-
-static void call_aborted(void *arg)
-{
-	((struct metrics_call *)arg)->req = NULL;
-}
-
-static void call_measured(void *arg, const struct usage_view *usage)
-{
-	struct metrics_call *call = arg;
-	struct error e;
-	const struct sandbox *s = sandbox_find_any(call->server->box, call->id);
-	if (call->req && (!usage || !s)) {
-		error_set(&e, ERROR_NOT_FOUND, "sandbox \"%s\" not found", call->id);
-		http_respond_error(call->req, &e);
-	} else if (call->req) {
-		call->answer(call, s, usage);
-	}
-	free(call);
-}
-
-static struct metrics_call *call_new(struct http_request *req, const struct sandbox *s)
-{
-	struct metrics_call *call = calloc(1, sizeof *call);
-	struct sandbox_view view;
-	if (!call)
-		abort();
-	sandbox_view(s, &view);
-	call->req = req;
-	call->server = server_of(req);
-	memcpy(call->id, view.id, ID_SIZE);
-	http_on_abort(req, call_aborted, call);
-	return call;
+	const struct usage_sample *s = report->samples;
+	for (size_t i = 0; i < report->sample_count; i++, s++)
+		take(g, s->time_ms, s->cpu_us, s->memory, s->disk);
+	if (report->now)
+		take(g, clock_wall_ms(), report->now->cpu_us, report->now->memory,
+			report->now->disk);
 }
 
 /* ---- GET /sandboxes/{id}/metrics ---- */
 
-static void answer_history(
-	struct metrics_call *call, const struct sandbox *s, const struct usage_view *usage)
+struct metrics_range {
+	int64_t begin_ms, end_ms;
+};
+
+static int metrics_put_history(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct sandbox_view view;
-	sandbox_view(s, &view);
-	struct gauging g = {.limits = &view.resources,
-		.begin_ms = call->begin_ms,
-		.end_ms = call->end_ms,
+	const struct metrics_range *range = a->own;
+	struct json_writer w = {.out = &a->out};
+	if (event->kind != OP_ROW)
+		return 0;
+	const struct sandbox_view *view = event->used->sandbox;
+	if (e2b_state_of(view) == E2B_GONE)
+		return error_set(e, ERROR_NOT_FOUND, "sandbox \"%s\" not found", view->id);
+	struct gauging g = {.limits = &view->resources,
+		.begin_ms = range->begin_ms,
+		.end_ms = range->end_ms,
 		.json = &w};
 	json_begin_array(&w);
-	usage_each_sample(s, 0, INT64_MAX, take_sample, &g);
-	take(&g, clock_wall_ms(), usage->cpu_us, usage->memory, usage->disk);
+	take_samples(&g, event->used);
 	json_end_array(&w);
-	e2b_respond_json(call->req, 200, &body);
+	return 0;
 }
 
 static int parse_second(
@@ -155,63 +120,76 @@ static int parse_second(
 
 static void handle_history(struct http_request *req)
 {
+	static const struct answer_form form = {.type = E2B_JSON,
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct metrics_range),
+		.put = metrics_put_history,
+		.fail = e2b_fail};
 	struct error e;
-	int64_t begin_ms = 0, end_ms = INT64_MAX;
-	struct sandbox *s = e2b_sandbox(req);
-	if (!s)
-		return;
-	if (parse_second(req, "start", &begin_ms, &e) < 0 ||
-		parse_second(req, "end", &end_ms, &e) < 0) {
-		http_respond_error(req, &e);
+	struct answer *a = e2b_answer(req, &form);
+	struct metrics_range *range = a->own;
+	range->end_ms = INT64_MAX;
+	if (parse_second(req, "start", &range->begin_ms, &e) < 0 ||
+		parse_second(req, "end", &range->end_ms, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
 	}
-	struct metrics_call *call = call_new(req, s);
-	call->begin_ms = begin_ms;
 	/* A second has not ended before the next one begins. */
-	call->end_ms = end_ms == INT64_MAX ? end_ms : end_ms + 999;
-	call->answer = answer_history;
-	usage_measure(s, call_measured, call);
+	if (range->end_ms != INT64_MAX)
+		range->end_ms += 999;
+	a->op = op_usage(&a->call, &(struct op_usage){.measures = true});
+	answer_run(a);
 }
 
 /* ---- GET /sandboxes/metrics?sandbox_ids=a,b ---- */
 
-static void put_latest(
-	struct json_writer *w, const struct server *d, const char *tenant, const char *name)
+static int metrics_put_latest(struct answer *a, const struct op_event *event, struct error *e)
 {
-	char id[ID_SIZE];
-	struct sandbox_view view;
-	const struct sandbox *s =
-		destination_parse_id(name, id) ? sandbox_find(d->box, tenant, id) : NULL;
-	if (!s)
-		return;
-	sandbox_view(s, &view);
-	struct gauging g = {.limits = &view.resources};
-	usage_each_sample(s, 0, INT64_MAX, take_sample, &g);
-	if (!g.last_ms)
-		return;
-	json_key(w, view.id);
-	put_gauge(w, &g.last, &view.resources);
+	struct json_writer *w = a->own;
+	(void)e;
+	if (event->kind == OP_ROW) {
+		const struct sandbox_view *view = event->used->sandbox;
+		struct gauging g = {.limits = &view->resources};
+		take_samples(&g, event->used);
+		if (!g.last_ms)
+			return 0;
+		json_key(w, view->id);
+		put_gauge(w, &g.last, &view->resources);
+	} else if (event->kind == OP_DONE) {
+		json_end_object(w);
+		json_end_object(w);
+	}
+	return 0;
+}
+
+static size_t split_ids(struct http_request *req, const char *ids[IDS_MAX])
+{
+	size_t count = 0;
+	char *state = NULL, *text = http_copy(req, http_query(req, "sandbox_ids"));
+	for (char *name = text ? strtok_r(text, ",", &state) : NULL; name && count < IDS_MAX;
+		name = strtok_r(NULL, ",", &state)) {
+		char *id = http_alloc(req, ID_SIZE);
+		if (id && destination_parse_id(name, id))
+			ids[count++] = id;
+	}
+	return count;
 }
 
 static void handle_many(struct http_request *req)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	autofree char *ids =
-		strdup(http_query(req, "sandbox_ids") ? http_query(req, "sandbox_ids") : "");
-	char *state = NULL;
-	if (!ids)
-		abort();
-	json_begin_object(&w);
-	json_key(&w, "sandboxes");
-	json_begin_object(&w);
-	unsigned count = 0;
-	for (char *id = strtok_r(ids, ",", &state); id && count < IDS_MAX;
-		id = strtok_r(NULL, ",", &state), count++)
-		put_latest(&w, server_of(req), tenant_of(req), id);
-	json_end_object(&w);
-	json_end_object(&w);
-	e2b_respond_json(req, 200, &body);
+	static const struct answer_form form = {.type = E2B_JSON,
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct json_writer),
+		.put = metrics_put_latest};
+	const char *ids[IDS_MAX];
+	struct answer *a = answer_new(req, &form);
+	struct json_writer *w = a->own;
+	w->out = &a->out;
+	json_begin_object(w);
+	json_key(w, "sandboxes");
+	json_begin_object(w);
+	a->op = op_usages(&a->call, &(struct op_usages){ids, split_ids(req, ids)});
+	answer_run(a);
 }
 
 static const struct http_route routes[] = {
@@ -223,37 +201,38 @@ const struct route_table e2b_metrics_table = ROUTE_TABLE(routes);
 
 /* ---- envd's GET /metrics ---- */
 
-static void answer_now(
-	struct metrics_call *call, const struct sandbox *s, const struct usage_view *usage)
+static int metrics_put_now(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct sandbox_view view;
-	sandbox_view(s, &view);
-	struct gauging g = {.limits = &view.resources};
-	usage_each_sample(s, 0, INT64_MAX, take_sample, &g);
-	take(&g, clock_wall_ms(), usage->cpu_us, usage->memory, usage->disk);
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	if (event->kind != OP_ROW)
+		return 0;
+	const struct usage_view *now = event->used->now;
+	const struct resources *limits = &event->used->sandbox->resources;
+	struct gauging g = {.limits = limits};
+	take_samples(&g, event->used);
 	json_begin_object(&w);
 	json_put_int(&w, "ts", g.last.time_ms / 1000);
-	json_put_int(&w, "cpu_count", (view.resources.cpu + 999) / 1000);
+	json_put_int(&w, "cpu_count", (limits->cpu + 999) / 1000);
 	put_decimal(&w, "cpu_used_pct", g.last.cpu_percent);
-	json_put_int(&w, "mem_total", view.resources.memory);
-	json_put_int(&w, "mem_used", usage->memory);
+	json_put_int(&w, "mem_total", limits->memory);
+	json_put_int(&w, "mem_used", now->memory);
 	json_put_int(&w, "mem_cache", 0);
-	json_put_int(&w, "mem_total_mib", view.resources.memory / MIB);
-	json_put_int(&w, "mem_used_mib", usage->memory / MIB);
-	json_put_int(&w, "disk_used", usage->disk < 0 ? 0 : usage->disk);
-	json_put_int(&w, "disk_total", view.resources.disk);
+	json_put_int(&w, "mem_total_mib", limits->memory / MIB);
+	json_put_int(&w, "mem_used_mib", now->memory / MIB);
+	json_put_int(&w, "disk_used", now->disk < 0 ? 0 : now->disk);
+	json_put_int(&w, "disk_total", limits->disk);
 	json_end_object(&w);
-	e2b_respond_json(call->req, 200, &body);
+	return 0;
 }
 
 static void handle_now(struct http_request *req)
 {
-	struct sandbox *s = envd_sandbox(req);
-	struct metrics_call *call = call_new(req, s);
-	call->answer = answer_now;
-	usage_measure(s, call_measured, call);
+	static const struct answer_form form = {
+		.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = metrics_put_now};
+	struct answer *a = envd_answer(req, &form);
+	a->op = op_usage(&a->call, &(struct op_usage){.measures = true});
+	answer_run(a);
 }
 
 static const struct http_route envd_routes[] = {
