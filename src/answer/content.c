@@ -91,6 +91,7 @@ void content_run(struct answer *a, const char *user, const char *path, const cha
 	const struct byte_range *range = &((struct content *)a->own)->range;
 	bool head = http_method(a->req) == HTTP_HEAD;
 	const struct op_files read = {.user = user,
+		.as_root = ((struct content *)a->own)->as_root,
 		.request = {.fixed = {.op = head ? FILE_STAT : FILE_READ,
 				    .flags = head              ? FILE_FOLLOW
 					     : range->from_end ? FILE_FROM_END

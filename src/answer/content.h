@@ -19,6 +19,7 @@ struct byte_range content_range(const char *header);
 /* What `own` begins with. */
 struct content {
 	struct byte_range range;
+	bool as_root;  /* as in struct op_files */
 	uint64_t size; /* of the file */
 };
 

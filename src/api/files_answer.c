@@ -216,7 +216,7 @@ struct answer *files_begin(struct http_request *req, const struct files_place *p
 		.finish = finding_finish};
 	struct answer *a = api_answer(req, &form);
 	struct finding *f = a->own;
-	struct op_files files = {place->user, *request};
+	struct op_files files = {.user = place->user, .request = *request};
 	files.request.text[FILE_CWD] = place->cwd;
 	f->kind = kind;
 	f->is_write = request->fixed.op == FILE_WRITE;

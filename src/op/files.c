@@ -1,12 +1,18 @@
 /* File work: a call of box/files/files.h, told as events, with the caller's pace. */
+#include <stdlib.h>
+
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "box/disk/volume.h"
 #include "op/files.h"
 #include "op/op_core.h"
 
+#define ROOT "0"
+
 struct files_op {
 	struct op op;
 	struct file_call *call; /* NULL: it has ended, or did not begin */
+	char *owner;            /* of files that are put without one; NULL: the worker's user */
 };
 
 /* ---- what the core tells ---- */
@@ -86,6 +92,15 @@ static void files_release(struct op *op, enum op_end end)
 	(void)end;
 	if (f->call)
 		file_cancel(f->call);
+	free(f->owner);
+}
+
+static void files_put_target(const struct files_op *f, const struct file_target *given)
+{
+	struct file_target target = *given;
+	if (!target.owner)
+		target.owner = f->owner;
+	file_put_target(f->call, &target);
 }
 
 static void files_put(struct op *op, const struct op_item *item)
@@ -93,7 +108,7 @@ static void files_put(struct op *op, const struct op_item *item)
 	struct file_call *c = ((struct files_op *)op)->call;
 	switch (item->kind) {
 	case OP_ITEM_FILE:
-		file_put_target(c, &item->target);
+		files_put_target((struct files_op *)op, &item->target);
 		break;
 	case OP_ITEM_LENGTH:
 		file_put_length(c, item->length);
@@ -174,6 +189,31 @@ static int begin_in_volume(struct files_op *f, const struct op_call *call,
 	return volume_file_begin(v, request, &files_events, f, &f->call, e);
 }
 
+static int begin_as_root(
+	struct files_op *f, struct sandbox *s, const struct op_files *request, struct error *e)
+{
+	struct file_request full = request->request;
+	struct sandbox_view view;
+	struct buf home = {0};
+	sandbox_view(s, &view);
+	f->owner = mem_copy_text(request->user ? request->user : view.user);
+	buf_append_str(&home, "~");
+	buf_append_str(&home, f->owner);
+	autofree char *cwd = buf_take_str(&home);
+	full.text[FILE_CWD] = request->user || !view.workdir[0] ? cwd : view.workdir;
+	if (full.fixed.op == FILE_MKDIR || full.fixed.op == FILE_MOVE)
+		full.text[FILE_OWNER] = f->owner;
+	return file_begin(s, ROOT, &full, &files_events, f, &f->call, e);
+}
+
+static int begin_in_sandbox(
+	struct files_op *f, struct sandbox *s, const struct op_files *request, struct error *e)
+{
+	if (request->as_root)
+		return begin_as_root(f, s, request, e);
+	return file_begin(s, request->user, &request->request, &files_events, f, &f->call, e);
+}
+
 struct op *op_files(const struct op_call *call, const struct op_files *request)
 {
 	struct sandbox *s;
@@ -182,8 +222,7 @@ struct op *op_files(const struct op_call *call, const struct op_files *request)
 	struct files_op *f = (struct files_op *)op;
 	if (op->failed)
 		return op;
-	int r = s ? file_begin(s, request->user, &request->request, &files_events, f, &f->call,
-			    &op->failure)
+	int r = s ? begin_in_sandbox(f, s, request, &op->failure)
 		  : begin_in_volume(f, call, &request->request, &op->failure);
 	op->failed = r < 0;
 	op_has_begun(op);

@@ -50,5 +50,6 @@ void download_run(struct answer *a, const struct download_target *target)
 	struct download *d = a->own;
 	d->target = *target;
 	d->content.range = content_range(http_header(a->req, "range"));
-	content_run(a, ENVD_FILE_USER, target->path, target->cwd);
+	d->content.as_root = true;
+	content_run(a, target->user, target->path, target->cwd);
 }

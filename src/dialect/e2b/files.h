@@ -5,9 +5,10 @@
 #include "dialect/e2b/entry.h"
 #include "dialect/e2b/envd.h"
 #include "answer/content.h"
+#include "op/files.h"
 
-/* For whom: the query's username counts before the header. */
-int files_actor(struct http_request *req, struct envd_actor *ret, struct error *e);
+/* For whom: the query's username counts before the header. NULL: nobody was named. */
+int files_user(struct http_request *req, const char **ret, struct error *e);
 /* The core's error in envd's words. */
 void files_explain(const char *path, const char *user, const struct error *why, struct error *e);
 
@@ -41,7 +42,7 @@ extern const struct answer_form listing_answer;
  * are found: nothing is looked for while the client does not read. Errors come before the first
  * entries, or the answer is cut short. given: the path, as the client has it.
  */
-void listing_run(struct answer *a, const char *given, const struct file_request *request,
+void listing_run(struct answer *a, const char *given, const struct op_files *request,
 	const struct listing_form *form);
 
 extern const struct route_table files_download_table, files_upload_table;

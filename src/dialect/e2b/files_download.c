@@ -4,10 +4,11 @@
 
 #include "dialect/e2b/files.h"
 
-int files_actor(struct http_request *req, struct envd_actor *ret, struct error *e)
+int files_user(struct http_request *req, const char **ret, struct error *e)
 {
 	const char *name = http_query(req, "username");
-	return envd_actor(req, name && name[0] ? name : NULL, ret, e);
+	*ret = name;
+	return name && name[0] ? 0 : envd_user(req, ret, e);
 }
 
 void files_explain(const char *path, const char *user, const struct error *why, struct error *e)
@@ -27,14 +28,10 @@ static void handle_download(struct http_request *req)
 {
 	struct error e = {0};
 	const char *given = http_query(req, "path");
-	struct envd_actor actor = {0};
 	struct answer *a = envd_answer(req, &download_form);
 	struct download_target target = {.given = given ? given : ""};
 	target.path = envd_path(target.given, &e);
-	int r = target.path ? files_actor(req, &actor, &e) : -1;
-	target.user = actor.user;
-	target.cwd = actor.cwd;
-	if (r < 0)
+	if (!target.path || files_user(req, &target.user, &e) < 0)
 		download_refuse(a, &target, &e);
 	else
 		download_run(a, &target);

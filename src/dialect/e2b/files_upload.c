@@ -25,8 +25,8 @@
 struct upload {
 	struct answer *answer;
 	const char *path; /* of the query; NULL: the form says */
-	struct envd_actor actor;
-	char *current; /* the file being written, for errors */
+	const char *user; /* NULL: nobody was named */
+	char *current;    /* the file being written, for errors */
 	struct multipart *form;
 	z_stream *inflate;
 	bool inflated;       /* to its end */
@@ -56,7 +56,7 @@ static enum answer_failure upload_fail(
 	const struct error why = *e;
 	const char *current = u->current ? u->current : "";
 	(void)event;
-	files_explain(current, u->actor.user, &why, e);
+	files_explain(current, u->user, &why, e);
 	if (why.code == ERROR_IS_A_DIRECTORY)
 		error_set(e, ERROR_IS_A_DIRECTORY, "path is a directory: %.250s", current);
 	return ANSWER_ERROR;
@@ -146,8 +146,7 @@ static int begin_file(struct upload *u, const char *given, struct error *e)
 	free(u->current);
 	u->current = e2b_copy(given);
 	op_put(u->answer->op,
-		&(struct op_item){OP_ITEM_FILE,
-			.target = {.path = path, .flags = FILE_PARENTS, .owner = u->actor.owner}});
+		&(struct op_item){OP_ITEM_FILE, .target = {.path = path, .flags = FILE_PARENTS}});
 	put_metadata(u);
 	u->in_file = true;
 	return 0;
@@ -309,14 +308,14 @@ static int open_body(struct upload *u, struct error *e)
 static int upload_begin(struct upload *u, struct error *e)
 {
 	struct answer *a = u->answer;
-	if (files_actor(a->req, &u->actor, e) < 0 || take_metadata(u, e) < 0 || open_body(u, e) < 0)
+	if (files_user(a->req, &u->user, e) < 0 || take_metadata(u, e) < 0 || open_body(u, e) < 0)
 		return -1;
-	a->op = op_files(
-		&a->call, &(struct op_files){ENVD_FILE_USER,
-				  {.fixed = {.op = FILE_WRITE,
-					   .flags = FILE_WITH_ATTRIBUTES,
-					   .limit = UINT64_MAX},
-					  .text = {[FILE_PATH] = "", [FILE_CWD] = u->actor.cwd}}});
+	a->op = op_files(&a->call, &(struct op_files){.user = u->user,
+					   .as_root = true,
+					   .request = {.fixed = {.op = FILE_WRITE,
+							       .flags = FILE_WITH_ATTRIBUTES,
+							       .limit = UINT64_MAX},
+						   .text = {[FILE_PATH] = ""}}});
 	return u->form ? 0 : begin_file(u, u->path, e);
 }
 

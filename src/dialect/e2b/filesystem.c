@@ -23,19 +23,16 @@ static const struct json_field move_fields[] = {
 };
 
 int filesystem_request(struct http_request *req, const char *path, enum file_op op, unsigned flags,
-	struct file_request *ret, struct error *e)
+	struct op_files *ret, struct error *e)
 {
-	struct envd_actor actor;
 	const char *resolved = envd_path(path, e);
-	if (!resolved || envd_actor(req, NULL, &actor, e) < 0)
-		return -1;
-	*ret = (struct file_request){
-		.fixed = {.op = op, .flags = flags, .length = RECORD_UNKNOWN, .limit = UINT64_MAX}};
-	ret->text[FILE_PATH] = resolved;
-	ret->text[FILE_CWD] = actor.cwd;
-	if (op == FILE_MKDIR || op == FILE_MOVE)
-		ret->text[FILE_OWNER] = actor.owner;
-	return 0;
+	*ret = (struct op_files){.as_root = true,
+		.request = {.fixed = {.op = op,
+				    .flags = flags,
+				    .length = RECORD_UNKNOWN,
+				    .limit = UINT64_MAX},
+			.text = {[FILE_PATH] = resolved}}};
+	return resolved ? envd_user(req, &ret->user, e) : -1;
 }
 
 void filesystem_explain(const char *path, const struct error *why, struct error *e)
@@ -92,14 +89,14 @@ static int put(struct answer *a, const struct op_event *event, struct error *e)
 static enum answer_failure fail(struct answer *a, struct error *e, const struct op_event *event)
 {
 	struct filesystem_call *call = a->own;
-	struct file_request request;
+	struct op_files request;
 	struct error why = *e;
 	bool in_the_way =
 		event && call->is_mkdir && !call->is_second && e->code == ERROR_ALREADY_EXISTS;
 	if (in_the_way && filesystem_request(a->req, call->path, FILE_STAT, FILE_FOLLOW, &request,
 				  &why) == 0) {
 		call->is_second = true;
-		a->op = op_files(&a->call, &(struct op_files){ENVD_FILE_USER, request});
+		a->op = op_files(&a->call, &request);
 		return ANSWER_RETRY;
 	}
 	filesystem_explain(call->path, &why, e);
@@ -112,16 +109,16 @@ static const struct answer_form call_form = {.type = "application/json",
 	.put = put,
 	.fail = fail};
 
-static void call_run(struct http_request *req, const char *path, const struct file_request *request)
+static void call_run(struct http_request *req, const char *path, const struct op_files *request)
 {
 	struct answer *a = envd_answer(req, &call_form);
 	struct filesystem_call *call = a->own;
 	call->path = http_copy(req, path);
-	call->is_mkdir = request->fixed.op == FILE_MKDIR;
+	call->is_mkdir = request->request.fixed.op == FILE_MKDIR;
 	call->json.out = &a->out;
 	call->entry.json = &call->json;
 	json_begin_object(&call->json);
-	a->op = op_files(&a->call, &(struct op_files){ENVD_FILE_USER, *request});
+	a->op = op_files(&a->call, request);
 	answer_run(a);
 }
 
@@ -131,12 +128,12 @@ static int begin_on_path(struct http_request *req, const cJSON *message, enum fi
 	unsigned flags, struct error *e)
 {
 	struct path_message fields = {.path = ""};
-	struct file_request request;
+	struct op_files request;
 	if (json_decode_known(message, path_fields, ARRAY_LEN(path_fields), "", &fields, e) < 0 ||
 		filesystem_request(req, fields.path, op, flags, &request, e) < 0)
 		return -1;
 	if (op == FILE_MKDIR)
-		request.fixed.mode = 0755;
+		request.request.fixed.mode = 0755;
 	call_run(req, fields.path, &request);
 	return 0;
 }
@@ -144,13 +141,13 @@ static int begin_on_path(struct http_request *req, const cJSON *message, enum fi
 static int begin_move(struct http_request *req, const cJSON *message, struct error *e)
 {
 	struct path_message fields = {0};
-	struct file_request request;
+	struct op_files request;
 	if (json_decode_known(message, move_fields, ARRAY_LEN(move_fields), "", &fields, e) < 0 ||
 		filesystem_request(req, fields.source, FILE_MOVE,
 			ENTRY_FLAGS | FILE_PARENTS | FILE_OVERWRITE, &request, e) < 0)
 		return -1;
-	request.text[FILE_OTHER] = envd_path(fields.destination, e);
-	if (!request.text[FILE_OTHER])
+	request.request.text[FILE_OTHER] = envd_path(fields.destination, e);
+	if (!request.request.text[FILE_OTHER])
 		return -1;
 	call_run(req, fields.source, &request);
 	return 0;

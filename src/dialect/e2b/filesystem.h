@@ -4,12 +4,13 @@
 #include "dialect/e2b/connect.h"
 #include "dialect/e2b/entry.h"
 #include "dialect/e2b/envd.h"
+#include "op/files.h"
 
 #define FILESYSTEM_PATH_MAX 4095
 
-/* A request about one path, by envd's rules, to be made as ENVD_FILE_USER. */
+/* A request about one path, by envd's rules. The texts are those of req and path. */
 int filesystem_request(struct http_request *req, const char *path, enum file_op op, unsigned flags,
-	struct file_request *ret, struct error *e);
+	struct op_files *ret, struct error *e);
 /* The core's error in envd's words. */
 void filesystem_explain(const char *path, const struct error *why, struct error *e);
 

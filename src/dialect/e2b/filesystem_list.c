@@ -34,7 +34,7 @@ static void handle_list_dir(struct http_request *req)
 {
 	struct error e = {0}, explained;
 	struct list_message fields = {.path = ""};
-	struct file_request request;
+	struct op_files request;
 	cJSON *message = connect_request(req);
 	if (!message)
 		return;
@@ -43,7 +43,7 @@ static void handle_list_dir(struct http_request *req)
 		filesystem_explain("", &e, &explained);
 		http_respond_error(req, &explained);
 	} else {
-		request.fixed.depth = fields.depth > 0 ? (uint32_t)fields.depth : 1;
+		request.request.fixed.depth = fields.depth > 0 ? (uint32_t)fields.depth : 1;
 		listing_run(envd_answer(req, &listing_answer), fields.path, &request, &list_form);
 	}
 	cJSON_Delete(message);

@@ -38,7 +38,7 @@ static enum answer_failure fail(struct answer *a, struct error *e, const struct 
 const struct answer_form listing_answer = {
 	.type = "application/json", .own_size = sizeof(struct listing), .put = put, .fail = fail};
 
-void listing_run(struct answer *a, const char *given, const struct file_request *request,
+void listing_run(struct answer *a, const char *given, const struct op_files *request,
 	const struct listing_form *form)
 {
 	struct listing *l = a->own;
@@ -47,6 +47,6 @@ void listing_run(struct answer *a, const char *given, const struct file_request 
 	l->json.out = &a->out;
 	l->entry.json = &l->json;
 	form->begin(&l->json);
-	a->op = op_files(&a->call, &(struct op_files){ENVD_FILE_USER, *request});
+	a->op = op_files(&a->call, request);
 	answer_run(a);
 }

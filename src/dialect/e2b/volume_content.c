@@ -229,7 +229,8 @@ static int begin_list(struct http_request *req, struct volume *v, const char *pa
 	if (query_optional_number(req, "depth", 0, UINT32_MAX, &depth, e) < 0)
 		return -1;
 	request.fixed.depth = depth > 0 ? (uint32_t)depth : 1;
-	listing_run(e2b_volume_answer(req, &listing_answer), path, &request, &list_form);
+	listing_run(e2b_volume_answer(req, &listing_answer), path,
+		&(struct op_files){.request = request}, &list_form);
 	return 0;
 }
 
