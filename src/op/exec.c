@@ -4,6 +4,7 @@
  * A command outlives its caller. What a caller that leaves in the middle of a flood was sent last
  * has most likely not arrived: it counts as missed, for whoever comes next (`where_left`).
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -362,8 +363,33 @@ static enum step_result write_files(struct exec_op *x, struct sandbox *s, struct
 	return STEP_WAITS;
 }
 
+/* In front of the request's own variables, which win. */
+static void name_template(struct exec_op *x, const struct sandbox *s)
+{
+	size_t n = 0;
+	struct sandbox_view view;
+	struct scratch *memory = &x->op.memory;
+	const char *name = x->request.template_variable;
+	const char *const *asked = x->request.spec.env;
+	if (!name)
+		return;
+	sandbox_view(s, &view);
+	while (asked && asked[n])
+		n++;
+	const char **env = scratch_alloc(memory, (n + 2) * sizeof *env);
+	size_t size = strlen(name) + strlen(view.template_name) + 2;
+	char *variable = scratch_alloc(memory, size);
+	snprintf(variable, size, "%s=%s", name, view.template_name);
+	env[0] = variable;
+	if (n > 0)
+		memcpy(env + 1, asked, n * sizeof *env);
+	env[n + 1] = NULL;
+	x->request.spec.env = env;
+}
+
 static enum step_result start(struct exec_op *x, struct sandbox *s, struct error *e)
 {
+	name_template(x, s);
 	if (execution_start(s, &x->request.spec, &x->execution, e) < 0)
 		return STEP_FAILED;
 	execution_watch(x->execution, &x->watcher);

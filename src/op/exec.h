@@ -21,10 +21,11 @@ struct op_exec {
 	const struct sandbox_spec *creates;
 	struct execution_spec spec;
 	enum op_exec_wants wants;
-	bool exclusive;               /* OP_BUSY while another command runs */
-	bool unique_name;             /* refused while something of its name runs there */
-	bool wakes;                   /* a sandbox that sleeps or is being made is waited for */
-	const struct op_first *first; /* before the first command of all; NULL: nothing */
+	bool exclusive;                /* OP_BUSY while another command runs */
+	bool unique_name;              /* refused while something of its name runs there */
+	const char *template_variable; /* of its environment: names the template; NULL: none */
+	bool wakes;                    /* a sandbox that sleeps or is being made is waited for */
+	const struct op_first *first;  /* before the first command of all; NULL: nothing */
 	const struct file_spec *files;
 	size_t file_count;
 	size_t piece; /* of output, at most; 0: 64 KiB */

@@ -57,7 +57,7 @@ static void search_past(struct op_search *search, const struct sandbox *s)
 	execution_list_ended(search->op->ops->box,
 		&(struct execution_filter){.tenant = view.tenant,
 			.sandbox_id = view.id,
-			.kinds = search->ref.kinds,
+			.kinds = 1u << EXECUTION_PROCESS,
 			.limit = SEARCH_MAX},
 		search_listed, search);
 }

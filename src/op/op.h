@@ -172,6 +172,7 @@ enum op_item_kind {
 	OP_ITEM_DATA,      /* bytes */
 	OP_ITEM_ATTRIBUTE, /* attribute; value NULL removes it */
 	OP_ITEM_FILE_END,  /* the file is complete */
+	OP_ITEM_PROCESS,   /* process: whose stdin the data is for */
 	OP_ITEM_SIGNAL,    /* signal: for the process */
 	OP_ITEM_RESIZE,    /* size: of its terminal */
 	OP_ITEM_END        /* the input is complete */
@@ -187,6 +188,7 @@ struct op_item {
 			size_t len;
 		} bytes;
 		struct file_attribute attribute;
+		struct execution_ref process;
 		struct {
 			int number;
 			bool tree; /* goes to everything that the process started, too */

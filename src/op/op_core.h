@@ -98,7 +98,7 @@ void op_timer_stop(uv_timer_t **timer);
 struct op_search {
 	struct op *op;
 	struct execution_ref ref; /* what it points at: until `found` */
-	bool among_ended;         /* by pid or name: the newest of those that have ended, too */
+	bool among_ended;         /* by pid or name: also a background process that has ended */
 	/* Called once, now or later, unless the operation is left. NULL: there is none. */
 	void (*found)(struct op *op, struct execution *x);
 	char past[ID_SIZE]; /* "": none yet */

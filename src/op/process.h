@@ -40,3 +40,22 @@ struct op_process_list {
 };
 /* OP_EXECUTION for each, without pause; OP_DONE with `more`. */
 struct op *op_process_list(const struct op_call *call, const struct op_process_list *request);
+
+/*
+ * Stdin of a process that was started with it open: OP_ITEM_DATA, then OP_ITEM_END. While the
+ * process does not read there is no room.
+ */
+struct op_input {
+	struct execution_ref process;
+	bool named_later; /* instead: by OP_ITEM_PROCESS; data that comes before that waits */
+	/* What the data begins with, counted from the first byte of stdin: what the process has got
+	 * already is passed over, so that a request can be repeated. */
+	bool at_offset;
+	uint64_t offset;
+	bool closes;         /* the end of the input is the end of stdin */
+	bool closes_if_left; /* and so is a caller that leaves */
+	bool while_read;     /* fails as soon as nobody reads stdin any more, also without data */
+	bool until_taken;    /* lasts until the process has taken all of it */
+};
+/* OP_EXECUTION when everything is written. ERROR_STDIN_CLOSED: the process does not read it. */
+struct op *op_input(const struct op_call *call, const struct op_input *request);

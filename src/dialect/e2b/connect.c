@@ -12,24 +12,49 @@
 
 /* ---- unary ---- */
 
-cJSON *connect_request(struct http_request *req)
+static int connect_parse(const struct http_request *req, cJSON **ret, struct error *e)
 {
-	struct error e;
 	size_t len;
-	cJSON *message = NULL;
 	const char *encoding = http_header(req, "content-encoding");
 	const char *text = http_body(req, &len);
 	if (!http_has_type(req, "application/json"))
-		error_set(&e, ERROR_UNSUPPORTED_MEDIA_TYPE,
+		return error_set(e, ERROR_UNSUPPORTED_MEDIA_TYPE,
 			"unary calls are made with 'Content-Type: application/json'");
-	else if (encoding && strcasecmp(encoding, "identity") != 0)
-		error_set(
-			&e, ERROR_UNSUPPORTED_MEDIA_TYPE, "compressed messages are not supported");
-	else
-		envelope_parse(text, len, &message, &e);
-	if (!message)
+	if (encoding && strcasecmp(encoding, "identity") != 0)
+		return error_set(
+			e, ERROR_UNSUPPORTED_MEDIA_TYPE, "compressed messages are not supported");
+	return envelope_parse(text, len, ret, e);
+}
+
+cJSON *connect_request(struct http_request *req)
+{
+	struct error e;
+	cJSON *message = NULL;
+	if (connect_parse(req, &message, &e) < 0)
 		http_respond_error(req, &e);
 	return message;
+}
+
+static void connect_message_free(void *message)
+{
+	cJSON_Delete(message);
+}
+
+const cJSON *connect_message(struct answer *a, struct error *e)
+{
+	cJSON *message = NULL;
+	if (connect_parse(a->req, &message, e) < 0)
+		return NULL;
+	scratch_own(&a->call.memory, message, connect_message_free);
+	return message;
+}
+
+int connect_put_empty(struct answer *a, const struct op_event *event, struct error *e)
+{
+	(void)e;
+	if (event->kind == OP_DONE)
+		buf_append_str(&a->out, "{}");
+	return 0;
 }
 
 void connect_respond(struct http_request *req, struct buf *message)
@@ -70,23 +95,48 @@ static int take_only_message(struct buf *in, cJSON **ret, struct error *e)
 		"the body must be exactly one envelope, of the length it says");
 }
 
+static int connect_stream_parse(const struct http_request *req, cJSON **ret, struct error *e)
+{
+	size_t len;
+	autobuf in = {0};
+	const char *body = http_body(req, &len);
+	if (!connect_is_stream(req))
+		return error_set(e, ERROR_UNSUPPORTED_MEDIA_TYPE,
+			"streaming calls are made with 'Content-Type: application/connect+json'");
+	buf_append(&in, body, len);
+	return take_only_message(&in, ret, e);
+}
+
 cJSON *connect_stream_request(struct http_request *req)
 {
 	struct error e;
-	size_t len;
 	cJSON *message = NULL;
-	autobuf in = {0};
-	const char *body = http_body(req, &len);
-	if (!connect_is_stream(req)) {
-		error_set(&e, ERROR_UNSUPPORTED_MEDIA_TYPE,
-			"streaming calls are made with 'Content-Type: application/connect+json'");
-		http_respond_error(req, &e);
-		return NULL;
-	}
-	buf_append(&in, body, len);
-	if (take_only_message(&in, &message, &e) < 0)
+	if (connect_stream_parse(req, &message, &e) >= 0)
+		return message;
+	if (connect_is_stream(req))
 		connect_stream_refuse(req, &e);
+	else
+		http_respond_error(req, &e);
+	return NULL;
+}
+
+const cJSON *connect_stream_message(struct answer *a, struct error *e)
+{
+	cJSON *message = NULL;
+	if (connect_stream_parse(a->req, &message, e) < 0)
+		return NULL;
+	scratch_own(&a->call.memory, message, connect_message_free);
 	return message;
+}
+
+enum answer_failure connect_stream_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
+{
+	(void)event;
+	if (!connect_is_stream(a->req))
+		return ANSWER_ERROR;
+	envelope_put_end(&a->out, e);
+	return ANSWER_PUT;
 }
 
 void connect_stream_refuse(struct http_request *req, const struct error *e)
@@ -107,14 +157,22 @@ static bool parse_digits(const char *text, size_t digits_max, int64_t *ret)
 	return true;
 }
 
+int connect_deadline(const struct http_request *req, int64_t *ms, struct error *e)
+{
+	const char *text = http_header(req, "connect-timeout-ms");
+	*ms = 0;
+	if (!text || parse_digits(text, TIMEOUT_DIGITS_MAX, ms))
+		return 0;
+	return error_set(
+		e, ERROR_INVALID_REQUEST, "Connect-Timeout-Ms must be a number of milliseconds");
+}
+
 int64_t connect_timeout_ms(struct http_request *req)
 {
 	struct error e;
-	int64_t ms = 0;
-	const char *text = http_header(req, "connect-timeout-ms");
-	if (!text || parse_digits(text, TIMEOUT_DIGITS_MAX, &ms))
+	int64_t ms;
+	if (connect_deadline(req, &ms, &e) == 0)
 		return ms;
-	error_set(&e, ERROR_INVALID_REQUEST, "Connect-Timeout-Ms must be a number of milliseconds");
 	connect_stream_refuse(req, &e);
 	return -1;
 }

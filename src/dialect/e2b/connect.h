@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "answer/answer.h"
 #include "dialect/e2b/envelope.h"
 #include "http/http.h"
 #include "json/json.h"
@@ -22,6 +23,10 @@
 
 /* The request's message, to be deleted by the caller, or NULL after the request was answered. */
 cJSON *connect_request(struct http_request *req);
+/* The same for an answer: it lives in the call's memory. NULL: *e is for answer_refuse. */
+const cJSON *connect_message(struct answer *a, struct error *e);
+/* Of a unary call that answers with nothing but that it was done; for answer_form.put. */
+int connect_put_empty(struct answer *a, const struct op_event *event, struct error *e);
 /* Takes the content. */
 void connect_respond(struct http_request *req, struct buf *message);
 void connect_respond_empty(struct http_request *req);
@@ -32,6 +37,11 @@ void connect_encode_error(const struct error *e, struct http_error_answer *answe
 
 /* The one message of a streaming call, or NULL after the request was answered. */
 cJSON *connect_stream_request(struct http_request *req);
+/* The same for an answer: it lives in the call's memory. NULL: *e is for answer_refuse. */
+const cJSON *connect_stream_message(struct answer *a, struct error *e);
+/* For answer_form.fail: the error is in the last envelope, unless no envelopes were asked for. */
+enum answer_failure connect_stream_fail(
+	struct answer *a, struct error *e, const struct op_event *event);
 /* An answer that is nothing but its end. */
 void connect_stream_refuse(struct http_request *req, const struct error *e);
 
@@ -69,5 +79,7 @@ void connect_stream_wake(struct connect_stream *s);
 
 /* How long a stream may be quiet. */
 uint64_t connect_keepalive_ms(const struct http_request *req);
+/* Connect-Timeout-Ms; 0: none. */
+int connect_deadline(const struct http_request *req, int64_t *ms, struct error *e);
 /* Milliseconds; 0: none. -1 after the request was refused, because it is no number. */
 int64_t connect_timeout_ms(struct http_request *req);

@@ -18,7 +18,6 @@
 
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "dialect/e2b/encode.h"
@@ -90,32 +89,24 @@ static int decode_argv(const struct config_message *config, struct scratch *memo
 	return 0;
 }
 
-static char *join(struct scratch *memory, const char *name, const char *value)
+/* What E2B has in every environment, then what the request wants there; op adds the template. */
+static int decode_env(struct answer *a, const cJSON *envs, const char *const **ret, struct error *e)
 {
-	size_t size = strlen(name) + strlen(value) + 2;
-	char *entry = scratch_alloc(memory, size);
-	snprintf(entry, size, "%s=%s", name, value);
-	return entry;
-}
-
-/* What E2B has in every environment, then what the request wants there. */
-static int decode_env(const struct sandbox *s, const cJSON *envs, struct scratch *memory,
-	const char *const **ret, struct error *e)
-{
-	struct sandbox_view view;
+	struct scratch *memory = &a->call.memory;
 	const char *const *asked = NULL;
 	size_t n = 0;
 	if (json_environment(envs, "process.envs", memory, &asked, e) < 0)
 		return -1;
 	while (asked && asked[n])
 		n++;
-	const char **env = scratch_alloc(memory, (n + 4) * sizeof *env);
-	sandbox_view(s, &view);
+	const char **env = scratch_alloc(memory, (n + 3) * sizeof *env);
+	size_t size = sizeof "E2B_SANDBOX_ID=" + strlen(a->call.sandbox);
+	char *id = scratch_alloc(memory, size);
+	snprintf(id, size, "E2B_SANDBOX_ID=%s", a->call.sandbox);
 	env[0] = "E2B_SANDBOX=true";
-	env[1] = join(memory, "E2B_SANDBOX_ID", view.id);
-	env[2] = join(memory, "E2B_TEMPLATE_ID", view.template_name);
+	env[1] = id;
 	if (n > 0)
-		memcpy(env + 3, asked, n * sizeof *env);
+		memcpy(env + 2, asked, n * sizeof *env);
 	*ret = env;
 	return 0;
 }
@@ -133,16 +124,16 @@ static int decode_terminal(const cJSON *pty, struct execution_spec *spec, struct
 	return 0;
 }
 
-static int decode_start(const struct sandbox *s, const cJSON *message, struct scratch *memory,
-	struct execution_spec *spec, struct error *e)
+static int decode_start(
+	struct answer *a, const cJSON *message, struct execution_spec *spec, struct error *e)
 {
 	struct start_message start = {.stdin_open = true};
 	struct config_message config = {0};
 	if (json_decode_known(message, start_fields, ARRAY_LEN(start_fields), "", &start, e) < 0 ||
 		json_decode_known(start.process, config_fields, ARRAY_LEN(config_fields),
 			"process.", &config, e) < 0 ||
-		decode_argv(&config, memory, &spec->argv, e) < 0 ||
-		decode_env(s, config.envs, memory, &spec->env, e) < 0 ||
+		decode_argv(&config, &a->call.memory, &spec->argv, e) < 0 ||
+		decode_env(a, config.envs, &spec->env, e) < 0 ||
 		decode_terminal(start.pty, spec, e) < 0)
 		return -1;
 	if (config.cwd && config.cwd[0] && !(spec->cwd = envd_path(config.cwd, e)))
@@ -156,6 +147,7 @@ static int decode_start(const struct sandbox *s, const cJSON *message, struct sc
 /* ---- the stream ---- */
 
 struct process_stream {
+	struct process_selector selector; /* of Connect */
 	const char *user, *cwd; /* as the request had them, for what is said when they are wrong */
 	bool terminal;
 	bool owns_deadline; /* the stream's deadline is the process's */
@@ -184,7 +176,7 @@ static int put_end(struct answer *a, const struct op_event *event, struct error 
 	return 0;
 }
 
-static int put(struct answer *a, const struct op_event *event, struct error *e)
+static int process_stream_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	const struct process_stream *p = a->own;
 	const struct op_output *o = &event->output;
@@ -205,7 +197,8 @@ static int put(struct answer *a, const struct op_event *event, struct error *e)
 }
 
 /* In envd's words, where there are any, and in the last envelope. */
-static enum answer_failure fail(struct answer *a, struct error *e, const struct op_event *event)
+static enum answer_failure process_stream_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
 {
 	const struct process_stream *p = a->own;
 	if (e->code == ERROR_NONE || (event && event->reason == OP_BROKEN))
@@ -215,54 +208,45 @@ static enum answer_failure fail(struct answer *a, struct error *e, const struct 
 	else if (strcmp(e->field, "cwd") == 0)
 		error_set(e, ERROR_INVALID_FIELD, "cwd '%.200s' does not exist",
 			p->cwd ? p->cwd : "");
-	envelope_put_end(&a->out, e);
-	return ANSWER_PUT;
+	else if (event && event->reason == OP_NO_EXECUTION)
+		process_not_found(&p->selector, e);
+	return connect_stream_fail(a, e, event);
 }
 
 static const struct answer_form stream_form = {.type = "application/connect+json",
 	.pace = ANSWER_LIVE,
 	.own_size = sizeof(struct process_stream),
-	.put = put,
-	.fail = fail};
+	.put = process_stream_put,
+	.fail = process_stream_fail};
 
-static struct answer *stream_answer(struct http_request *req, int64_t deadline_ms)
+static struct answer *stream_answer(struct http_request *req)
 {
 	static const char keepalive[] = "\0\0\0\0\x1a" PROCESS_KEEPALIVE;
 	struct answer *a = envd_answer(req, &stream_form);
-	a->call.deadline_ms = deadline_ms;
 	answer_keep_alive(a, keepalive, sizeof keepalive - 1, connect_keepalive_ms(req));
 	return a;
 }
 
 /* ---- Start ---- */
 
-static void free_tree(void *tree)
-{
-	cJSON_Delete(tree);
-}
-
 static void handle_start(struct http_request *req)
 {
 	struct error e = {0};
-	struct op_exec exec = {.wants = OP_EXEC_STREAM, .piece = PROCESS_DATA_MAX};
-	cJSON *message = connect_stream_request(req);
-	int64_t deadline_ms = message ? connect_timeout_ms(req) : -1;
-	if (deadline_ms < 0) {
-		cJSON_Delete(message);
-		return;
-	}
-	struct answer *a = stream_answer(req, deadline_ms);
+	struct op_exec exec = {.wants = OP_EXEC_STREAM,
+		.template_variable = "E2B_TEMPLATE_ID",
+		.piece = PROCESS_DATA_MAX};
+	struct answer *a = stream_answer(req);
 	struct process_stream *p = a->own;
-	struct scratch *memory = &a->call.memory;
-	scratch_own(memory, message, free_tree);
-	if (deadline_ms != DEFAULT_DEADLINE_MS)
-		exec.spec.timeout_ms = deadline_ms;
-	p->owns_deadline = exec.spec.timeout_ms > 0;
-	if (envd_user(req, &exec.spec.user, &e) < 0 ||
-		decode_start(envd_sandbox(req), message, memory, &exec.spec, &e) < 0) {
+	const cJSON *message = connect_stream_message(a, &e);
+	if (!message || connect_deadline(req, &a->call.deadline_ms, &e) < 0 ||
+		envd_user(req, &exec.spec.user, &e) < 0 ||
+		decode_start(a, message, &exec.spec, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}
+	if (a->call.deadline_ms != DEFAULT_DEADLINE_MS)
+		exec.spec.timeout_ms = a->call.deadline_ms;
+	p->owns_deadline = exec.spec.timeout_ms > 0;
 	p->user = exec.spec.user;
 	p->cwd = http_copy(req, exec.spec.cwd);
 	a->op = op_exec(&a->call, &exec);
@@ -271,38 +255,28 @@ static void handle_start(struct http_request *req)
 
 /* ---- Connect ---- */
 
-static void join_process(
-	struct http_request *req, const struct process_selector *selector, int64_t deadline_ms)
-{
-	struct execution_view view;
-	struct sandbox *s = envd_sandbox(req);
-	struct execution *x = process_find_any(s, selector);
-	if (!x) {
-		process_connect_past(req, s, selector);
-		return;
-	}
-	struct answer *a = stream_answer(req, deadline_ms);
-	execution_view(x, &view);
-	a->op = op_attach(&a->call, &(struct op_attach){.process = {.text = view.id},
-					    .where_left = true,
-					    .piece = PROCESS_DATA_MAX});
-	answer_run(a);
-}
-
+/*
+ * E2B forgets processes half a minute after their end; here Connect finds them as long as the
+ * server keeps results.
+ */
 static void handle_connect(struct http_request *req)
 {
 	struct error e = {0};
-	struct process_selector selector;
-	cJSON *message = connect_stream_request(req);
-	if (!message)
+	struct answer *a = stream_answer(req);
+	struct process_stream *p = a->own;
+	const cJSON *message = connect_stream_message(a, &e);
+	if (!message ||
+		process_decode_selector(cJSON_GetObjectItemCaseSensitive(message, "process"),
+			&p->selector, &e) < 0 ||
+		connect_deadline(req, &a->call.deadline_ms, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
-	int64_t deadline_ms = -1;
-	if (process_decode_selector(
-		    cJSON_GetObjectItemCaseSensitive(message, "process"), &selector, &e) < 0)
-		connect_stream_refuse(req, &e);
-	else if ((deadline_ms = connect_timeout_ms(req)) >= 0)
-		join_process(req, &selector, deadline_ms);
-	cJSON_Delete(message);
+	}
+	a->op = op_attach(&a->call, &(struct op_attach){.process = process_ref(&p->selector),
+					    .among_ended = true,
+					    .where_left = true,
+					    .piece = PROCESS_DATA_MAX});
+	answer_run(a);
 }
 
 static const struct http_route routes[] = {

@@ -1,9 +1,9 @@
 /* process.Process: what its files share. */
 #pragma once
 
-#include "box/process/execution.h"
 #include "dialect/e2b/connect.h"
 #include "dialect/e2b/envd.h"
+#include "op/process.h"
 
 #define TERMINAL_SIDE_MAX 1000
 
@@ -19,17 +19,17 @@ struct process_selector {
 
 /* From the message's field `process`. */
 int process_decode_selector(const cJSON *selector, struct process_selector *ret, struct error *e);
-/* One that runs; NULL and *e otherwise. */
-struct execution *process_find(
-	const struct sandbox *s, const struct process_selector *selector, struct error *e);
-/* The same, also one that has ended and is not in the store yet. */
-struct execution *process_find_any(
-	const struct sandbox *s, const struct process_selector *selector);
-/* Connect to one that has ended, if there is one. */
-void process_connect_past(
-	struct http_request *req, const struct sandbox *s, const struct process_selector *selector);
+struct execution_ref process_ref(const struct process_selector *selector);
 /* "process with pid 1 not found" */
 int process_not_found(const struct process_selector *selector, struct error *e);
+
+/* An answer about the process that the message selects; `own` begins with the selector. */
+struct process_call {
+	struct process_selector selector;
+};
+/* For answer_form.fail: says which process there is not. */
+enum answer_failure process_call_fail(
+	struct answer *a, struct error *e, const struct op_event *event);
 
 /* A message's "pty": {"size":{"cols","rows"}}; 80 and 24 where it does not say. */
 int process_decode_size(const cJSON *pty, struct terminal_size *ret, struct error *e);

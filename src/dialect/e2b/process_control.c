@@ -1,7 +1,6 @@
-/* List, SendSignal, Update: what is said to a process besides its input. */
+/* List, SendSignal, Update, CloseStdin: what is said to a process besides its input. */
 #include <signal.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "dialect/e2b/process.h"
@@ -32,24 +31,20 @@ int process_not_found(const struct process_selector *selector, struct error *e)
 		e, ERROR_NOT_FOUND, "process with pid %lld not found", (long long)selector->pid);
 }
 
-struct execution *process_find_any(const struct sandbox *s, const struct process_selector *selector)
+struct execution_ref process_ref(const struct process_selector *selector)
 {
-	struct execution *x = NULL;
-	if (selector->tag)
-		x = execution_find_name(s, selector->tag);
-	else if (selector->pid > 0 && selector->pid <= INT32_MAX)
-		x = execution_find_pid(s, (int32_t)selector->pid);
-	return x && execution_has_started(x) ? x : NULL;
+	return (struct execution_ref){.by = selector->tag ? EXECUTION_BY_NAME : EXECUTION_BY_PID,
+		.text = selector->tag,
+		.pid = selector->pid};
 }
 
-struct execution *process_find(
-	const struct sandbox *s, const struct process_selector *selector, struct error *e)
+enum answer_failure process_call_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
 {
-	struct execution *x = process_find_any(s, selector);
-	if (x && !execution_has_ended(x))
-		return x;
-	process_not_found(selector, e);
-	return NULL;
+	const struct process_call *call = a->own;
+	if (event && event->reason == OP_NO_EXECUTION)
+		process_not_found(&call->selector, e);
+	return ANSWER_ERROR;
 }
 
 /* ---- List ---- */
@@ -71,32 +66,76 @@ static void put_config(struct json_writer *w, const struct execution_view *view)
 	json_end_object(w);
 }
 
+static void process_list_row(struct json_writer *w, const struct execution_view *view)
+{
+	json_begin_object(w);
+	put_config(w, view);
+	json_put_int(w, "pid", view->pid);
+	if (view->name[0])
+		json_put_string(w, "tag", view->name);
+	json_end_object(w);
+}
+
+static int process_list_put(struct answer *a, const struct op_event *event, struct error *e)
+{
+	struct json_writer *w = a->own;
+	(void)e;
+	if (event->kind == OP_EXECUTION && event->execution->status == EXECUTION_RUNNING)
+		process_list_row(w, event->execution);
+	if (event->kind != OP_DONE)
+		return 0;
+	json_end_array(w);
+	json_end_object(w);
+	return 0;
+}
+
 static void handle_list(struct http_request *req)
 {
-	struct execution_view view;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	cJSON *message = connect_request(req);
-	if (!message)
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct json_writer),
+		.put = process_list_put};
+	struct error e = {0};
+	struct answer *a = envd_answer(req, &form);
+	struct json_writer *w = a->own;
+	if (!connect_message(a, &e)) {
+		answer_refuse(a, &e);
 		return;
-	cJSON_Delete(message);
-	json_begin_object(&w);
-	json_key(&w, "processes");
-	json_begin_array(&w);
-	for (struct execution *x = execution_first(envd_sandbox(req)); x; x = execution_next(x)) {
-		if (!execution_has_started(x) || execution_has_ended(x))
-			continue;
-		execution_view(x, &view);
-		json_begin_object(&w);
-		put_config(&w, &view);
-		json_put_int(&w, "pid", view.pid);
-		if (view.name[0])
-			json_put_string(&w, "tag", view.name);
-		json_end_object(&w);
 	}
-	json_end_array(&w);
-	json_end_object(&w);
-	connect_respond(req, &body);
+	w->out = &a->out;
+	json_begin_object(w);
+	json_key(w, "processes");
+	json_begin_array(w);
+	a->op = op_process_list(&a->call, &(struct op_process_list){.running = true});
+	answer_run(a);
+}
+
+/* ---- what is said to one ---- */
+
+static const struct answer_form control_form = {.type = "application/json",
+	.pace = ANSWER_WHOLE,
+	.own_size = sizeof(struct process_call),
+	.put = connect_put_empty,
+	.fail = process_call_fail};
+
+typedef int control_decode_fn(const cJSON *message, struct process_selector *selector,
+	struct op_process *ret, struct error *e);
+
+static void control_handle(
+	struct http_request *req, const struct answer_form *form, control_decode_fn *decode)
+{
+	struct error e = {0};
+	struct op_process request = {0};
+	struct answer *a = envd_answer(req, form);
+	struct process_call *call = a->own;
+	const cJSON *message = connect_message(a, &e);
+	if (!message || decode(message, &call->selector, &request, &e) < 0) {
+		answer_refuse(a, &e);
+		return;
+	}
+	request.process = process_ref(&call->selector);
+	a->op = op_process(&a->call, &request);
+	answer_run(a);
 }
 
 /* ---- SendSignal ---- */
@@ -125,77 +164,28 @@ static int decode_signal(const cJSON *signal, struct error *e)
 		"\"signal\" must be SIGNAL_SIGTERM or SIGNAL_SIGKILL");
 }
 
-/* A kill is answered when the process is gone: what comes next does not find it any more. */
-struct kill_call {
-	struct http_request *req;
-	struct execution *execution;
-	struct execution_watcher watcher;
-};
-
-static void kill_free(struct kill_call *call)
-{
-	execution_unwatch(call->execution, &call->watcher);
-	free(call);
-}
-
-static void kill_aborted(void *arg)
-{
-	kill_free(arg);
-}
-
-static void kill_changed(void *arg)
-{
-	struct kill_call *call = arg;
-	struct http_request *req = call->req;
-	if (!execution_has_ended(call->execution))
-		return;
-	kill_free(call);
-	connect_respond_empty(req);
-}
-
-/* What a command has started does not outlive its kill. */
-static void kill_tree(struct http_request *req, struct execution *x)
-{
-	struct kill_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	call->execution = x;
-	call->watcher = (struct execution_watcher){.changed = kill_changed, .arg = call};
-	http_on_abort(req, kill_aborted, call);
-	execution_watch(x, &call->watcher);
-	execution_signal(x, SIGKILL, true);
-}
-
-static int decode_send_signal(
-	const cJSON *message, struct process_selector *selector, struct error *e)
+/*
+ * A kill is answered when the process is gone, so that what comes next does not find it any more;
+ * and what the process has started does not outlive it.
+ */
+static int decode_send_signal(const cJSON *message, struct process_selector *selector,
+	struct op_process *ret, struct error *e)
 {
 	struct signal_message fields = {0};
 	if (json_decode_known(message, signal_fields, ARRAY_LEN(signal_fields), "", &fields, e) <
 			0 ||
 		process_decode_selector(fields.process, selector, e) < 0)
 		return -1;
-	return decode_signal(fields.signal, e);
+	ret->act = OP_PROCESS_SIGNAL;
+	ret->signal = decode_signal(fields.signal, e);
+	ret->tree = ret->signal == SIGKILL;
+	ret->wait_ms = ret->tree ? OP_WAIT_FOREVER : 0;
+	return ret->signal < 0 ? -1 : 0;
 }
 
 static void handle_send_signal(struct http_request *req)
 {
-	struct error e = {0};
-	struct process_selector selector;
-	cJSON *message = connect_request(req);
-	if (!message)
-		return;
-	int number = decode_send_signal(message, &selector, &e);
-	struct execution *x = number < 0 ? NULL : process_find(envd_sandbox(req), &selector, &e);
-	cJSON_Delete(message);
-	if (!x) {
-		http_respond_error(req, &e);
-	} else if (number == SIGKILL) {
-		kill_tree(req, x);
-	} else {
-		execution_signal(x, number, false);
-		connect_respond_empty(req);
-	}
+	control_handle(req, &control_form, decode_send_signal);
 }
 
 /* ---- Update ---- */
@@ -209,41 +199,61 @@ static const struct json_field update_fields[] = {
 	{"pty", JSON_OBJECT, offsetof(struct update_message, pty), 0, 0, 0},
 };
 
-static int update(struct http_request *req, const cJSON *message, struct error *e)
+static int decode_update(const cJSON *message, struct process_selector *selector,
+	struct op_process *ret, struct error *e)
 {
 	struct update_message fields = {0};
-	struct process_selector selector;
 	struct terminal_size size;
 	if (json_decode_known(message, update_fields, ARRAY_LEN(update_fields), "", &fields, e) <
 			0 ||
-		process_decode_selector(fields.process, &selector, e) < 0 ||
+		process_decode_selector(fields.process, selector, e) < 0 ||
 		process_decode_size(fields.pty, &size, e) < 0)
 		return -1;
-	struct execution *x = process_find(envd_sandbox(req), &selector, e);
-	if (!x)
-		return -1;
-	if (fields.pty && !execution_resize(x, (unsigned)size.rows, (unsigned)size.cols))
-		return error_set(e, ERROR_INVALID_FIELD, "the process has no terminal");
+	ret->act = fields.pty ? OP_PROCESS_RESIZE : OP_PROCESS_LOOK;
+	ret->rows = (unsigned)size.rows;
+	ret->columns = (unsigned)size.cols;
 	return 0;
 }
 
 static void handle_update(struct http_request *req)
 {
-	struct error e = {0};
-	cJSON *message = connect_request(req);
-	if (!message)
-		return;
-	if (update(req, message, &e) < 0)
-		http_respond_error(req, &e);
-	else
-		connect_respond_empty(req);
-	cJSON_Delete(message);
+	control_handle(req, &control_form, decode_update);
+}
+
+/* ---- CloseStdin ---- */
+
+static enum answer_failure close_stdin_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
+{
+	if (event && event->reason == OP_ERROR && e->code == ERROR_INVALID_REQUEST)
+		error_set(e, ERROR_INTERNAL,
+			"error closing stdin: a terminal has none; send Ctrl+D (0x04) to it");
+	return process_call_fail(a, e, event);
+}
+
+static int decode_close_stdin(const cJSON *message, struct process_selector *selector,
+	struct op_process *ret, struct error *e)
+{
+	ret->act = OP_PROCESS_END_INPUT;
+	return process_decode_selector(
+		cJSON_GetObjectItemCaseSensitive(message, "process"), selector, e);
+}
+
+static void handle_close_stdin(struct http_request *req)
+{
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct process_call),
+		.put = connect_put_empty,
+		.fail = close_stdin_fail};
+	control_handle(req, &form, decode_close_stdin);
 }
 
 static const struct http_route routes[] = {
 	{HTTP_POST, "/process.Process/List", handle_list, CONNECT_BODY_LIMIT},
 	{HTTP_POST, "/process.Process/SendSignal", handle_send_signal, CONNECT_BODY_LIMIT},
 	{HTTP_POST, "/process.Process/Update", handle_update, CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/process.Process/CloseStdin", handle_close_stdin, CONNECT_BODY_LIMIT},
 };
 
 const struct route_table process_control_table = ROUTE_TABLE(routes);

@@ -8,164 +8,143 @@
  * The body is taken as the process takes its input: nothing is read from the client while a write
  * waits, so that at most one message and one piece of the body are in memory.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "dialect/e2b/process_input.h"
 
 struct input_stream {
-	struct http_request *req;
-	struct buf in; /* received, not taken */
-	struct input_writer writer;
-	bool ended;           /* the body is complete */
-	bool running;         /* advance is on the stack */
-	struct error failure; /* of a write within advance */
+	struct process_selector selector;
+	bool started;
+	struct buf in; /* of the body: the beginning of a message */
 };
 
-static void stream_free(struct input_stream *s)
+/* ---- the answer ---- */
+
+static void input_stream_put_done(struct answer *a)
 {
-	input_writer_close(&s->writer);
-	buf_finish(&s->in);
-	free(s);
+	size_t begin = envelope_begin(&a->out);
+	buf_append_str(&a->out, "{}");
+	envelope_end(&a->out, begin);
+	envelope_put_end(&a->out, NULL);
 }
 
-static void stream_answer(struct input_stream *s, const struct error *e)
+static int input_stream_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct http_request *req = s->req;
-	struct buf body = {0};
-	stream_free(s);
-	if (!e) {
-		size_t begin = envelope_begin(&body);
-		buf_append_str(&body, "{}");
-		envelope_end(&body, begin);
+	(void)e;
+	if (event->kind == OP_DONE)
+		input_stream_put_done(a);
+	return 0;
+}
+
+static enum answer_failure input_stream_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
+{
+	const struct input_stream *s = a->own;
+	if (e->code == ERROR_NONE) { /* it has ended before it was started */
+		input_stream_put_done(a);
+		return ANSWER_PUT;
 	}
-	envelope_put_end(&body, e);
-	http_respond(req, 200, "application/connect+json", &body);
+	input_explain(e);
+	if (event && event->reason == OP_NO_EXECUTION)
+		process_not_found(&s->selector, e);
+	return connect_stream_fail(a, e, event);
+}
+
+static void input_stream_finish(struct answer *a)
+{
+	buf_finish(&((struct input_stream *)a->own)->in);
 }
 
 /* ---- messages ---- */
 
-static int take_start(struct input_stream *s, const cJSON *start, struct error *e)
+static int take_start(struct answer *a, const cJSON *start, struct error *e)
 {
-	struct process_selector selector;
-	if (s->writer.execution)
+	struct input_stream *s = a->own;
+	if (s->started)
 		return error_set(e, ERROR_INVALID_REQUEST, "the stream has been started already");
 	if (process_decode_selector(
-		    cJSON_GetObjectItemCaseSensitive(start, "process"), &selector, e) < 0)
+		    cJSON_GetObjectItemCaseSensitive(start, "process"), &s->selector, e) < 0)
 		return -1;
-	struct execution *x = process_find(envd_sandbox(s->req), &selector, e);
-	if (!x)
-		return -1;
-	input_writer_open(&s->writer, x);
+	s->started = true;
+	op_put(a->op, &(struct op_item){OP_ITEM_PROCESS, .process = process_ref(&s->selector)});
 	return 0;
 }
 
-static int take_data(struct input_stream *s, const cJSON *data, struct error *e)
+static int take_data(struct answer *a, const cJSON *data, struct error *e)
 {
-	struct buf bytes = {0};
-	if (!s->writer.execution)
+	const struct input_stream *s = a->own;
+	autoscratch memory = {0};
+	const char *bytes;
+	size_t len;
+	if (!s->started)
 		return error_set(e, ERROR_INVALID_REQUEST, "the first message must be a start");
-	if (input_decode(cJSON_GetObjectItemCaseSensitive(data, "input"), &bytes, e) < 0) {
-		buf_finish(&bytes);
+	if (input_decode(
+		    cJSON_GetObjectItemCaseSensitive(data, "input"), &memory, &bytes, &len, e) < 0)
 		return -1;
-	}
-	input_writer_write(&s->writer, &bytes);
+	op_put(a->op, &(struct op_item){OP_ITEM_DATA, .bytes = {bytes, len}});
 	return 0;
 }
 
-static int take_message(struct input_stream *s, const cJSON *message, struct error *e)
+static int take_message(struct answer *a, const cJSON *message, struct error *e)
 {
 	const cJSON *start = cJSON_GetObjectItemCaseSensitive(message, "start");
 	const cJSON *data = cJSON_GetObjectItemCaseSensitive(message, "data");
 	if (start)
-		return take_start(s, start, e);
-	return data ? take_data(s, data, e) : 0;
+		return take_start(a, start, e);
+	return data ? take_data(a, data, e) : 0;
 }
 
 /* ---- the body ---- */
 
-/* Takes what has come, until it is used up or a write has to wait. */
-static void stream_advance(struct input_stream *s)
+/*
+ * Takes messages while the process takes its input. What is left then is of this piece, since at
+ * most the beginning of one message was kept before: it is read again later.
+ */
+static ptrdiff_t input_stream_data(struct answer *a, const char *bytes, size_t len, struct error *e)
 {
-	struct error e = {0};
-	cJSON *message;
+	struct input_stream *s = a->own;
+	cJSON *message = NULL;
 	int r = 1;
-	s->running = true;
-	while (r > 0 && !s->writer.busy) {
-		r = envelope_take(&s->in, &message, &e);
+	buf_append(&s->in, bytes, len);
+	while (r > 0 && a->op && op_room(a->op) > 0) {
+		r = envelope_take(&s->in, &message, e);
 		if (r <= 0)
 			break;
-		r = take_message(s, message, &e) < 0 ? -1 : 1;
+		r = take_message(a, message, e) < 0 ? -1 : 1;
 		cJSON_Delete(message);
-		if (s->failure.code != ERROR_NONE) {
-			e = s->failure;
-			r = -1;
-		}
 	}
-	s->running = false;
 	if (r < 0)
-		stream_answer(s, &e);
-	else if (s->writer.busy)
-		http_body_pause(s->req);
-	else if (!s->ended)
-		http_body_resume(s->req);
-	else if (s->in.len > 0) {
-		error_set(&e, ERROR_INVALID_REQUEST, "the body ends within an envelope");
-		stream_answer(s, &e);
-	} else {
-		stream_answer(s, NULL);
-	}
+		return -1;
+	size_t left = r == 0 ? 0 : s->in.len < len ? s->in.len : len;
+	s->in.len -= left;
+	return (ptrdiff_t)(len - left);
 }
 
-static void stream_written(void *arg, const struct error *e)
+static int input_stream_end(struct answer *a, struct error *e)
 {
-	struct input_stream *s = arg;
-	if (s->running && e)
-		s->failure = *e;
-	else if (e)
-		stream_answer(s, e);
-	else if (!s->running)
-		stream_advance(s);
-}
-
-static void body_data(void *arg, const char *data, size_t len)
-{
-	struct input_stream *s = arg;
-	buf_append(&s->in, data, len);
-	stream_advance(s);
-}
-
-static void body_end(void *arg)
-{
-	struct input_stream *s = arg;
-	s->ended = true;
-	if (!s->writer.busy)
-		stream_advance(s);
-}
-
-static void body_aborted(void *arg)
-{
-	stream_free(arg);
+	const struct input_stream *s = a->own;
+	if (s->in.len > 0)
+		return error_set(e, ERROR_INVALID_REQUEST, "the body ends within an envelope");
+	return s->started ? 0 : -1;
 }
 
 static void handle_stream_input(struct http_request *req)
 {
+	static const struct answer_form form = {.type = "application/connect+json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct input_stream),
+		.put = input_stream_put,
+		.fail = input_stream_fail,
+		.finish = input_stream_finish};
+	static const struct answer_body body = {input_stream_data, input_stream_end};
 	struct error e;
+	struct answer *a = envd_answer(req, &form);
 	if (!connect_is_stream(req)) {
 		error_set(&e, ERROR_UNSUPPORTED_MEDIA_TYPE,
 			"streaming calls are made with 'Content-Type: application/connect+json'");
-		http_respond_error(req, &e);
+		answer_refuse(a, &e);
 		return;
 	}
-	struct input_stream *s = calloc(1, sizeof *s);
-	if (!s)
-		abort();
-	s->req = req;
-	s->writer.written = stream_written;
-	s->writer.arg = s;
-	const struct http_body_sink sink = {body_data, body_end, body_aborted, s};
-	http_on_abort(req, body_aborted, s);
-	http_body_stream(req, &sink);
+	a->op = op_input(&a->call, &(struct op_input){.named_later = true});
+	answer_run_with_body(a, &body);
 }
 
 static const struct http_route routes[] = {
