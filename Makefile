@@ -3,7 +3,7 @@ BUILD    ?= build
 PREFIX   ?= /usr/local
 SANITIZE  = build-asan
 
-.PHONY: build run test test-long bench lint install format clean
+.PHONY: build run test test-long coverage bench lint install format clean
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
@@ -23,6 +23,10 @@ test:
 test-long:
 	@BUNKER_LONG=1 tools/test
 
+# Which functions of src the suites that drive the whole program run; the others are listed in a file.
+coverage:
+	@BUNKER_TEST_SECONDS=3600 tools/test coverage
+
 bench: build
 	@tools/install-deps bench
 	@! command -v npm >/dev/null || tests/sdk/install
@@ -38,4 +42,4 @@ install: build
 	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --no-rebuild
 
 clean:
-	@rm -rf $(BUILD) $(SANITIZE)
+	@rm -rf $(BUILD) $(SANITIZE) build-coverage

@@ -72,13 +72,21 @@ run() {
 	running_name[$started]=$name running_log[$started]=$log running_since[$started]=$(date +%s)
 }
 
+# directory_of KIND: where a build of that kind is
+directory_of() {
+	case $1 in
+	asan | coverage) echo "build-$1" ;;
+	*) echo build ;;
+	esac
+}
+
 # Runs those that failed a second time, each with the machine for itself.
 run_again() {
 	local name kind
 	second_try=yes
 	for name in "${again[@]}"; do
 		kind=${name%% *}
-		export BUNKER="$PWD/build$([ "$kind" = asan ] && echo -asan)/bunker"
+		export BUNKER="$PWD/$(directory_of "$kind")/bunker"
 		echo "once more: $name"
 		eval "run 1 ${limit_of[$name]} \"\$name\" ${command_of[$name]}"
 		collect_all
