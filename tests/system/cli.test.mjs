@@ -159,6 +159,19 @@ describe('bunker', () => {
       assert.equal(out, '0\n/opt\n55\n');
     });
 
+    it('sends every option of the sandbox that it takes', async () => {
+      const child = spawn(BUNKER, ['run', '--name', 'told', '--on-idle', 'suspend', '--on-lease', 'pause', '--auto-resume', '--', 'sleep', '20'], { env: { ...server.env, BUNKER_URL: server.url, BUNKER_DATA: server.data }, stdio: 'ignore' });
+      const exited = once(child, 'exit');
+      try {
+        const told = await until('it runs', async () => (await list(server)).find(({ name }) => name === 'told'));
+        assert.deepEqual([told.onIdle, told.onLease, told.autoResume], ['suspend', 'pause', true]);
+      } finally {
+        child.kill('SIGKILL');
+        await exited;
+        await nothingLeft();
+      }
+    });
+
     it('prints one JSON result with --json, and passes the status on all the same', () => {
       const r = cli('run', '--json', '--shell', 'echo out; echo err >&2; exit 4');
       assert.equal(r.status, 4);
