@@ -1,6 +1,5 @@
 #include "dialect/e2b/encode.h"
 
-#include "box/disk/volume.h"
 #include "dialect/e2b/access.h"
 
 #define MIB           (1 << 20)
@@ -8,20 +7,9 @@
 
 enum e2b_state e2b_state_of(const struct sandbox_view *view)
 {
-	if (view->ending)
+	if (!sandbox_lives(view))
 		return E2B_GONE;
-	switch (view->status) {
-	case SANDBOX_CREATING:
-	case SANDBOX_IDLE:
-	case SANDBOX_RUNNING:
-		return E2B_RUNNING;
-	case SANDBOX_PAUSED:
-	case SANDBOX_STOPPING: /* on its way to be suspended */
-	case SANDBOX_SUSPENDED:
-		return E2B_PAUSED;
-	default:
-		return E2B_GONE;
-	}
+	return sandbox_sleeps(view) ? E2B_PAUSED : E2B_RUNNING;
 }
 
 void e2b_put_sandbox(struct json_writer *w, const struct server *d, const struct sandbox_view *view)
@@ -39,28 +27,25 @@ void e2b_put_sandbox(struct json_writer *w, const struct server *d, const struct
 	json_end_object(w);
 }
 
-static void put_volumes(
-	struct json_writer *w, const struct server *d, const struct warden_volume *volumes)
+/* One whose volume is gone meanwhile has its id. */
+static void put_volumes(struct json_writer *w, const struct sandbox_view *view)
 {
+	const struct warden_volume *volumes = view->volumes;
 	if (!volumes || !volumes[0].id[0])
 		return;
 	json_key(w, "volumeMounts");
 	json_begin_array(w);
 	for (size_t i = 0; i < WARDEN_VOLUMES_MAX && volumes[i].id[0]; i++) {
-		struct volume_view view = {.name = volumes[i].id};
-		const struct volume *v = volume_find_any(d->box, volumes[i].id);
-		if (v)
-			volume_view(v, &view);
+		const char *name = view->volume_names[i];
 		json_begin_object(w);
-		json_put_string(w, "name", view.name);
+		json_put_string(w, "name", name ? name : volumes[i].id);
 		json_put_string(w, "path", volumes[i].path);
 		json_end_object(w);
 	}
 	json_end_array(w);
 }
 
-static void put_fields(
-	struct json_writer *w, const struct server *d, const struct sandbox_view *view)
+static void put_fields(struct json_writer *w, const struct sandbox_view *view)
 {
 	json_put_string(w, "sandboxID", view->id);
 	json_put_string(w, "templateID", view->template_name);
@@ -75,13 +60,13 @@ static void put_fields(
 	json_put_string(w, "envdVersion", E2B_ENVD_VERSION);
 	json_key(w, "metadata");
 	json_raw(w, view->metadata);
-	put_volumes(w, d, view->volumes);
+	put_volumes(w, view);
 }
 
-void e2b_put_listed(struct json_writer *w, const struct server *d, const struct sandbox_view *view)
+void e2b_put_listed(struct json_writer *w, const struct sandbox_view *view)
 {
 	json_begin_object(w);
-	put_fields(w, d, view);
+	put_fields(w, view);
 	json_end_object(w);
 }
 
@@ -90,7 +75,7 @@ void e2b_put_detail(struct json_writer *w, const struct server *d, const struct 
 	char token[AUTH_TOKEN_SIZE];
 	e2b_token(d, view->id, token);
 	json_begin_object(w);
-	put_fields(w, d, view);
+	put_fields(w, view);
 	json_put_string(w, "envdAccessToken", token);
 	json_put_string(w, "domain", d->sandbox_domain);
 	json_key(w, "lifecycle");
@@ -101,12 +86,13 @@ void e2b_put_detail(struct json_writer *w, const struct server *d, const struct 
 	json_end_object(w);
 }
 
-void e2b_respond_sandbox(struct http_request *req, int status, const struct sandbox *s)
+static int sandbox_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct sandbox_view view;
-	sandbox_view(s, &view);
-	e2b_put_sandbox(&w, server_of(req), &view);
-	e2b_respond_json(req, status, &body);
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	e2b_put_sandbox(&w, server_of(a->req), event->sandbox);
+	return 0;
 }
+
+const struct answer_form e2b_sandbox_form = {
+	.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = sandbox_put, .fail = e2b_fail};

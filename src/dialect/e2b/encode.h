@@ -13,7 +13,9 @@ enum e2b_state e2b_state_of(const struct sandbox_view *view);
 /* What create, connect and fork answer: how to reach it. */
 void e2b_put_sandbox(
 	struct json_writer *w, const struct server *d, const struct sandbox_view *view);
-void e2b_respond_sandbox(struct http_request *req, int status, const struct sandbox *s);
 /* What lists and getInfo answer: what it is. */
-void e2b_put_listed(struct json_writer *w, const struct server *d, const struct sandbox_view *view);
+void e2b_put_listed(struct json_writer *w, const struct sandbox_view *view);
 void e2b_put_detail(struct json_writer *w, const struct server *d, const struct sandbox_view *view);
+
+/* For operations whose OP_DONE has a sandbox: how to reach it. */
+extern const struct answer_form e2b_sandbox_form;

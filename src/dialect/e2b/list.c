@@ -5,31 +5,18 @@
  * of its own, once key by key and value by value.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "dialect/e2b/decode.h"
 #include "dialect/e2b/encode.h"
+#include "op/life.h"
 
 #define PAGE_MAX  100
 #define PAIRS_MAX 64
 
-struct pair {
-	char *key, *value;
-};
-
-struct query {
-	bool wants_running, wants_paused;
-	bool ascending;
-	int64_t started_after_ms;
-	const char *template_name;
-	struct pair pairs[PAIRS_MAX];
-	size_t pair_count;
-	int64_t limit;
-	int64_t place_ms; /* of the last one on the page before */
-	char place_id[ID_SIZE];
-};
+#define STATUSES_RUNNING (1u << SANDBOX_CREATING | 1u << SANDBOX_IDLE | 1u << SANDBOX_RUNNING)
+#define STATUSES_PAUSED  (1u << SANDBOX_PAUSED | 1u << SANDBOX_STOPPING | 1u << SANDBOX_SUSPENDED)
 
 /* ---- the query ---- */
 
@@ -59,11 +46,12 @@ static void unescape(char *text)
 }
 
 static int parse_metadata(
-	const char *text, struct scratch *memory, struct query *q, struct error *e)
+	const char *text, struct scratch *memory, struct op_list_sandboxes *q, struct error *e)
 {
 	if (!text || !text[0])
 		return 0;
 	size_t size = strlen(text) + 1;
+	struct op_pair *pairs = scratch_alloc(memory, PAIRS_MAX * sizeof *pairs);
 	char *copy = memcpy(scratch_alloc(memory, size), text, size);
 	unescape(copy);
 	for (char *pair = copy, *next; pair; pair = next) {
@@ -71,27 +59,29 @@ static int parse_metadata(
 		if (next)
 			*next++ = '\0';
 		char *value = strchr(pair, '=');
-		if (!value || q->pair_count == PAIRS_MAX)
+		if (!value || q->metadata_count == PAIRS_MAX)
 			return error_set_field(e, ERROR_INVALID_FIELD, "metadata",
 				"\"metadata\" must be up to %d pairs such as 'user=abc&app=prod'",
 				PAIRS_MAX);
 		*value++ = '\0';
 		unescape(pair);
 		unescape(value);
-		q->pairs[q->pair_count++] = (struct pair){pair, value};
+		pairs[q->metadata_count++] = (struct op_pair){pair, value};
 	}
+	q->metadata = pairs;
 	return 0;
 }
 
-static int parse_states(const char *text, struct query *q, struct error *e)
+static int parse_states(const char *text, struct op_list_sandboxes *q, struct error *e)
 {
-	q->wants_running = q->wants_paused = !text || !text[0];
+	if (!text || !text[0])
+		q->statuses = STATUSES_RUNNING | STATUSES_PAUSED;
 	for (const char *p = text; p && *p; p += *p == ',') {
 		size_t len = strcspn(p, ",");
 		if (len == 7 && strncmp(p, "running", len) == 0)
-			q->wants_running = true;
+			q->statuses |= STATUSES_RUNNING;
 		else if (len == 6 && strncmp(p, "paused", len) == 0)
-			q->wants_paused = true;
+			q->statuses |= STATUSES_PAUSED;
 		else
 			return error_set_field(e, ERROR_INVALID_FIELD, "state",
 				"\"state\" must be 'running', 'paused' or both");
@@ -100,38 +90,35 @@ static int parse_states(const char *text, struct query *q, struct error *e)
 	return 0;
 }
 
-static int parse_order(const char *text, struct query *q, struct error *e)
+static int parse_order(const char *text, struct op_list_sandboxes *q, struct error *e)
 {
-	q->ascending = text && strcmp(text, "asc") == 0;
-	if (text && text[0] && !q->ascending && strcmp(text, "desc") != 0)
+	q->backwards = !text || strcmp(text, "asc") != 0;
+	if (text && text[0] && q->backwards && strcmp(text, "desc") != 0)
 		return error_set_field(
 			e, ERROR_INVALID_FIELD, "order", "\"order\" must be 'asc' or 'desc'");
 	return 0;
 }
 
-static int parse_started_after(const char *text, struct query *q, struct error *e)
+static int parse_started_after(const char *text, struct op_list_sandboxes *q, struct error *e)
 {
-	q->started_after_ms = INT64_MIN;
-	if (!text || !text[0] || clock_parse_rfc3339(text, &q->started_after_ms) == 0)
+	if (!text || !text[0] || clock_parse_rfc3339(text, &q->made_after_ms) == 0)
 		return 0;
 	return error_set_field(e, ERROR_INVALID_FIELD, "startedAfter",
 		"\"startedAfter\" must be a time such as 2026-01-01T00:00:00Z");
 }
 
-static int parse_token(const char *text, struct query *q, struct error *e)
+static int parse_token(const char *text, struct op_list_sandboxes *q, struct error *e)
 {
-	q->place_ms = q->ascending ? INT64_MIN : INT64_MAX;
 	if (!text || !text[0] || cursor_parse(text, &q->place_ms, q->place_id))
 		return 0;
 	return error_set_field(e, ERROR_INVALID_FIELD, "nextToken",
 		"\"nextToken\" must be what an earlier answer had in X-Next-Token");
 }
 
-static int parse_query(
-	const struct http_request *req, struct scratch *memory, struct query *q, struct error *e)
+static int parse_query(const struct http_request *req, struct scratch *memory,
+	struct op_list_sandboxes *q, struct error *e)
 {
-	const char *template_name = http_query(req, "template");
-	q->template_name = template_name && template_name[0] ? template_name : NULL;
+	q->template_name = http_query(req, "template");
 	if (parse_metadata(http_query(req, "metadata"), memory, q, e) < 0 ||
 		parse_states(http_query(req, "state"), q, e) < 0 ||
 		parse_order(http_query(req, "order"), q, e) < 0 ||
@@ -141,99 +128,64 @@ static int parse_query(
 	return query_optional_number(req, "limit", 1, PAGE_MAX, &q->limit, e);
 }
 
-/* ---- what matches ---- */
+/* ---- the answer ---- */
 
-static bool metadata_matches(const struct query *q, const char *json)
+struct sandbox_list {
+	struct json_writer w;
+	char last[CURSOR_SIZE]; /* the place of the last one that is in the answer */
+};
+
+static int list_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	if (q->pair_count == 0)
-		return true;
-	cJSON *metadata = cJSON_Parse(json);
-	bool matches = true;
-	for (size_t i = 0; matches && i < q->pair_count; i++) {
-		const cJSON *item = cJSON_GetObjectItemCaseSensitive(metadata, q->pairs[i].key);
-		matches = cJSON_IsString(item) && strcmp(item->valuestring, q->pairs[i].value) == 0;
+	struct sandbox_list *list = a->own;
+	char awake[24];
+	(void)e;
+	if (event->kind == OP_ROW) {
+		cursor_format(event->sandbox->created_ms, event->sandbox->id, list->last);
+		e2b_put_listed(&list->w, event->sandbox);
+		return 0;
 	}
-	cJSON_Delete(metadata);
-	return matches;
+	json_end_array(&list->w);
+	if (event->more)
+		http_add_header(a->req, "X-Next-Token", list->last);
+	snprintf(awake, sizeof awake, "%lld", (long long)event->awake);
+	http_add_header(a->req, "X-Total-Running", awake);
+	return 0;
 }
 
-static bool matches_query(const struct query *q, const struct sandbox_view *view)
+/* limit 0: all at once. */
+static void list_sandboxes(struct http_request *req, int64_t limit)
 {
-	enum e2b_state state = e2b_state_of(view);
-	if (state == E2B_GONE || !(state == E2B_PAUSED ? q->wants_paused : q->wants_running))
-		return false;
-	return view->created_ms > q->started_after_ms &&
-	       (!q->template_name || strcmp(q->template_name, view->template_name) == 0) &&
-	       metadata_matches(q, view->metadata);
-}
-
-static void add_next_token(struct http_request *req, const struct sandbox_view *last)
-{
-	char token[CURSOR_SIZE];
-	cursor_format(last->created_ms, last->id, token);
-	http_add_header(req, "X-Next-Token", token);
-}
-
-/* Of the tenant's, whatever the page shows. */
-static void add_total_running(struct http_request *req)
-{
-	struct sandbox_view view;
-	char text[24];
-	size_t count = 0;
-	struct sandbox *s = sandbox_first(server_of(req)->box, tenant_of(req), 0, "");
-	for (; s; s = sandbox_next(s)) {
-		sandbox_view(s, &view);
-		count += e2b_state_of(&view) == E2B_RUNNING;
-	}
-	snprintf(text, sizeof text, "%zu", count);
-	http_add_header(req, "X-Total-Running", text);
-}
-
-static struct sandbox *first_of(const struct http_request *req, const struct query *q)
-{
-	struct box *b = server_of(req)->box;
-	return q->ascending ? sandbox_first(b, tenant_of(req), q->place_ms, q->place_id)
-			    : sandbox_last(b, tenant_of(req), q->place_ms, q->place_id);
-}
-
-static void list(struct http_request *req, int64_t limit)
-{
+	static const struct answer_form form = {.type = E2B_JSON,
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct sandbox_list),
+		.put = list_put};
 	struct error e;
-	autoscratch memory = {0};
-	struct query q = {.limit = limit};
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct sandbox_view view, last = {0};
-	if (parse_query(req, &memory, &q, &e) < 0) {
-		http_respond_error(req, &e);
+	struct op_list_sandboxes query = {.ephemeral = -1,
+		.living_only = true,
+		.counts_awake = true,
+		.made_after_ms = INT64_MIN,
+		.limit = limit};
+	struct answer *a = answer_new(req, &form);
+	struct sandbox_list *list = a->own;
+	if (parse_query(req, &a->call.memory, &query, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
 	}
-	json_begin_array(&w);
-	struct sandbox *s = first_of(req, &q);
-	for (; s; s = q.ascending ? sandbox_next(s) : sandbox_previous(s)) {
-		sandbox_view(s, &view);
-		if (!matches_query(&q, &view))
-			continue;
-		if (q.limit-- == 0)
-			break;
-		e2b_put_listed(&w, server_of(req), &view);
-		last = view;
-	}
-	json_end_array(&w);
-	if (s)
-		add_next_token(req, &last);
-	add_total_running(req);
-	e2b_respond_json(req, 200, &body);
+	list->w.out = &a->out;
+	json_begin_array(&list->w);
+	a->op = op_list_sandboxes(&a->call, &query);
+	answer_run(a);
 }
 
 static void handle_list_v2(struct http_request *req)
 {
-	list(req, PAGE_MAX);
+	list_sandboxes(req, PAGE_MAX);
 }
 
 static void handle_list_v1(struct http_request *req)
 {
-	list(req, INT64_MAX);
+	list_sandboxes(req, 0);
 }
 
 static const struct http_route routes[] = {

@@ -172,6 +172,13 @@ struct answer *e2b_answer(struct http_request *req, const struct answer_form *fo
 	return a;
 }
 
+struct answer *e2b_usable_answer(struct http_request *req, const struct answer_form *form)
+{
+	struct answer *a = e2b_answer(req, form);
+	a->call.wants_usable = true;
+	return a;
+}
+
 enum answer_failure e2b_fail(struct answer *a, struct error *e, const struct op_event *event)
 {
 	if (event && event->reason == OP_NO_SANDBOX)
@@ -180,32 +187,22 @@ enum answer_failure e2b_fail(struct answer *a, struct error *e, const struct op_
 	return ANSWER_ERROR;
 }
 
-struct sandbox *e2b_sandbox_in_any_state(struct http_request *req)
+const struct answer_form e2b_nothing_form = {.pace = ANSWER_WHOLE, .fail = e2b_fail};
+
+struct sandbox *e2b_sandbox(struct http_request *req)
 {
 	struct error e;
 	char id[ID_SIZE];
+	struct sandbox_view view;
 	const char *name = http_param(req, "id");
 	struct sandbox *s = destination_parse_id(name, id)
 				    ? sandbox_find(server_of(req)->box, tenant_of(req), id)
 				    : NULL;
 	if (s)
+		sandbox_view(s, &view);
+	if (s && e2b_state_of(&view) != E2B_GONE)
 		return s;
 	error_set(&e, ERROR_NOT_FOUND, "sandbox \"%.64s\" not found", name);
-	http_respond_error(req, &e);
-	return NULL;
-}
-
-struct sandbox *e2b_sandbox(struct http_request *req)
-{
-	struct error e;
-	struct sandbox_view view;
-	struct sandbox *s = e2b_sandbox_in_any_state(req);
-	if (!s)
-		return NULL;
-	sandbox_view(s, &view);
-	if (e2b_state_of(&view) != E2B_GONE)
-		return s;
-	error_set(&e, ERROR_NOT_FOUND, "sandbox \"%s\" not found", view.id);
 	http_respond_error(req, &e);
 	return NULL;
 }

@@ -44,9 +44,11 @@ int e2b_parse_body(const struct http_request *req, cJSON **ret, struct error *e)
 cJSON *e2b_body(struct http_request *req);
 /* An answer whose operation is about the sandbox that the path names. */
 struct answer *e2b_answer(struct http_request *req, const struct answer_form *form);
+/* The same; one that has failed or is being deleted counts as missing. */
+struct answer *e2b_usable_answer(struct http_request *req, const struct answer_form *form);
+/* A status alone. */
+extern const struct answer_form e2b_nothing_form;
 /* For answer_form.fail: names the sandbox that is not there. */
 enum answer_failure e2b_fail(struct answer *a, struct error *e, const struct op_event *event);
 /* The sandbox that the path names, running or paused; NULL after the request was answered. */
 struct sandbox *e2b_sandbox(struct http_request *req);
-/* Also when it has failed. */
-struct sandbox *e2b_sandbox_in_any_state(struct http_request *req);

@@ -9,14 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/disk/snapshot.h"
-#include "box/disk/volume.h"
+#include "answer/json_body.h"
 #include "dialect/e2b/decode.h"
 #include "dialect/e2b/encode.h"
 #include "dialect/e2b/access.h"
 #include "dialect/e2b/routes.h"
-#include "box/template/template.h"
 #include "dialect/e2b/templates.h"
+#include "op/life.h"
 
 struct create_body {
 	const char *template_id;
@@ -84,19 +83,6 @@ static int settle_lifecycle(const struct create_body *b, struct sandbox_spec *sp
 	return 0;
 }
 
-/* What it begins with: a template, or a snapshot, which to E2B's clients is the same. */
-static void settle_origin(struct box *b, const char *reference, struct sandbox_spec *spec)
-{
-	struct error e;
-	struct template *t;
-	struct build *build;
-	if (template_resolve(b, spec->tenant, reference, &t, &build, &e) < 0 &&
-		snapshot_find(b, spec->tenant, reference))
-		spec->snapshot = reference;
-	else
-		spec->template_name = reference;
-}
-
 static const struct json_field mount_fields[] = {
 	{"name", JSON_STRING, offsetof(struct volume_mount, volume), JSON_REQUIRED | JSON_NOT_EMPTY,
 		0, VOLUME_NAME_MAX},
@@ -123,121 +109,76 @@ static int settle_volumes(
 	return 0;
 }
 
-static int settle_create(struct box *box, const struct create_body *b, struct scratch *memory,
-	struct sandbox_spec *spec, struct error *e)
+/* A snapshot is to E2B's clients a template like any other. */
+static int settle_create(const struct create_body *b, struct scratch *memory,
+	struct op_create *create, struct error *e)
 {
-	if (refuse_unsupported(b, e) < 0 || settle_lifecycle(b, spec, e) < 0 ||
-		settle_volumes(b->volumes, memory, spec, e) < 0 ||
-		json_strings(b->env, "envVars", memory, &spec->env, e) < 0 ||
-		e2b_metadata(b->metadata, memory, &spec->metadata, e) < 0)
-		return -1;
-	settle_origin(box, e2b_reference_in(b->template_id, memory), spec);
-	return 0;
+	struct sandbox_spec *spec = &create->spec;
+	create->origin = e2b_reference_in(b->template_id, memory);
+	return refuse_unsupported(b, e) < 0 || settle_lifecycle(b, spec, e) < 0 ||
+			       settle_volumes(b->volumes, memory, spec, e) < 0 ||
+			       json_strings(b->env, "envVars", memory, &spec->env, e) < 0
+		       ? -1
+		       : e2b_metadata(b->metadata, memory, &spec->metadata, e);
 }
 
 /* ---- create ---- */
 
-struct create_call {
-	struct http_request *req; /* NULL once the client has gone */
-};
-
-static void create_aborted(void *arg)
-{
-	((struct create_call *)arg)->req = NULL;
-}
-
-static void create_done(void *arg, struct sandbox *s, const struct error *e)
-{
-	struct create_call *call = arg;
-	if (!call->req) {
-		/* Nobody has its id. */
-		if (s)
-			sandbox_destroy(s, NULL, NULL);
-	} else if (s) {
-		e2b_respond_sandbox(call->req, 201, s);
-	} else {
-		http_respond_error(call->req, e);
-	}
-	free(call);
-}
-
-static void create(struct http_request *req, int64_t default_timeout_s)
+static void create_sandbox(struct http_request *req, int64_t default_timeout_s)
 {
 	struct error e = {0};
-	autoscratch memory = {0};
 	struct create_body fields = {.timeout_s = default_timeout_s, .auto_pause_memory = true};
-	struct sandbox_spec spec = {.tenant = tenant_of(req)};
-	cJSON *body = e2b_body(req);
-	if (!body)
+	struct op_create create = {0};
+	struct answer *a = answer_new(req, &e2b_sandbox_form);
+	const cJSON *body = answer_json(a, &e);
+	if (!body ||
+		json_decode_known(body, create_fields, ARRAY_LEN(create_fields), "", &fields, &e) <
+			0 ||
+		settle_create(&fields, &a->call.memory, &create, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
-	struct create_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	if (json_decode_known(body, create_fields, ARRAY_LEN(create_fields), "", &fields, &e) < 0 ||
-		settle_create(server_of(req)->box, &fields, &memory, &spec, &e) < 0 ||
-		!sandbox_create(server_of(req)->box, &spec, create_done, call, &e)) {
-		free(call);
-		http_respond_error(req, &e);
-	} else {
-		http_on_abort(req, create_aborted, call);
 	}
-	cJSON_Delete(body);
+	a->status = 201;
+	a->op = op_create(&a->call, &create);
+	answer_run(a);
 }
 
 static void handle_create_v1(struct http_request *req)
 {
-	create(req, E2B_TIMEOUT_V1_S);
+	create_sandbox(req, E2B_TIMEOUT_V1_S);
 }
 
 static void handle_create_v2(struct http_request *req)
 {
-	create(req, E2B_TIMEOUT_V2_S);
+	create_sandbox(req, E2B_TIMEOUT_V2_S);
 }
 
 /* ---- get, delete ---- */
 
+static int detail_put(struct answer *a, const struct op_event *event, struct error *e)
+{
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	e2b_put_detail(&w, server_of(a->req), event->sandbox);
+	return 0;
+}
+
 static void handle_get(struct http_request *req)
 {
-	struct sandbox *s = e2b_sandbox(req);
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct sandbox_view view;
-	if (!s)
-		return;
-	sandbox_view(s, &view);
-	e2b_put_detail(&w, server_of(req), &view);
-	e2b_respond_json(req, 200, &body);
+	static const struct answer_form form = {
+		.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = detail_put, .fail = e2b_fail};
+	struct answer *a = e2b_usable_answer(req, &form);
+	a->op = op_get(&a->call, &(struct op_get){0});
+	answer_run(a);
 }
 
-struct kill_call {
-	struct http_request *req;
-};
-
-static void kill_aborted(void *arg)
-{
-	((struct kill_call *)arg)->req = NULL;
-}
-
-static void kill_done(void *arg)
-{
-	struct kill_call *call = arg;
-	if (call->req)
-		e2b_respond_nothing(call->req, 204);
-	free(call);
-}
-
+/* Also when it has failed. */
 static void handle_kill(struct http_request *req)
 {
-	struct sandbox *s = e2b_sandbox_in_any_state(req);
-	if (!s)
-		return;
-	struct kill_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	http_on_abort(req, kill_aborted, call);
-	sandbox_destroy(s, kill_done, call);
+	struct answer *a = e2b_answer(req, &e2b_nothing_form);
+	a->status = 204;
+	a->op = op_delete(&a->call);
+	answer_run(a);
 }
 
 static const struct http_route routes[] = {

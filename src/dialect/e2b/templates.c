@@ -33,8 +33,6 @@ const char *e2b_reference_in(const char *reference, struct scratch *memory)
 
 /* ---- answers ---- */
 
-const struct answer_form e2b_nothing_form = {.pace = ANSWER_WHOLE};
-
 static void template_put_names(struct json_writer *w, const char *key, const char *name)
 {
 	json_key(w, key);

@@ -18,8 +18,6 @@ const char *e2b_reference_in(const char *reference, struct scratch *memory);
 /* What a build is to do, from the body of its start; texts are the message's or the scratch's. */
 int e2b_build_spec(
 	const cJSON *message, struct scratch *memory, struct build_spec *ret, struct error *e);
-/* Of what is answered with nothing but a status. */
-extern const struct answer_form e2b_nothing_form;
 
 /* For the one route that is opened by a signature. */
 int e2b_admit_upload(struct http_request *req, struct error *e);
