@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/json_body.h"
 #include "dialect/agentuity/create.h"
 #include "dialect/agentuity/encode.h"
 #include "dialect/agentuity/execution_list.h"
@@ -80,11 +81,6 @@ static enum answer_failure fail_execute(
 	return ANSWER_PUT;
 }
 
-static void free_tree(void *tree)
-{
-	cJSON_Delete(tree);
-}
-
 /* The answer comes when it runs; a sandbox that is being made or sleeps is waited for. */
 static void handle_execute(struct http_request *req)
 {
@@ -97,13 +93,10 @@ static void handle_execute(struct http_request *req)
 	struct op_exec exec = {
 		.wants = OP_EXEC_START, .exclusive = true, .wakes = true, .first = &agentuity_home};
 	struct error e = {0};
-	cJSON *body = agentuity_body(req);
-	if (!body)
-		return;
 	struct answer *a = agentuity_answer(req, &form);
-	scratch_own(&a->call.memory, body, free_tree);
-	if (decode_execute(body, &a->call.memory, &exec, ((struct execute *)a->own)->ignores, &e) <
-		0) {
+	struct execute *own = a->own;
+	const cJSON *body = answer_json(a, &e);
+	if (!body || decode_execute(body, &a->call.memory, &exec, own->ignores, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}

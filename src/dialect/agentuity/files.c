@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "answer/json_body.h"
 #include "dialect/agentuity/create.h"
 #include "op/files.h"
 
@@ -51,6 +52,19 @@ static void put_files(struct op *op, const struct file_spec *files, size_t count
 	op_put(op, &(struct op_item){OP_ITEM_END});
 }
 
+static int decode_write(
+	struct answer *a, const struct file_spec **files, size_t *count, struct error *e)
+{
+	const cJSON *body = answer_json(a, e);
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(body, "files");
+	if (!body)
+		return -1;
+	if (!cJSON_IsArray(list))
+		return error_set_field(
+			e, ERROR_MISSING_FIELD, "files", "\"files\" must be a list of files");
+	return agentuity_decode_files(list, "files", &a->call.memory, files, count, e);
+}
+
 static void handle_write(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
@@ -58,28 +72,21 @@ static void handle_write(struct http_request *req)
 		.put = put_written,
 		.fail = fail_write};
 	struct error e = {0};
-	autoscratch memory = {0};
 	const struct file_spec *files = NULL;
 	size_t count = 0;
-	cJSON *body = agentuity_body(req);
-	if (!body)
-		return;
-	const cJSON *list = cJSON_GetObjectItemCaseSensitive(body, "files");
-	int r = cJSON_IsArray(list)
-			? agentuity_decode_files(list, "files", &memory, &files, &count, &e)
-			: error_set_field(&e, ERROR_MISSING_FIELD, "files",
-				  "\"files\" must be a list of files");
 	struct answer *a = agentuity_answer(req, &form);
-	if (r < 0) {
+	if (decode_write(a, &files, &count, &e) < 0) {
 		answer_refuse(a, &e);
-	} else {
-		a->op = op_files(&a->call,
-			&(struct op_files){.request = {.fixed.op = FILE_WRITE,
-						   .text[FILE_PATH] = count ? files[0].path : ""}});
-		put_files(a->op, files, count);
-		answer_run(a);
+		return;
 	}
-	cJSON_Delete(body);
+	/* The operation frees its call's memory once it has begun; the files are put after that. */
+	autoscratch memory = a->call.memory;
+	a->call.memory = (struct scratch){0};
+	a->op = op_files(&a->call,
+		&(struct op_files){.request = {.fixed.op = FILE_WRITE,
+					   .text[FILE_PATH] = count ? files[0].path : ""}});
+	put_files(a->op, files, count);
+	answer_run(a);
 }
 
 /* ---- list ---- */
