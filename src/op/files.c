@@ -178,15 +178,10 @@ static const struct file_events files_events = {
 	.done = files_done,
 };
 
-static int begin_in_volume(struct files_op *f, const struct op_call *call,
-	const struct file_request *request, struct error *e)
+static int begin_in_volume(struct files_op *f, const struct file_request *request, struct error *e)
 {
-	struct box *b = call->ops->box;
-	struct volume *v = call->tenant ? volume_find(b, call->tenant, call->volume)
-					: volume_find_any(b, call->volume);
-	if (!v)
-		return error_set(e, ERROR_NOT_FOUND, "volume \"%.64s\" not found", call->volume);
-	return volume_file_begin(v, request, &files_events, f, &f->call, e);
+	struct volume *v = op_volume(&f->op, e);
+	return v ? volume_file_begin(v, request, &files_events, f, &f->call, e) : -1;
 }
 
 static int begin_as_root(
@@ -223,7 +218,7 @@ struct op *op_files(const struct op_call *call, const struct op_files *request)
 	if (op->failed)
 		return op;
 	int r = s ? begin_in_sandbox(f, s, request, &op->failure)
-		  : begin_in_volume(f, call, &request->request, &op->failure);
+		  : begin_in_volume(f, &request->request, &op->failure);
 	op->failed = r < 0;
 	op_has_begun(op);
 	return op;

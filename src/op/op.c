@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "box/disk/volume.h"
 #include "base/mem.h"
 #include "op/op_core.h"
 
@@ -17,6 +18,7 @@ static void op_free(struct op *op)
 		return;
 	scratch_finish(&op->memory);
 	free(op->sandbox);
+	free(op->volume);
 	free(op->tenant);
 	free(op);
 }
@@ -189,6 +191,16 @@ struct sandbox *op_sandbox(const struct op *op, struct error *e)
 	return s;
 }
 
+struct volume *op_volume(const struct op *op, struct error *e)
+{
+	struct box *b = op->ops->box;
+	struct volume *v = op->tenant ? volume_find(b, op->tenant, op->volume)
+				      : volume_find_any(b, op->volume);
+	if (!v)
+		error_set(e, ERROR_NOT_FOUND, "volume \"%.64s\" not found", op->volume);
+	return v;
+}
+
 static bool sandbox_is_usable(const struct sandbox *s)
 {
 	struct sandbox_view view;
@@ -261,10 +273,15 @@ struct op *op_new(
 	op->paused = true;
 	op->memory = call->memory;
 	op->sandbox = copy(call->sandbox);
+	op->volume = copy(call->volume);
 	op->tenant = copy(call->tenant);
 	op->record = (struct op_record){type->name, type->changes, call->api, call->request,
-		op->tenant, op->sandbox, call->volume, clock_monotonic_us()};
+		op->tenant, op->sandbox, op->volume, clock_monotonic_us()};
 	*s = call->sandbox && !call->finds_gone ? op_locate(op, call) : NULL;
+	if (call->volume && !op_volume(op, &op->failure)) {
+		op->failed = true;
+		op->reason = OP_NO_VOLUME;
+	}
 	if (!op->failed && ask_hooks(op) < 0) {
 		op->failed = true;
 		*s = NULL;

@@ -53,13 +53,13 @@ struct op {
 	struct error failure;
 	struct scratch memory;
 	uv_timer_t *deadline;
-	char *sandbox, *tenant; /* copies: the call is the caller's */
+	char *sandbox, *volume, *tenant; /* copies: the call is the caller's */
 	struct op_record record;
 };
 
 /*
  * A zeroed `size` with the operation in front, checked and announced. If it is not admitted, or
- * there is no such sandbox, op->failed is set and *s is NULL.
+ * there is no such sandbox or volume, op->failed is set and *s is NULL.
  */
 struct op *op_new(
 	const struct op_call *call, const struct op_type *type, size_t size, struct sandbox **s);
@@ -72,6 +72,9 @@ struct op *op_ask(
 const void *op_asked(const struct op *op);
 /* The sandbox now; NULL and *e when it is gone meanwhile. For operations of several steps. */
 struct sandbox *op_sandbox(const struct op *op, struct error *e);
+struct volume;
+/* The same of the volume. */
+struct volume *op_volume(const struct op *op, struct error *e);
 /* A callback is due that cannot be taken back. */
 void op_await(struct op *op);
 /* It has come. False: nobody wants it any more, and op is gone. */

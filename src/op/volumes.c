@@ -4,19 +4,6 @@
 #include "box/disk/volume.h"
 #include "op/op_core.h"
 
-/* NULL: the operation has failed, and is gone. */
-static struct volume *volume_asked(struct op *op)
-{
-	struct error e = {0};
-	const char *name = *(const char *const *)op_asked(op);
-	struct volume *v = volume_find(op->ops->box, op->tenant, name);
-	if (v)
-		return v;
-	error_set(&e, ERROR_NOT_FOUND, "there is no such volume");
-	op_fail(op, OP_NO_VOLUME, &e);
-	return NULL;
-}
-
 static void volume_op_done(struct op *op, const struct volume *v)
 {
 	struct volume_view view;
@@ -70,30 +57,31 @@ struct op *op_volume_list(const struct op_call *call)
 
 static void volume_get_ask(struct op *op)
 {
-	const struct volume *v = volume_asked(op);
+	struct error e = {0};
+	const struct volume *v = op_volume(op, &e);
 	if (v)
 		volume_op_done(op, v);
+	else
+		op_fail(op, OP_NO_VOLUME, &e);
 }
 
 struct op *op_volume_get(const struct op_call *call)
 {
 	static const struct op_type type = {"volume.get", .ask = volume_get_ask};
-	return op_ask(call, &type, &call->volume, sizeof call->volume);
+	return op_ask(call, &type, NULL, 0);
 }
 
 static void volume_delete_ask(struct op *op)
 {
 	struct error e = {0};
-	struct volume *v = volume_asked(op);
-	if (!v)
-		return;
+	struct volume *v = op_volume(op, &e);
 	op_await(op);
-	if (volume_delete(v, op_called_back, op, &e) < 0)
+	if (!v || volume_delete(v, op_called_back, op, &e) < 0)
 		op_called_back(op, &e);
 }
 
 struct op *op_volume_delete(const struct op_call *call)
 {
 	static const struct op_type type = {"volume.delete", true, true, .ask = volume_delete_ask};
-	return op_ask(call, &type, &call->volume, sizeof call->volume);
+	return op_ask(call, &type, NULL, 0);
 }

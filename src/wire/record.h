@@ -99,8 +99,8 @@ enum file_flags {
 		1 << 4, /* that it is there already is no error; nor, for REMOVE, that it is not */
 	FILE_REGEX = 1 << 5, /* the pattern is an extended regular expression, not text */
 	FILE_IGNORE_CASE = 1 << 6,
-	FILE_DRY_RUN = 1 << 7, /* count, but change nothing */
-	FILE_HAS_MODE = 1 << 8,
+	FILE_DRY_RUN = 1 << 7,  /* count, but change nothing */
+	FILE_HAS_MODE = 1 << 8, /* CHOWN: the mode is set, too */
 	FILE_APPEND = 1 << 9,
 	FILE_AT_OFFSET = 1 << 10,  /* written at an offset, the rest stays */
 	FILE_ATOMIC = 1 << 11,     /* seen as it was or complete, never in between */

@@ -27,9 +27,9 @@ static void add_headers(struct answer *a)
 static enum answer_failure fail(struct answer *a, struct error *e, const struct op_event *event)
 {
 	const struct download_target *target = &((struct download *)a->own)->target;
-	(void)event;
 	const struct error why = *e;
-	files_explain(target->given, target->user, &why, e);
+	if (!event || event->reason != OP_NO_VOLUME)
+		files_explain(target->given, target->user, &why, e);
 	return ANSWER_ERROR;
 }
 

@@ -1,7 +1,6 @@
 /* File work for a request: in a sandbox by envd's rules, or in a volume. */
 #pragma once
 
-#include "box/disk/volume.h"
 #include "dialect/e2b/entry.h"
 #include "dialect/e2b/envd.h"
 #include "answer/content.h"

@@ -30,8 +30,8 @@ static enum answer_failure fail(struct answer *a, struct error *e, const struct 
 {
 	const struct listing *l = a->own;
 	const struct error why = *e;
-	(void)event;
-	l->form->explain(l->given, &why, e);
+	if (!event || event->reason != OP_NO_VOLUME)
+		l->form->explain(l->given, &why, e);
 	return ANSWER_ERROR;
 }
 

@@ -109,14 +109,9 @@ void e2b_volume_explain(const char *path, const struct error *why, struct error 
 
 void e2b_volume_serve(struct http_request *req, volume_begin_fn *begin)
 {
-	struct error e = {0}, explained;
-	const char *path = "", *id = http_param(req, "volume");
-	struct volume *v = volume_find_any(server_of(req)->box, id);
-	if (!v) {
-		error_set(&e, ERROR_NOT_FOUND, "volume \"%.64s\" not found", id);
-		http_respond_error(req, &e);
-	} else if (clean_path(req, &path, &e) < 0 || begin(req, v, path, &e) < 0) {
-		e2b_volume_explain(path, &e, &explained);
-		http_respond_error(req, &explained);
-	}
+	static const struct answer_form refused_form = {.pace = ANSWER_WHOLE};
+	struct error e = {0};
+	const char *path;
+	if (clean_path(req, &path, &e) < 0 || begin(req, path, &e) < 0)
+		answer_refuse(e2b_volume_answer(req, &refused_form), &e);
 }

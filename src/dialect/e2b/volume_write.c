@@ -7,53 +7,15 @@
 
 #define FILE_MODE 0644
 
-struct writing {
-	const char *path;
-	struct json_writer json;
-	struct entry_writer entry;
-};
-
-static int put(struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct writing *w = a->own;
-	(void)e;
-	if (event->kind == OP_ENTRY)
-		entry_begin_in_volume(&w->entry, event->entry);
-	else if (event->kind == OP_DONE)
-		entry_end(&w->entry);
-	return 0;
-}
-
-static enum answer_failure fail(struct answer *a, struct error *e, const struct op_event *event)
-{
-	const struct error why = *e;
-	(void)event;
-	e2b_volume_explain(((struct writing *)a->own)->path, &why, e);
-	return ANSWER_ERROR;
-}
-
-static const struct answer_form write_form = {.type = "application/json; charset=utf-8",
-	.pace = ANSWER_WHOLE,
-	.own_size = sizeof(struct writing),
-	.put = put,
-	.fail = fail};
-
-static int begin_write(
-	struct http_request *req, struct volume *v, const char *path, struct error *e)
+static int begin_write(struct http_request *req, const char *path, struct error *e)
 {
 	struct volume_make make;
-	(void)v;
 	if (!http_has_type(req, "application/octet-stream"))
 		return error_set(e, ERROR_UNSUPPORTED_MEDIA_TYPE,
 			"a file comes as application/octet-stream");
 	if (e2b_volume_make(req, FILE_MODE, &make, e) < 0)
 		return -1;
-	struct answer *a = e2b_volume_answer(req, &write_form);
-	struct writing *w = a->own;
-	w->path = path;
-	w->json.out = &a->out;
-	w->entry.json = &w->json;
-	a->status = 201;
+	struct answer *a = volume_entry_answer(req, 201, path);
 	a->op = op_files(&a->call,
 		&(struct op_files){.request = {.fixed = {.op = FILE_WRITE, .limit = UINT64_MAX},
 					   .text = {[FILE_CWD] = "/", [FILE_PATH] = path}}});

@@ -3,115 +3,111 @@
 
 #include <stddef.h>
 
-/* ---- answers ---- */
+#include "answer/json_body.h"
+#include "op/volumes.h"
 
-static void put_volume(struct json_writer *w, const struct volume *v)
+static void put_volume(struct json_writer *w, const struct volume_view *view)
 {
-	struct volume_view view;
-	volume_view(v, &view);
-	json_put_string(w, "volumeID", view.id);
-	json_put_string(w, "name", view.name);
+	json_put_string(w, "volumeID", view->id);
+	json_put_string(w, "name", view->name);
 }
 
-static void respond_volume(struct http_request *req, int status, const struct volume *v)
+/* ---- one ---- */
+
+static int volume_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct volume_view view;
+	struct json_writer w = {.out = &a->out};
 	char token[AUTH_TOKEN_SIZE];
-	volume_view(v, &view);
-	e2b_volume_token(server_of(req), view.id, token);
+	(void)e;
+	e2b_volume_token(server_of(a->req), event->volume->id, token);
 	json_begin_object(&w);
-	put_volume(&w, v);
+	put_volume(&w, event->volume);
 	json_put_string(&w, "token", token);
 	json_end_object(&w);
-	e2b_respond_json(req, status, &body);
+	return 0;
 }
 
-static struct volume *path_volume(struct http_request *req)
-{
-	struct error e;
-	const char *name = http_param(req, "volume");
-	struct volume *v = volume_find(server_of(req)->box, tenant_of(req), name);
-	if (v)
-		return v;
-	error_set(&e, ERROR_NOT_FOUND, "volume \"%.64s\" not found", name);
-	http_respond_error(req, &e);
-	return NULL;
-}
+static const struct answer_form volume_form = {
+	.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = volume_put};
 
-/* ---- the routes ---- */
-
-static void created(void *arg, struct volume *v, const struct error *e)
+static void handle_create_volume(struct http_request *req)
 {
-	if (e)
-		http_respond_error(arg, e);
-	else
-		respond_volume(arg, 201, v);
-}
-
-static void handle_create(struct http_request *req)
-{
-	struct {
-		const char *name;
-	} fields = {0};
-	static const struct json_field table[] = {
-		{"name", JSON_STRING, 0, JSON_REQUIRED | JSON_NOT_EMPTY, 0, VOLUME_NAME_MAX},
+	static const struct json_field fields[] = {
+		{"name", JSON_STRING, offsetof(struct op_volume_create, name),
+			JSON_REQUIRED | JSON_NOT_EMPTY, 0, VOLUME_NAME_MAX},
 	};
+	struct op_volume_create create = {0};
 	struct error e = {0};
-	cJSON *body = e2b_body(req);
-	if (!body)
+	struct answer *a = answer_new(req, &volume_form);
+	const cJSON *body = answer_json(a, &e);
+	if (!body || json_decode_known(body, fields, ARRAY_LEN(fields), "", &create, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
-	if (json_decode_known(body, table, ARRAY_LEN(table), "", &fields, &e) < 0 ||
-		volume_create(
-			server_of(req)->box, tenant_of(req), fields.name, 0, created, req, &e) < 0)
-		http_respond_error(req, &e);
-	cJSON_Delete(body);
-}
-
-static void handle_list(struct http_request *req)
-{
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	json_begin_array(&w);
-	for (struct volume *v = volume_first(server_of(req)->box, tenant_of(req)); v;
-		v = volume_next(v)) {
-		json_begin_object(&w);
-		put_volume(&w, v);
-		json_end_object(&w);
 	}
-	json_end_array(&w);
-	e2b_respond_json(req, 200, &body);
+	a->status = 201;
+	a->op = op_volume_create(&a->call, &create);
+	answer_run(a);
 }
 
-static void handle_get(struct http_request *req)
+static void handle_get_volume(struct http_request *req)
 {
-	const struct volume *v = path_volume(req);
-	if (v)
-		respond_volume(req, 200, v);
+	struct answer *a = e2b_volume_answer(req, &volume_form);
+	a->op = op_volume_get(&a->call);
+	answer_run(a);
 }
 
-static void deleted(void *arg, const struct error *e)
+static void handle_delete_volume(struct http_request *req)
 {
-	if (e)
-		http_respond_error(arg, e);
-	else
-		e2b_respond_nothing(arg, 204);
+	static const struct answer_form form = {.pace = ANSWER_WHOLE};
+	struct answer *a = e2b_volume_answer(req, &form);
+	a->status = 204;
+	a->op = op_volume_delete(&a->call);
+	answer_run(a);
 }
 
-static void handle_delete(struct http_request *req)
+/* ---- all ---- */
+
+struct volume_list_answer {
+	struct json_writer writer;
+	bool begun;
+};
+
+static int volume_list_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct error e = {0};
-	struct volume *v = path_volume(req);
-	if (v && volume_delete(v, deleted, req, &e) < 0)
-		http_respond_error(req, &e);
+	struct volume_list_answer *own = a->own;
+	struct json_writer *w = &own->writer;
+	(void)e;
+	if (!own->begun) {
+		own->begun = true;
+		w->out = &a->out;
+		json_begin_array(w);
+	}
+	if (event->kind == OP_ROW) {
+		json_begin_object(w);
+		put_volume(w, event->volume);
+		json_end_object(w);
+	} else {
+		json_end_array(w);
+	}
+	return 0;
+}
+
+static void handle_list_volumes(struct http_request *req)
+{
+	static const struct answer_form form = {.type = E2B_JSON,
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct volume_list_answer),
+		.put = volume_list_put};
+	struct answer *a = answer_new(req, &form);
+	a->op = op_volume_list(&a->call);
+	answer_run(a);
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/volumes", handle_create, E2B_BODY_LIMIT},
-	{HTTP_GET, "/volumes", handle_list, 0},
-	{HTTP_GET, "/volumes/{volume}", handle_get, 0},
-	{HTTP_DELETE, "/volumes/{volume}", handle_delete, 0},
+	{HTTP_POST, "/volumes", handle_create_volume, E2B_BODY_LIMIT},
+	{HTTP_GET, "/volumes", handle_list_volumes, 0},
+	{HTTP_GET, "/volumes/{volume}", handle_get_volume, 0},
+	{HTTP_DELETE, "/volumes/{volume}", handle_delete_volume, 0},
 };
 
 const struct route_table e2b_volume_table = ROUTE_TABLE(routes);

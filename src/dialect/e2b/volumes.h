@@ -5,6 +5,7 @@
 #pragma once
 
 #include "dialect/e2b/files.h"
+#include "model/volume.h"
 
 #define VOLUME_PATH_MAX  4095
 #define VOLUME_OWNER_MAX 65535
@@ -24,8 +25,7 @@ int e2b_admit_volume(struct http_request *req, struct error *e);
  * volume's root, without "." and "..", as if no name on it were a link: what is above the root is
  * the root. The text is the request's.
  */
-typedef int volume_begin_fn(
-	struct http_request *req, struct volume *v, const char *path, struct error *e);
+typedef int volume_begin_fn(struct http_request *req, const char *path, struct error *e);
 void e2b_volume_serve(struct http_request *req, volume_begin_fn *begin);
 
 /* An answer whose operation is about the volume that the path names. */
@@ -41,3 +41,8 @@ int e2b_volume_make(
 	struct http_request *req, unsigned default_mode, struct volume_make *ret, struct error *e);
 /* The core's error in the words of E2B's. */
 void e2b_volume_explain(const char *path, const struct error *why, struct error *e);
+
+/* ---- volume_content.c ---- */
+
+/* An answer that is what is at the path; with 204 it is empty. */
+struct answer *volume_entry_answer(struct http_request *req, int status, const char *path);

@@ -64,18 +64,21 @@ int file_symlink(const struct file_request *r, struct outcome *o)
 /* ---- for one or for all ---- */
 
 struct change {
-	bool chown;
+	bool chown, chmod;
 	mode_t mode;
 	uid_t uid;
 	gid_t gid;
 };
 
+/* The owner first: a new one takes set-id bits away. */
 static int apply(const struct change *c, int dir_fd, const char *name, bool follow)
 {
 	int flags = follow ? 0 : AT_SYMLINK_NOFOLLOW;
-	int r = c->chown ? fchownat(dir_fd, name, c->uid, c->gid, flags)
-			 : fchmodat(dir_fd, name, c->mode, flags);
-	return r < 0 ? -errno : 0;
+	if (c->chown && fchownat(dir_fd, name, c->uid, c->gid, flags) < 0)
+		return -errno;
+	if (c->chmod && fchmodat(dir_fd, name, c->mode, flags) < 0)
+		return -errno;
+	return 0;
 }
 
 /* Links have no mode, and what they lead to may be anywhere: in a tree they are left alone. */
@@ -87,7 +90,7 @@ static int apply_below(const struct change *c, const char *path, struct outcome 
 		return -errno;
 	int r = walk_open(&w, fd, "", SIZE_MAX);
 	while (r >= 0 && (r = walk_next(&w)) > 0) {
-		if (w.type == DT_LNK && !c->chown)
+		if (w.type == DT_LNK && c->chmod)
 			continue;
 		/* Entered first: afterwards we may not be allowed to. */
 		char *name = strdup(w.name);
@@ -121,13 +124,15 @@ static int change(const struct file_request *r, const struct change *c, struct o
 
 int file_chmod(const struct file_request *r, struct outcome *o)
 {
-	struct change c = {.mode = r->fixed.mode & 07777};
+	struct change c = {.chmod = true, .mode = r->fixed.mode & 07777};
 	return change(r, &c, o);
 }
 
 int file_chown(const struct file_request *r, struct outcome *o)
 {
-	struct change c = {.chown = true};
+	struct change c = {.chown = true,
+		.chmod = (r->fixed.flags & FILE_HAS_MODE) != 0,
+		.mode = r->fixed.mode & 07777};
 	const char *owner = r->text[FILE_OWNER];
 	if (owner_parse(owner, strlen(owner), &c.uid, &c.gid) < 0)
 		return fail(o, -EINVAL, owner);
