@@ -8,7 +8,7 @@
 
 static void *mem_check(void *p, size_t size)
 {
-	if (p || size == 0)
+	if (p)
 		return p;
 	log_error("out of memory", "bytes", log_num((int64_t)size));
 	abort();
@@ -26,7 +26,11 @@ void *mem_new_array(size_t count, size_t size)
 
 void *mem_resize(void *p, size_t count, size_t size)
 {
-	return mem_check(reallocarray(p, count, size), count ? size : 0);
+	if (count == 0) {
+		free(p);
+		return NULL;
+	}
+	return mem_check(reallocarray(p, count, size), size);
 }
 
 void *mem_copy(const void *data, size_t len)

@@ -10,7 +10,7 @@
 /* Zeroed; free() it. */
 void *mem_new(size_t size);
 void *mem_new_array(size_t count, size_t size);
-/* Grows or shrinks an array of `count` elements; what is added is not zeroed. */
+/* Grows or shrinks an array of `count` elements; what is added is not zeroed. NULL for none. */
 void *mem_resize(void *p, size_t count, size_t size);
 void *mem_copy(const void *data, size_t len);
 /* Returns NULL for NULL. */

@@ -64,7 +64,7 @@ static int store_setting(void *to, char *value, const struct field *f)
 {
 	struct option_settings *settings = to;
 	int64_t number;
-	if (f->kind == FIELD_INTEGER && store_number(&number, value) < 0)
+	if (f->kind == FIELD_INTEGER && (!value || store_number(&number, value) < 0))
 		return -1;
 	struct bunker_pair *items =
 		reallocarray(settings->items, settings->count + 1, sizeof *items);

@@ -67,6 +67,8 @@ const char *client_answer_text(const struct bunker_json *json, const char *name,
 		value = cJSON_GetObjectItemCaseSensitive(value, key);
 		name += len + (name[len] == '.');
 	}
+	if (!value)
+		return NULL;
 	if (cJSON_IsNumber(value))
 		snprintf(number, 32, "%.15g", value->valuedouble);
 	return cJSON_IsString(value) ? value->valuestring : cJSON_IsNumber(value) ? number : NULL;

@@ -171,7 +171,7 @@ static int find_row(
 {
 	size_t prefix_len = strlen(prefix), len = strlen(name);
 	size_t stride = part->fields ? sizeof *part->fields : sizeof *part->rows;
-	const char *at = part->count ? (const char *)row_at(part, 0) : NULL;
+	const char *at = part->fields ? (const char *)part->fields : (const char *)part->rows;
 	for (size_t i = 0; i < part->count; i++, at += stride) {
 		const struct json_field *f = (const void *)at;
 		if (!f->name || (f->flags & part->flags) != part->flags ||
