@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/json_body.h"
 #include "dialect/agentuity/archives.h"
 #include "dialect/agentuity/builds.h"
 #include "dialect/agentuity/create.h"
+#include "op/life.h"
 
 #define TOKEN_KIND "agentuity-upload"
 #define MARK       "agentuitySnapshotBuild"
@@ -74,83 +76,45 @@ static void put_upload_url(struct json_writer *w, const struct http_request *req
 		json_put_string(w, "uploadUrl", url.data);
 }
 
-static void respond_begun(struct http_request *req, const char *id)
+static int begun_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
+	struct json_writer w = {.out = &a->out};
+	(void)e;
 	agentuity_begin_data(&w);
 	json_begin_object(&w);
-	agentuity_put_id(&w, "snapshotId", "snp_", id);
-	put_upload_url(&w, req, id);
+	agentuity_put_id(&w, "snapshotId", "snp_", event->sandbox->id);
+	put_upload_url(&w, a->req, event->sandbox->id);
 	json_end_object(&w);
-	agentuity_respond_data(req, 201, &w);
-}
-
-static void home_entry(void *arg, const struct file_entry *entry)
-{
-	(void)arg;
-	(void)entry;
-}
-
-/* A build whose client has gone ends by its lease. */
-static void home_made(void *arg, const struct file_result *result, const struct error *e)
-{
-	struct agentuity_call *call = arg;
-	char id[ID_SIZE];
-	(void)result;
-	memcpy(id, call->sandbox_id, ID_SIZE);
-	struct http_request *req = agentuity_call_end(call);
-	if (req && e)
-		http_respond_error(req, e);
-	else if (req)
-		respond_begun(req, id);
-}
-
-static void begun(void *arg, struct sandbox *s, const struct error *e)
-{
-	static const struct file_events events = {.entry = home_entry, .done = home_made};
-	struct agentuity_call *call = arg;
-	struct sandbox_view view;
-	struct error failure;
-	if (s) {
-		sandbox_view(s, &view);
-		memcpy(call->sandbox_id, view.id, ID_SIZE);
-	}
-	if (s && agentuity_make_home(s, &events, call, &failure) == 0)
-		return;
-	if (s)
-		sandbox_destroy(s, NULL, NULL);
-	struct http_request *req = agentuity_call_end(call);
-	if (req)
-		http_respond_error(req, s ? &failure : e);
+	json_end_object(&w);
+	return 0;
 }
 
 static void handle_begin(struct http_request *req)
 {
+	static const struct answer_form form = {
+		.type = "application/json", .pace = ANSWER_WHOLE, .put = begun_put};
 	struct error e = {0};
 	struct build_body b = {0};
-	autobuf metadata = {0};
-	cJSON *body = agentuity_body(req);
-	if (!body)
+	struct buf metadata = {0};
+	struct answer *a = agentuity_answer(req, &form);
+	const cJSON *body = answer_json(a, &e);
+	if (!body ||
+		json_decode_known(body, build_fields, ARRAY_LEN(build_fields), "", &b, &e) < 0 ||
+		refuse_public(&b, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
-	int r = json_decode_known(body, build_fields, ARRAY_LEN(build_fields), "", &b, &e);
-	if (r == 0)
-		r = refuse_public(&b, &e);
-	describe(&b, &metadata);
-	const struct sandbox_spec spec = {
-		.tenant = tenant_of(req),
-		.template_name =
-			b.runtime && strncmp(b.runtime, "srt_", 4) == 0 ? b.runtime + 4 : b.runtime,
-		.metadata = metadata.data,
-		.lease_ms = BUILD_LIFE_MS,
-		.on_lease = EXPIRY_DESTROY,
-	};
-	struct agentuity_call *call = agentuity_call_new(req, NULL);
-	if (r < 0 || !sandbox_create(server_of(req)->box, &spec, begun, call, &e)) {
-		agentuity_call_end(call);
-		http_respond_error(req, &e);
 	}
-	cJSON_Delete(body);
+	describe(&b, &metadata);
+	scratch_own(&a->call.memory, metadata.data, free);
+	const struct op_create create = {.home = AGENTUITY_HOME,
+		.spec = {.template_name =
+				 strncmp(b.runtime, "srt_", 4) == 0 ? b.runtime + 4 : b.runtime,
+			.metadata = metadata.data,
+			.lease_ms = BUILD_LIFE_MS,
+			.on_lease = EXPIRY_DESTROY}};
+	a->status = 201;
+	a->op = op_create(&a->call, &create);
+	answer_run(a);
 }
 
 /* ---- the archive ---- */

@@ -105,11 +105,6 @@ static void handle_list_checkpoints(struct http_request *req)
 
 /* ---- restore, delete ---- */
 
-static const struct answer_form success_form = {.type = "application/json",
-	.pace = ANSWER_WHOLE,
-	.put = agentuity_put_success,
-	.fail = agentuity_fail};
-
 /* By its id, with its prefix or without, or by its name. */
 static const char *checkpoint_ref(const struct http_request *req)
 {
@@ -120,14 +115,14 @@ static const char *checkpoint_ref(const struct http_request *req)
 
 static void handle_restore_checkpoint(struct http_request *req)
 {
-	struct answer *a = agentuity_answer(req, &success_form);
+	struct answer *a = agentuity_answer(req, &agentuity_success_form);
 	a->op = op_checkpoint_restore(&a->call, checkpoint_ref(req));
 	answer_run(a);
 }
 
 static void handle_delete_checkpoint(struct http_request *req)
 {
-	struct answer *a = agentuity_answer(req, &success_form);
+	struct answer *a = agentuity_answer(req, &agentuity_success_form);
 	a->op = op_checkpoint_delete(&a->call, checkpoint_ref(req));
 	answer_run(a);
 }

@@ -1,7 +1,7 @@
 /* /cli: what Agentuity's command line asks besides: where it is, who it is, whose a sandbox is. */
 #include "dialect/agentuity/encode.h"
 #include "dialect/agentuity/list.h"
-#include "dialect/agentuity/waiting.h"
+#include "op/life.h"
 
 static void put_or_null(struct json_writer *w, const char *key, const char *text)
 {
@@ -56,35 +56,26 @@ static void handle_sandboxes(struct http_request *req)
 	agentuity_list_sandboxes(req, put_summary);
 }
 
-static bool is_enough(const struct http_request *req, const struct sandbox_view *view)
+static int summary_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	(void)req;
-	(void)view;
-	return true;
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	agentuity_begin_data(&w);
+	put_summary(&w, event->sandbox);
+	json_end_object(&w);
+	return 0;
 }
 
 /* One that has ended by itself is still somebody's. */
-static void respond_sandbox(struct http_request *req, const struct sandbox_view *view)
-{
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	if (!view || view->status == SANDBOX_DELETED) {
-		agentuity_respond_failure(
-			req, 404, "SANDBOX_NOT_FOUND", "there is no such sandbox");
-		return;
-	}
-	agentuity_begin_data(&w);
-	put_summary(&w, view);
-	agentuity_respond_data(req, 200, &w);
-}
-
 static void handle_sandbox(struct http_request *req)
 {
-	char id[ID_SIZE];
-	if (agentuity_parse_id(http_param(req, "id"), "sbx_", id))
-		waiting_for_sandbox(req, id, 0, is_enough, respond_sandbox);
-	else
-		respond_sandbox(req, NULL);
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.put = summary_put,
+		.fail = agentuity_fail_404};
+	struct answer *a = agentuity_answer(req, &form);
+	a->op = op_get(&a->call, &(struct op_get){.ended = true});
+	answer_run(a);
 }
 
 static const struct http_route routes[] = {

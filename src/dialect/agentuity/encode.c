@@ -71,9 +71,7 @@ static void put_timeouts(struct json_writer *w, const struct sandbox_view *view)
 
 const char *agentuity_status(const struct sandbox_view *view)
 {
-	if (view->ephemeral && view->status == SANDBOX_IDLE)
-		return sandbox_status_name(view->executions ? SANDBOX_RUNNING : SANDBOX_CREATING);
-	return sandbox_status_name(view->status);
+	return sandbox_status_name(sandbox_apparent_status(view));
 }
 
 static void put_snapshot(struct json_writer *w, const struct sandbox_view *view)

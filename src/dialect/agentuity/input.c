@@ -188,11 +188,12 @@ static void handle_feed(struct http_request *req)
 		http_on_abort(req, body_aborted, in);
 }
 
-int input_attach(struct agentuity *d, const char *tenant, const char *id, struct execution *x,
+int input_attach(struct agentuity *d, const char *tenant, const char *id, const char *execution,
 	struct error *e)
 {
 	struct agentuity_input *in = input_find(d, tenant, id);
-	if (!in || in->execution)
+	struct execution *x = execution_find(d->server->box, tenant, execution);
+	if (!in || in->execution || !x)
 		return error_set_field(e, ERROR_INVALID_FIELD, "stream.stdin",
 			"there is no such stream: it must be made first, and can be used once");
 	in->execution = x;

@@ -3,8 +3,8 @@
 
 #include "dialect/agentuity/routes.h"
 
-/* The stream was announced, by this tenant, and nobody else has it: what comes goes to x. */
-int input_attach(struct agentuity *d, const char *tenant, const char *id, struct execution *x,
+/* The stream was announced, by this tenant, and nobody else has it: what comes is its stdin. */
+int input_attach(struct agentuity *d, const char *tenant, const char *id, const char *execution,
 	struct error *e);
 /* Forgets those that no request feeds. */
 void input_stop(struct agentuity *d);

@@ -2,9 +2,7 @@
  * Pause, resume, and the environment. Agentuity's pause keeps the disk and ends the processes; the
  * next execute, or a resume, boots the sandbox again.
  */
-#include <stdlib.h>
-#include <string.h>
-
+#include "answer/json_body.h"
 #include "dialect/agentuity/encode.h"
 #include "op/life.h"
 
@@ -37,28 +35,23 @@ static void handle_pause(struct http_request *req)
 
 static void handle_resume(struct http_request *req)
 {
-	struct sandbox *s = agentuity_sandbox(req);
-	if (s)
-		sandbox_resume(s, true, agentuity_succeed, agentuity_call_new(req, s));
+	struct answer *a = agentuity_answer(req, &agentuity_success_form);
+	a->op = op_resume_sandbox(&a->call, true);
+	answer_run(a);
 }
 
 /* ---- environment ---- */
 
-static void changed(void *arg, const struct error *e)
+static int env_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct sandbox *s;
-	struct sandbox_view view;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct http_request *req = agentuity_call_sandbox(arg, e, &s);
-	if (!req)
-		return;
-	sandbox_view(s, &view);
+	struct json_writer w = {.out = &a->out};
+	(void)e;
 	agentuity_begin_data(&w);
 	json_begin_object(&w);
-	json_put_env(&w, "env", view.env.data, view.env.len);
+	json_put_env(&w, "env", event->sandbox->env.data, event->sandbox->env.len);
 	json_end_object(&w);
-	agentuity_respond_data(req, 200, &w);
+	json_end_object(&w);
+	return 0;
 }
 
 /* {"K": "v" | null}: in one object what is set and what is taken out. */
@@ -96,21 +89,21 @@ static int split_env(
 
 static void handle_env(struct http_request *req)
 {
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.put = env_put,
+		.fail = agentuity_fail};
 	struct error e = {0};
-	autoscratch memory = {0};
 	struct sandbox_change change = {0};
-	struct sandbox *s = agentuity_sandbox(req);
-	cJSON *body = s ? agentuity_body(req) : NULL;
-	if (!body)
-		return;
-	struct agentuity_call *call = agentuity_call_new(req, s);
+	struct answer *a = agentuity_answer(req, &form);
+	const cJSON *body = answer_json(a, &e);
 	const cJSON *env = cJSON_GetObjectItemCaseSensitive(body, "env");
-	if (split_env(env, &memory, &change, &e) < 0 ||
-		sandbox_update(s, &change, changed, call, &e) < 0) {
-		agentuity_call_end(call);
-		http_respond_error(req, &e);
+	if (!body || split_env(env, &a->call.memory, &change, &e) < 0) {
+		answer_refuse(a, &e);
+		return;
 	}
-	cJSON_Delete(body);
+	a->op = op_update(&a->call, &change);
+	answer_run(a);
 }
 
 static const struct http_route routes[] = {

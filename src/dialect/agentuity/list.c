@@ -1,14 +1,12 @@
-/*
- * GET /sandbox. Pages are by offset, as Agentuity has them, so the whole list is sorted for each
- * page; a tenant has a few hundred sandboxes at most. Those that have ended are listed when they
- * are asked for, by their status; of those there may be many, and the store sorts them.
- */
+/* GET /sandbox. Pages are by offset. Those that have ended are listed when they are asked for, by
+ * their status. */
 #include "dialect/agentuity/list.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "answer/query.h"
 #include "dialect/agentuity/encode.h"
+#include "op/life.h"
 
 #define LIST_DEFAULT 50
 #define LIST_MAX     100
@@ -21,37 +19,22 @@ static const char *const modes[] = {"", "oneshot", "interactive", NULL};
 static const char *const statuses[] = {"", "creating", "idle", "running", "paused", "stopping",
 	"suspended", "failed", "terminated", "deleted", NULL};
 
-#define FIRST_ENDED 8 /* among the statuses */
-#define DELETED     9
-
-struct query {
-	int sort, direction, mode, status;
-	int64_t limit, offset;
-};
-
-static int parse_query(struct http_request *req, struct query *q, struct error *e)
+static int parse_status(struct http_request *req, unsigned *ret, struct error *e)
 {
 	const char *deleted = http_query(req, "deletedOnly");
-	*q = (struct query){.limit = LIST_DEFAULT};
-	if (query_optional_number(req, "limit", 1, LIST_MAX, &q->limit, e) < 0 ||
-		query_optional_number(req, "offset", 0, INT32_MAX, &q->offset, e) < 0 ||
-		agentuity_query_word(req, "sort", sorts, &q->sort, e) < 0 ||
-		agentuity_query_word(req, "direction", directions, &q->direction, e) < 0 ||
-		agentuity_query_word(req, "mode", modes, &q->mode, e) < 0 ||
-		agentuity_query_word(req, "status", statuses, &q->status, e) < 0)
+	int word;
+	if (agentuity_query_word(req, "status", statuses, &word, e) < 0)
 		return -1;
+	for (int i = 0; i < SANDBOX_STATUS_COUNT; i++)
+		if (strcmp(statuses[word], sandbox_status_names[i]) == 0)
+			*ret = 1u << i;
 	if (!deleted || strcmp(deleted, "true") != 0)
 		return 0;
-	if (q->status != 0 && q->status != DELETED)
+	if (*ret != 0 && *ret != 1u << SANDBOX_DELETED)
 		return error_set_field(e, ERROR_INVALID_FIELD, "deletedOnly",
 			"\"deletedOnly\" cannot be beside another \"status\"");
-	q->status = DELETED;
+	*ret = 1u << SANDBOX_DELETED;
 	return 0;
-}
-
-static const char *mode_of(const struct sandbox_view *view)
-{
-	return view->ephemeral ? "oneshot" : "interactive";
 }
 
 static const char *query_snapshot(const struct http_request *req)
@@ -60,191 +43,69 @@ static const char *query_snapshot(const struct http_request *req)
 	return snapshot && strncmp(snapshot, "snp_", 4) == 0 ? snapshot + 4 : snapshot;
 }
 
-static bool is_wanted(
-	const struct http_request *req, const struct query *q, const struct sandbox_view *view)
+static int parse_query(struct http_request *req, struct op_list_sandboxes *q, struct error *e)
 {
-	const char *name = http_query(req, "name"), *project = http_query(req, "projectId");
-	const char *snapshot = query_snapshot(req);
-	return (!snapshot || !snapshot[0] || strcmp(snapshot, view->snapshot) == 0) &&
-	       (!name || !name[0] || strcmp(name, view->name) == 0) &&
-	       (!project || !project[0] || strcmp(project, view->project) == 0) &&
-	       (q->mode == 0 || strcmp(modes[q->mode], mode_of(view)) == 0) &&
-	       (q->status == 0 || strcmp(statuses[q->status], agentuity_status(view)) == 0);
+	int sort, direction, mode;
+	if (query_optional_number(req, "limit", 1, LIST_MAX, &q->limit, e) < 0 ||
+		query_optional_number(req, "offset", 0, INT32_MAX, &q->offset, e) < 0 ||
+		agentuity_query_word(req, "sort", sorts, &sort, e) < 0 ||
+		agentuity_query_word(req, "direction", directions, &direction, e) < 0 ||
+		agentuity_query_word(req, "mode", modes, &mode, e) < 0 ||
+		parse_status(req, &q->statuses, e) < 0)
+		return -1;
+	q->order = (enum sandbox_order)sort;
+	q->backwards = direction == 0;
+	q->ephemeral = mode == 0 ? -1 : mode == 1;
+	q->name = http_query(req, "name");
+	q->project = http_query(req, "projectId");
+	q->snapshot = query_snapshot(req);
+	return 0;
 }
-
-/* ---- order ---- */
-
-static int compare_numbers(int64_t a, int64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int by_created(const void *a, const void *b)
-{
-	const struct sandbox_view *x = a, *y = b;
-	int r = compare_numbers(x->created_ms, y->created_ms);
-	return r ? r : strcmp(x->id, y->id);
-}
-
-static int by_updated(const void *a, const void *b)
-{
-	const struct sandbox_view *x = a, *y = b;
-	int r = compare_numbers(x->last_active_ms, y->last_active_ms);
-	return r ? r : by_created(a, b);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	const struct sandbox_view *x = a, *y = b;
-	int r = strcmp(x->name, y->name);
-	return r ? r : by_created(a, b);
-}
-
-static int by_status(const void *a, const void *b)
-{
-	int r = strcmp(agentuity_status(a), agentuity_status(b));
-	return r ? r : by_created(a, b);
-}
-
-static int by_mode(const void *a, const void *b)
-{
-	int r = strcmp(mode_of(a), mode_of(b));
-	return r ? r : by_created(a, b);
-}
-
-static int by_executions(const void *a, const void *b)
-{
-	const struct sandbox_view *x = a, *y = b;
-	int r = compare_numbers((int64_t)x->executions, (int64_t)y->executions);
-	return r ? r : by_created(a, b);
-}
-
-static int (*const orders[])(const void *a, const void *b) = {
-	[SANDBOX_ORDER_CREATION] = by_created,
-	[SANDBOX_ORDER_ACTIVITY] = by_updated,
-	[SANDBOX_ORDER_NAME] = by_name,
-	[SANDBOX_ORDER_STATUS] = by_status,
-	[SANDBOX_ORDER_EPHEMERAL] = by_mode,
-	[SANDBOX_ORDER_EXECUTIONS] = by_executions,
-};
 
 /* ---- the answer ---- */
 
-static struct sandbox_view *collect(struct http_request *req, const struct query *q, size_t *count)
-{
-	size_t room = 0;
-	struct sandbox_view *views = NULL, view;
-	*count = 0;
-	struct sandbox *s = sandbox_first(server_of(req)->box, tenant_of(req), INT64_MIN, "");
-	for (; s; s = sandbox_next(s)) {
-		sandbox_view(s, &view);
-		if (!is_wanted(req, q, &view))
-			continue;
-		if (*count == room) {
-			room = room ? room * 2 : 64;
-			views = realloc(views, room * sizeof *views);
-			if (!views)
-				abort();
-		}
-		views[(*count)++] = view;
-	}
-	if (*count)
-		qsort(views, *count, sizeof *views, orders[q->sort]);
-	return views;
-}
-
-static void begin_list(struct json_writer *w)
-{
-	agentuity_begin_data(w);
-	json_begin_object(w);
-	json_key(w, "sandboxes");
-	json_begin_array(w);
-}
-
-static void end_list(struct http_request *req, struct json_writer *w, int64_t total)
-{
-	json_end_array(w);
-	json_put_int(w, "total", total);
-	json_end_object(w);
-	agentuity_respond_data(req, 200, w);
-}
-
-static void list_living(struct http_request *req, const struct query *q, agentuity_put_fn *put)
-{
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	size_t count;
-	int64_t left = q->limit;
-	struct sandbox_view *views = collect(req, q, &count);
-	begin_list(&w);
-	for (size_t i = (size_t)q->offset; i < count && left > 0; i++, left--)
-		put(&w, &views[q->direction == 0 ? count - 1 - i : i]);
-	free(views);
-	end_list(req, &w, (int64_t)count);
-}
-
-/* ---- those that have ended ---- */
-
-struct ended_call {
-	struct http_request *req; /* NULL once the client has gone */
-	agentuity_put_fn *put;
-	struct buf body;
+struct sandbox_list {
 	struct json_writer w;
+	agentuity_put_fn *put;
 };
 
-static void ended_aborted(void *arg)
+static int list_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	((struct ended_call *)arg)->req = NULL;
-}
-
-static void ended_listed(void *arg, const struct sandbox_view *view, int64_t total)
-{
-	struct ended_call *call = arg;
-	if (view) {
-		call->put(&call->w, view);
-		return;
+	struct sandbox_list *list = a->own;
+	(void)e;
+	if (event->kind == OP_ROW) {
+		list->put(&list->w, event->sandbox);
+		return 0;
 	}
-	if (call->req)
-		end_list(call->req, &call->w, total);
-	buf_finish(&call->body);
-	free(call);
-}
-
-static void list_ended(struct http_request *req, const struct query *q, agentuity_put_fn *put)
-{
-	struct ended_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	call->put = put;
-	call->w.out = &call->body;
-	begin_list(&call->w);
-	http_on_abort(req, ended_aborted, call);
-	const struct sandbox_filter filter = {
-		.tenant = tenant_of(req),
-		.status = statuses[q->status],
-		.name = http_query(req, "name"),
-		.project = http_query(req, "projectId"),
-		.snapshot = query_snapshot(req),
-		.ephemeral = q->mode == 0 ? -1 : q->mode == 1,
-		.order = (enum sandbox_order)q->sort,
-		.backwards = q->direction == 0,
-		.offset = q->offset,
-		.limit = (unsigned)q->limit,
-	};
-	sandbox_list_ended(server_of(req)->box, &filter, ended_listed, call);
+	json_end_array(&list->w);
+	json_put_int(&list->w, "total", event->total);
+	json_end_object(&list->w);
+	json_end_object(&list->w);
+	return 0;
 }
 
 void agentuity_list_sandboxes(struct http_request *req, agentuity_put_fn *put)
 {
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct sandbox_list),
+		.put = list_put};
 	struct error e;
-	struct query q;
-	if (parse_query(req, &q, &e) < 0)
-		http_respond_error(req, &e);
-	else if (q.status >= FIRST_ENDED)
-		list_ended(req, &q, put);
-	else
-		list_living(req, &q, put);
+	struct op_list_sandboxes query = {.limit = LIST_DEFAULT, .apparent = true, .counts = true};
+	struct answer *a = agentuity_answer(req, &form);
+	struct sandbox_list *list = a->own;
+	if (parse_query(req, &query, &e) < 0) {
+		answer_refuse(a, &e);
+		return;
+	}
+	list->w.out = &a->out;
+	list->put = put;
+	agentuity_begin_data(&list->w);
+	json_begin_object(&list->w);
+	json_key(&list->w, "sandboxes");
+	json_begin_array(&list->w);
+	a->op = op_list_sandboxes(&a->call, &query);
+	answer_run(a);
 }
 
 static void handle_list(struct http_request *req)

@@ -305,60 +305,10 @@ enum answer_failure agentuity_fail_404(
 	return fail(a, event, 404);
 }
 
-/* ---- a request that waits ---- */
-
-static void call_aborted(void *arg)
-{
-	((struct agentuity_call *)arg)->req = NULL;
-}
-
-struct agentuity_call *agentuity_call_new(struct http_request *req, const struct sandbox *s)
-{
-	struct agentuity_call *call = calloc(1, sizeof *call);
-	struct sandbox_view view;
-	if (!call)
-		abort();
-	call->req = req;
-	if (s) {
-		sandbox_view(s, &view);
-		memcpy(call->sandbox_id, view.id, ID_SIZE);
-	}
-	http_on_abort(req, call_aborted, call);
-	return call;
-}
-
-struct http_request *agentuity_call_end(struct agentuity_call *call)
-{
-	struct http_request *req = call->req;
-	free(call);
-	return req;
-}
-
-struct http_request *agentuity_call_sandbox(
-	struct agentuity_call *call, const struct error *e, struct sandbox **s)
-{
-	struct error gone;
-	char id[ID_SIZE];
-	memcpy(id, call->sandbox_id, ID_SIZE);
-	struct http_request *req = agentuity_call_end(call);
-	if (!req)
-		return NULL;
-	*s = sandbox_find(server_of(req)->box, tenant_of(req), id);
-	if (!e && *s)
-		return req;
-	error_set(&gone, ERROR_NOT_FOUND, "the sandbox was deleted");
-	http_respond_error(req, e ? e : &gone);
-	return NULL;
-}
-
-void agentuity_succeed(void *arg, const struct error *e)
-{
-	struct http_request *req = agentuity_call_end(arg);
-	if (req && e)
-		http_respond_error(req, e);
-	else if (req)
-		agentuity_respond_success(req);
-}
+const struct answer_form agentuity_success_form = {.type = "application/json",
+	.pace = ANSWER_WHOLE,
+	.put = agentuity_put_success,
+	.fail = agentuity_fail};
 
 /* ---- query ---- */
 

@@ -84,25 +84,8 @@ enum answer_failure agentuity_fail(struct answer *a, struct error *e, const stru
 enum answer_failure agentuity_fail_404(
 	struct answer *a, struct error *e, const struct op_event *event);
 
-/* ---- a request that waits ---- */
-
-/* What is left when the client has gone: req is NULL. */
-struct agentuity_call {
-	struct http_request *req;
-	char sandbox_id[ID_SIZE];
-};
-
-struct agentuity_call *agentuity_call_new(struct http_request *req, const struct sandbox *s);
-/* The request, or NULL; the call is freed. */
-struct http_request *agentuity_call_end(struct agentuity_call *call);
-/*
- * The same, and the sandbox that it is about. NULL: nobody listens, or it was answered, with e or
- * because the sandbox is gone.
- */
-struct http_request *agentuity_call_sandbox(
-	struct agentuity_call *call, const struct error *e, struct sandbox **s);
-/* For what is answered with {"success":true} when it is done. */
-void agentuity_succeed(void *arg, const struct error *e);
+/* {"success":true} when it is done. */
+extern const struct answer_form agentuity_success_form;
 
 /* ---- query ---- */
 

@@ -4,219 +4,154 @@
  * A create with a command runs it; with `oneshot` the sandbox ends with it. Either way the command
  * is an execution that can be asked for.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "answer/json_body.h"
 #include "dialect/agentuity/create.h"
 #include "dialect/agentuity/encode.h"
 #include "dialect/agentuity/input.h"
-#include "box/disk/snapshot.h"
 #include "dialect/agentuity/snapshots.h"
-#include "dialect/agentuity/waiting.h"
+#include "op/life.h"
 
 /* ---- create ---- */
 
-struct create_call {
-	struct http_request *req; /* NULL once the client has gone */
-	struct agentuity *dialect;
-	cJSON *body; /* what the rest borrows from */
-	struct scratch memory;
-	struct agentuity_create create;
-	char sandbox_id[ID_SIZE];
-	char *tenant;
+struct create_answer {
+	struct agentuity_create create; /* lives as long as the operation */
+	const char *snapshot;           /* as it was asked for */
+	char execution[ID_SIZE];        /* "": none was started */
 };
 
-static void call_free(struct create_call *call)
+static int create_note_command(struct answer *a, const struct execution_view *view, struct error *e)
 {
-	scratch_finish(&call->memory);
-	cJSON_Delete(call->body);
-	free(call->tenant);
-	free(call);
+	struct create_answer *c = a->own;
+	memcpy(c->execution, view->id, ID_SIZE);
+	return c->create.stdin_id ? input_attach(agentuity_of(a->req), tenant_of(a->req),
+					    c->create.stdin_id, view->id, e)
+				  : 0;
 }
 
-static void create_aborted(void *arg)
+static int create_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	((struct create_call *)arg)->req = NULL;
-}
-
-static void respond_created(
-	struct create_call *call, const struct sandbox *s, const struct execution *x)
-{
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct sandbox_view view;
-	struct execution_view run;
-	sandbox_view(s, &view);
+	const struct create_answer *c = a->own;
+	struct json_writer w = {.out = &a->out};
+	if (event->kind == OP_STARTED)
+		return create_note_command(a, event->execution, e);
 	agentuity_begin_data(&w);
 	json_begin_object(&w);
-	agentuity_put_id(&w, "sandboxId", "sbx_", view.id);
-	json_put_string(&w, "status", agentuity_status(&view));
-	if (x) {
-		execution_view(x, &run);
-		agentuity_put_id(&w, "executionId", "exe_", run.id);
-		if (!call->create.ignores[0])
-			agentuity_put_stream_url(&w, "stdoutStreamUrl", call->req, run.id, 0);
-		if (!call->create.ignores[1])
-			agentuity_put_stream_url(&w, "stderrStreamUrl", call->req, run.id, 1);
-	}
+	agentuity_put_id(&w, "sandboxId", "sbx_", event->sandbox->id);
+	json_put_string(&w, "status", agentuity_status(event->sandbox));
+	if (c->execution[0])
+		agentuity_put_id(&w, "executionId", "exe_", c->execution);
+	if (c->execution[0] && !c->create.ignores[0])
+		agentuity_put_stream_url(&w, "stdoutStreamUrl", a->req, c->execution, 0);
+	if (c->execution[0] && !c->create.ignores[1])
+		agentuity_put_stream_url(&w, "stderrStreamUrl", a->req, c->execution, 1);
 	json_end_object(&w);
-	agentuity_respond_data(call->req, 201, &w);
+	json_end_object(&w);
+	return 0;
 }
 
-/* Nobody knows its id yet: it goes. */
-static void fail(struct create_call *call, struct sandbox *s, const struct error *e)
+/* The SDK has a class for a snapshot that is not there. */
+static enum answer_failure create_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
 {
-	if (s)
-		sandbox_destroy(s, NULL, NULL);
-	if (call->req)
-		http_respond_error(call->req, e);
-	call_free(call);
+	const struct create_answer *c = a->own;
+	if (!event || e->code != ERROR_NOT_FOUND || strcmp(e->field, "snapshot") != 0)
+		return ANSWER_ERROR;
+	a->status = 200;
+	agentuity_put_no_snapshot(a->req, &a->out, c->snapshot);
+	return ANSWER_PUT;
 }
 
-static void start_command(struct create_call *call, struct sandbox *s)
+static const struct execution_spec *create_command(
+	const struct agentuity_create *create, struct scratch *memory)
 {
-	struct error e = {0};
-	struct execution *x = NULL;
-	const struct execution_spec spec = {
-		.argv = call->create.argv,
-		.open_stdin = call->create.stdin_id != NULL,
-		.kind = EXECUTION_COMMAND,
-	};
-	if (execution_start(s, &spec, &x, &e) < 0 ||
-		(call->create.stdin_id && input_attach(call->dialect, call->tenant,
-						  call->create.stdin_id, x, &e) < 0)) {
-		fail(call, s, &e);
-		return;
-	}
-	respond_created(call, s, x);
-	call_free(call);
+	if (!create->argv)
+		return NULL;
+	struct execution_spec *spec = scratch_alloc(memory, sizeof *spec);
+	spec->argv = create->argv;
+	spec->open_stdin = create->stdin_id != NULL;
+	spec->kind = EXECUTION_COMMAND;
+	return spec;
 }
 
-static void files_written(void *arg, const struct error *e)
-{
-	struct create_call *call = arg;
-	struct sandbox *s =
-		sandbox_find(call->dialect->server->box, call->tenant, call->sandbox_id);
-	struct error gone;
-	error_set(&gone, ERROR_NOT_FOUND, "the sandbox was deleted while it was being created");
-	if (!s || e || !call->req) {
-		fail(call, s, e ? e : &gone);
-	} else if (call->create.argv) {
-		start_command(call, s);
-	} else {
-		respond_created(call, s, NULL);
-		call_free(call);
-	}
-}
-
-static void home_made(void *arg, const struct file_result *result, const struct error *e)
-{
-	struct create_call *call = arg;
-	struct sandbox *s =
-		sandbox_find(call->dialect->server->box, call->tenant, call->sandbox_id);
-	(void)result;
-	if (e || !s || call->create.file_count == 0)
-		files_written(call, e);
-	else
-		files_write(s, &(struct files_owner){0}, call->create.files,
-			call->create.file_count, files_written, call);
-}
-
-static void home_entry(void *arg, const struct file_entry *entry)
-{
-	(void)arg;
-	(void)entry;
-}
-
-static void created(void *arg, struct sandbox *s, const struct error *e)
-{
-	static const struct file_events events = {.entry = home_entry, .done = home_made};
-	struct create_call *call = arg;
-	struct sandbox_view view;
-	struct error failure = {0};
-	if (!s) {
-		fail(call, NULL, e);
-		return;
-	}
-	sandbox_view(s, &view);
-	memcpy(call->sandbox_id, view.id, ID_SIZE);
-	if (agentuity_make_home(s, &events, call, &failure) < 0)
-		fail(call, s, &failure);
-}
-
-static struct snapshot *find_snapshot(const struct http_request *req, const char *ref)
+/* An id loses its prefix; what is none is a name. */
+static const char *create_snapshot(const char *ref)
 {
 	char id[ID_SIZE];
-	bool is_id = agentuity_parse_id(ref, "snp_", id);
-	struct box *b = server_of(req)->box;
-	struct snapshot *s = is_id ? snapshot_find(b, tenant_of(req), id) : NULL;
-	return s ? s : snapshot_find(b, tenant_of(req), ref);
+	bool is_id = ref && agentuity_parse_id(ref, "snp_", id);
+	return is_id && strncmp(ref, "snp_", 4) == 0 ? ref + 4 : ref;
 }
 
 static void handle_create(struct http_request *req)
 {
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct create_answer),
+		.put = create_put,
+		.fail = create_fail};
 	struct error e = {0};
-	struct sandbox_spec spec = {.tenant = tenant_of(req)};
-	cJSON *body = agentuity_body(req);
-	if (!body)
-		return;
-	struct create_call *call = calloc(1, sizeof *call);
-	if (!call || !(call->tenant = strdup(spec.tenant)))
-		abort();
-	call->req = req;
-	call->dialect = agentuity_of(req);
-	call->body = body;
-	if (agentuity_decode_create(body, &call->memory, &spec, &call->create, &e) < 0) {
-		fail(call, NULL, &e);
+	struct op_create request = {.home = AGENTUITY_HOME};
+	struct answer *a = agentuity_answer(req, &form);
+	struct create_answer *c = a->own;
+	const cJSON *body = answer_json(a, &e);
+	if (!body ||
+		agentuity_decode_create(body, &a->call.memory, &request.spec, &c->create, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
 	}
-	if (spec.snapshot && !find_snapshot(req, spec.snapshot)) {
-		agentuity_respond_no_snapshot(req, spec.snapshot);
-		call_free(call);
-		return;
-	}
-	if (spec.snapshot && strncmp(spec.snapshot, "snp_", 4) == 0)
-		spec.snapshot += 4;
-	if (!sandbox_create(call->dialect->server->box, &spec, created, call, &e)) {
-		fail(call, NULL, &e);
-		return;
-	}
-	http_on_abort(req, create_aborted, call);
+	c->snapshot = request.spec.snapshot;
+	request.spec.snapshot = create_snapshot(c->snapshot);
+	request.files = c->create.files;
+	request.file_count = c->create.file_count;
+	request.command = create_command(&c->create, &a->call.memory);
+	a->status = 201;
+	a->op = op_create(&a->call, &request);
+	answer_run(a);
 }
 
 /* ---- get ---- */
 
-static void respond_missing(struct http_request *req)
+/* ?waitForStatus=a,b as bits. */
+static unsigned parse_statuses(const char *words)
 {
-	agentuity_respond_failure(req, 200, "SANDBOX_NOT_FOUND", "there is no such sandbox");
+	unsigned bits = 0;
+	for (const char *p = words; *p; p += *p == ',') {
+		size_t len = strcspn(p, ",");
+		for (int i = 0; i < SANDBOX_STATUS_COUNT; i++)
+			if (strlen(sandbox_status_names[i]) == len &&
+				strncmp(p, sandbox_status_names[i], len) == 0)
+				bits |= 1u << i;
+		p += len;
+	}
+	return bits;
+}
+
+static void get_or_wait(
+	struct http_request *req, const struct answer_form *form, bool shows_deleted)
+{
+	struct error e;
+	int64_t ms;
+	const char *until = http_query(req, "waitForStatus");
+	struct op_get get = {.ended = true, .deleted = shows_deleted, .command = true};
+	struct answer *a = agentuity_answer(req, form);
+	if (agentuity_query_wait(req, &ms, &e) < 0) {
+		a->call.sandbox = NULL; /* it may be there, and have ended */
+		answer_refuse(a, &e);
+		return;
+	}
+	if (until) {
+		get.wait_ms = ms;
+		get.until = parse_statuses(until);
+	}
+	a->op = op_get(&a->call, &get);
+	answer_run(a);
 }
 
 /* One that was made for a command tells about that, too. */
-struct get_call {
-	struct http_request *req; /* NULL once the client has gone */
-	struct buf body;
-	struct json_writer w;
-};
-
-static void get_aborted(void *arg)
+static void get_put_command(
+	struct json_writer *w, const struct http_request *req, const struct execution_view *view)
 {
-	((struct get_call *)arg)->req = NULL;
-}
-
-static void get_end(struct get_call *call)
-{
-	json_end_object(&call->w);
-	if (call->req)
-		agentuity_respond_data(call->req, 200, &call->w);
-	buf_finish(&call->body);
-	free(call);
-}
-
-static void put_run(struct get_call *call, const struct execution_view *view)
-{
-	struct json_writer *w = &call->w;
-	if (!call->req)
-		return;
 	json_key(w, "command");
 	json_begin_object(w);
 	agentuity_put_list(w, "exec", view->command, view->command_len);
@@ -224,185 +159,83 @@ static void put_run(struct get_call *call, const struct execution_view *view)
 	json_end_object(w);
 	if (view->status > EXECUTION_RUNNING)
 		json_put_int(w, "exitCode", view->exit_code);
-	agentuity_put_stream_urls(w, call->req, view->id);
+	agentuity_put_stream_urls(w, req, view->id);
 }
 
-static void run_found(void *arg, const struct execution_view *view)
+static int get_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	if (view)
-		put_run(arg, view);
-	else
-		get_end(arg);
-}
-
-static struct execution *running(struct http_request *req, const char *id)
-{
-	struct sandbox *s = sandbox_find(server_of(req)->box, tenant_of(req), id);
-	return s ? execution_first(s) : NULL;
-}
-
-static void put_run_of(struct get_call *call, const char *sandbox_id)
-{
-	struct execution_view view;
-	struct http_request *req = call->req;
-	const struct execution *x = running(req, sandbox_id);
-	if (x) {
-		execution_view(x, &view);
-		put_run(call, &view);
-		get_end(call);
-		return;
+	struct json_writer *w = a->own;
+	(void)e;
+	if (event->kind == OP_ROW) {
+		w->out = &a->out;
+		agentuity_begin_data(w);
+		json_begin_object(w);
+		agentuity_put_sandbox_fields(w, event->sandbox);
+	} else if (event->kind == OP_STARTED || event->kind == OP_EXITED) {
+		get_put_command(w, a->req, event->execution);
+	} else {
+		json_end_object(w);
+		json_end_object(w);
 	}
-	http_on_abort(req, get_aborted, call);
-	const struct execution_filter filter = {.tenant = tenant_of(req),
-		.sandbox_id = sandbox_id,
-		.kinds = 1u << EXECUTION_COMMAND,
-		.limit = 1};
-	execution_list_ended(server_of(req)->box, &filter, run_found, call);
-}
-
-static void respond_sandbox(struct http_request *req, const struct sandbox_view *view)
-{
-	const char *deleted = http_query(req, "includeDeleted");
-	bool hidden = view && view->status == SANDBOX_DELETED &&
-		      !(deleted && strcmp(deleted, "true") == 0);
-	if (!view || hidden) {
-		respond_missing(req);
-		return;
-	}
-	struct get_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	call->w.out = &call->body;
-	agentuity_begin_data(&call->w);
-	json_begin_object(&call->w);
-	agentuity_put_sandbox_fields(&call->w, view);
-	if (view->ephemeral)
-		put_run_of(call, view->id);
-	else
-		get_end(call);
-}
-
-/* Whether a word of ?waitForStatus=a,b is its status. */
-static bool is_awaited(const struct http_request *req, const struct sandbox_view *view)
-{
-	const char *words = http_query(req, "waitForStatus");
-	const char *status = agentuity_status(view);
-	size_t len = strlen(status);
-	if (!words)
-		return true;
-	for (const char *p = words;; p++) {
-		size_t n = strcspn(p, ",");
-		if (n == len && strncmp(p, status, n) == 0)
-			return true;
-		p += n;
-		if (!*p)
-			return false;
-	}
-}
-
-static void view_or_wait(struct http_request *req, waiting_viewed_fn *then)
-{
-	struct error e;
-	int64_t ms;
-	char id[ID_SIZE];
-	if (agentuity_query_wait(req, &ms, &e) < 0)
-		http_respond_error(req, &e);
-	else if (!agentuity_parse_id(http_param(req, "id"), "sbx_", id))
-		respond_missing(req);
-	else
-		waiting_for_sandbox(req, id, ms, is_awaited, then);
+	return 0;
 }
 
 static void handle_get(struct http_request *req)
 {
-	view_or_wait(req, respond_sandbox);
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct json_writer),
+		.put = get_put,
+		.fail = agentuity_fail};
+	const char *deleted = http_query(req, "includeDeleted");
+	get_or_wait(req, &form, deleted && strcmp(deleted, "true") == 0);
 }
 
 /* ---- status ---- */
 
-struct status_call {
-	struct http_request *req; /* NULL once the client has gone */
-	char id[ID_SIZE];
-	const char *status;
-	bool has_exit;
-	int exit_code;
+struct status_answer {
+	struct json_writer w;
+	bool terminated;
 };
 
-static void put_status(
-	struct http_request *req, const char *id, const char *status, const int *code)
-{
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	agentuity_begin_data(&w);
-	json_begin_object(&w);
-	agentuity_put_id(&w, "sandboxId", "sbx_", id);
-	json_put_string(&w, "status", status);
-	if (code)
-		json_put_int(&w, "exitCode", *code);
-	json_end_object(&w);
-	agentuity_respond_data(req, 200, &w);
-}
-
-static void status_aborted(void *arg)
-{
-	((struct status_call *)arg)->req = NULL;
-}
-
-static void exit_found(void *arg, const struct execution_view *view)
-{
-	struct status_call *call = arg;
-	if (view) {
-		call->has_exit = true;
-		call->exit_code = view->exit_code;
-		return;
-	}
-	if (call->req)
-		put_status(call->req, call->id, call->status,
-			call->has_exit ? &call->exit_code : NULL);
-	free(call);
-}
-
 /* One that has ended with its command says how that ended. */
-static void respond_status(struct http_request *req, const struct sandbox_view *view)
+static int status_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	if (!view) {
-		respond_missing(req);
-		return;
+	struct status_answer *s = a->own;
+	(void)e;
+	if (event->kind == OP_ROW) {
+		s->w.out = &a->out;
+		s->terminated = event->sandbox->status == SANDBOX_TERMINATED;
+		agentuity_begin_data(&s->w);
+		json_begin_object(&s->w);
+		agentuity_put_id(&s->w, "sandboxId", "sbx_", event->sandbox->id);
+		json_put_string(&s->w, "status", agentuity_status(event->sandbox));
+	} else if (event->kind == OP_EXITED && s->terminated) {
+		json_put_int(&s->w, "exitCode", event->execution->exit_code);
+	} else if (event->kind == OP_DONE) {
+		json_end_object(&s->w);
+		json_end_object(&s->w);
 	}
-	if (!view->ephemeral || view->status != SANDBOX_TERMINATED) {
-		put_status(req, view->id, agentuity_status(view), NULL);
-		return;
-	}
-	struct status_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	call->status = agentuity_status(view);
-	memcpy(call->id, view->id, ID_SIZE);
-	http_on_abort(req, status_aborted, call);
-	const struct execution_filter filter = {
-		.tenant = tenant_of(req), .sandbox_id = call->id, .limit = 1};
-	execution_list_ended(server_of(req)->box, &filter, exit_found, call);
+	return 0;
 }
 
 static void handle_status(struct http_request *req)
 {
-	view_or_wait(req, respond_status);
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct status_answer),
+		.put = status_put,
+		.fail = agentuity_fail};
+	get_or_wait(req, &form, true);
 }
 
 /* ---- delete ---- */
 
-static void destroyed(void *arg)
-{
-	agentuity_succeed(arg, NULL);
-}
-
 static void handle_delete(struct http_request *req)
 {
-	struct sandbox *s = agentuity_sandbox(req);
-	if (s)
-		sandbox_destroy(s, destroyed, agentuity_call_new(req, s));
+	struct answer *a = agentuity_answer(req, &agentuity_success_form);
+	a->op = op_delete(&a->call);
+	answer_run(a);
 }
 
 static const struct http_route routes[] = {

@@ -71,17 +71,17 @@ struct snapshot_answer {
 	bool begun;
 };
 
-static void put_no_snapshot(struct http_request *req, struct buf *out, const char *ref)
+void agentuity_put_no_snapshot(struct http_request *req, struct buf *out, const char *ref)
 {
 	char message[320];
 	snprintf(message, sizeof message, "snapshot \"%.256s\" not found", ref);
 	agentuity_put_failure(req, out, "SNAPSHOT_NOT_FOUND", message);
 }
 
-void agentuity_respond_no_snapshot(struct http_request *req, const char *ref)
+static void respond_no_snapshot(struct http_request *req, const char *ref)
 {
 	struct buf body = {0};
-	put_no_snapshot(req, &body, ref);
+	agentuity_put_no_snapshot(req, &body, ref);
 	http_respond(req, 200, "application/json", &body);
 }
 
@@ -93,7 +93,7 @@ static enum answer_failure snapshot_fail(
 		return agentuity_fail(a, e, event);
 	a->status = 200;
 	a->type = "application/json";
-	put_no_snapshot(a->req, &a->out, own->ref);
+	agentuity_put_no_snapshot(a->req, &a->out, own->ref);
 	return ANSWER_PUT;
 }
 
@@ -373,7 +373,7 @@ static void handle_list_public(struct http_request *req)
 
 static void handle_get_public(struct http_request *req)
 {
-	agentuity_respond_no_snapshot(req, http_param(req, "snapshot"));
+	respond_no_snapshot(req, http_param(req, "snapshot"));
 }
 
 static const struct http_route routes[] = {

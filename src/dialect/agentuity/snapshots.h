@@ -6,4 +6,4 @@
 
 void agentuity_put_snapshot(struct json_writer *w, const struct snapshot_view *view);
 /* SNAPSHOT_NOT_FOUND, which the SDK has a class for. */
-void agentuity_respond_no_snapshot(struct http_request *req, const char *ref);
+void agentuity_put_no_snapshot(struct http_request *req, struct buf *out, const char *ref);

@@ -1,4 +1,4 @@
-/* Requests that wait for an execution or a sandbox, and executions that end when none does. */
+/* Requests that wait for an execution, and executions that end when none does. */
 #pragma once
 
 #include "dialect/agentuity/routes.h"
@@ -20,14 +20,3 @@ static inline void waiting_for_end(
 {
 	handler_await_end(req, server_of(req)->loop, x, ms, then);
 }
-
-/* Whether the wait is over, with a view of how it is now. */
-typedef bool waiting_status_fn(const struct http_request *req, const struct sandbox_view *view);
-/* view is NULL when there is no such sandbox. */
-typedef void waiting_viewed_fn(struct http_request *req, const struct sandbox_view *view);
-/*
- * The sandbox of this id, which may have ended, as soon as it is as `over` wants it, or after so
- * long.
- */
-void waiting_for_sandbox(struct http_request *req, const char *id, int64_t ms,
-	waiting_status_fn *over, waiting_viewed_fn *then);
