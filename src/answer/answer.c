@@ -190,13 +190,17 @@ static enum op_verdict answer_event(void *arg, const struct op_event *event)
 		answer_fail(a, event->error, event);
 		return OP_GO_ON;
 	}
+	const struct op *op = a->op;
 	if (event->kind != OP_IDLE && a->form->put && a->form->put(a, event, &e) < 0) {
 		answer_fail(a, &e, NULL);
 		return OP_STOP;
 	}
 	if (event->kind != OP_DONE)
 		return answer_flow(a, event);
-	answer_end(a);
+	if (a->op != op)
+		op_resume(a->op);
+	else
+		answer_end(a);
 	return OP_GO_ON;
 }
 

@@ -38,7 +38,8 @@ struct answer_form {
 	size_t own_size;
 	/*
 	 * Every event but OP_ROOM, OP_IDLE and OP_FAILED. Negative: *e is told instead. NULL: the
-	 * answer is nothing but its status.
+	 * answer is nothing but its status. At OP_DONE it may begin another operation, in a->op,
+	 * whose events follow.
 	 */
 	int (*put)(struct answer *a, const struct op_event *event, struct error *e);
 	/* It failed. event: OP_FAILED, or NULL when `put` or the body was at fault. */

@@ -163,174 +163,125 @@ static const struct json_field path_fields[] = {
 };
 
 struct path_call {
-	struct http_request *req; /* NULL once the client has gone */
-	struct server *server;
-	char sandbox_id[ID_SIZE];
-	char *tenant, *path;
+	const char *path;
 	bool recursive;
 	bool wants_directory; /* of what is removed */
-	mode_t found;         /* what is there; 0: nothing */
+	bool looked;          /* what is removed is known to be what was meant */
+	mode_t found;
 };
 
-static void path_free(struct path_call *call)
+static int path_decode(struct answer *a, struct error *e)
 {
-	free(call->tenant);
-	free(call->path);
-	free(call);
-}
-
-static void path_aborted(void *arg)
-{
-	((struct path_call *)arg)->req = NULL;
-}
-
-static void path_fail(struct path_call *call, const struct error *e)
-{
-	if (call->req)
-		http_respond_error(call->req, e);
-	path_free(call);
-}
-
-static struct path_call *path_call_new(struct http_request *req, const struct sandbox *s)
-{
-	struct error e;
+	struct path_call *call = a->own;
 	struct path_body fields = {0};
-	struct sandbox_view view;
-	cJSON *body = agentuity_body(req);
-	if (!body)
-		return NULL;
-	if (json_decode_known(body, path_fields, ARRAY_LEN(path_fields), "", &fields, &e) < 0) {
-		cJSON_Delete(body);
-		http_respond_error(req, &e);
-		return NULL;
-	}
-	struct path_call *call = calloc(1, sizeof *call);
-	if (!call || !(call->path = strdup(fields.path)) ||
-		!(call->tenant = strdup(tenant_of(req))))
-		abort();
-	call->req = req;
-	call->server = server_of(req);
+	const cJSON *body = answer_json(a, e);
+	if (!body ||
+		json_decode_known(body, path_fields, ARRAY_LEN(path_fields), "", &fields, e) < 0)
+		return -1;
+	call->path = http_copy(a->req, fields.path);
 	call->recursive = fields.recursive;
-	sandbox_view(s, &view);
-	memcpy(call->sandbox_id, view.id, ID_SIZE);
-	cJSON_Delete(body);
-	http_on_abort(req, path_aborted, call);
-	return call;
+	return 0;
 }
 
-static void begin(struct path_call *call, struct sandbox *s, enum file_op op, unsigned flags,
-	const struct file_events *events)
+static void path_begin(struct answer *a, enum file_op op, unsigned flags)
 {
-	struct error e;
-	struct file_call *file;
-	const struct file_request request = {
-		.fixed = {.op = op, .flags = flags}, .text = {[FILE_PATH] = call->path}};
-	if (file_begin(s, NULL, &request, events, call, &file, &e) < 0)
-		path_fail(call, &e);
-}
-
-static void made_entry(void *arg, const struct file_entry *entry)
-{
-	(void)arg;
-	(void)entry;
-}
-
-static void made(void *arg, const struct file_result *result, const struct error *e)
-{
-	struct path_call *call = arg;
-	(void)result;
-	if (e) {
-		path_fail(call, e);
-		return;
-	}
-	if (call->req)
-		agentuity_respond_success(call->req);
-	path_free(call);
+	const struct path_call *call = a->own;
+	a->op = op_files(
+		&a->call, &(struct op_files){.request = {.fixed = {.op = op, .flags = flags},
+						     .text = {[FILE_PATH] = call->path}}});
 }
 
 static void handle_mkdir(struct http_request *req)
 {
-	static const struct file_events events = {.entry = made_entry, .done = made};
-	struct sandbox *s = agentuity_sandbox(req);
-	struct path_call *call = s ? path_call_new(req, s) : NULL;
-	if (call)
-		begin(call, s, FILE_MKDIR, call->recursive ? FILE_PARENTS | FILE_EXIST_OK : 0,
-			&events);
-}
-
-static void respond_found(struct path_call *call, bool found)
-{
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	if (call->req) {
-		json_begin_object(&w);
-		json_put_bool(&w, "success", true);
-		json_put_bool(&w, "found", found);
-		json_end_object(&w);
-		http_respond(call->req, 200, "application/json", &body);
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct path_call),
+		.put = agentuity_put_success,
+		.fail = agentuity_fail};
+	struct error e = {0};
+	struct answer *a = agentuity_answer(req, &form);
+	const struct path_call *call = a->own;
+	if (path_decode(a, &e) < 0) {
+		answer_refuse(a, &e);
+		return;
 	}
-	path_free(call);
+	path_begin(a, FILE_MKDIR, call->recursive ? FILE_PARENTS | FILE_EXIST_OK : 0);
+	answer_run(a);
 }
 
-static void removed(void *arg, const struct file_result *result, const struct error *e)
+static void remove_put_found(struct answer *a, bool found)
 {
-	struct path_call *call = arg;
-	(void)result;
-	if (e && e->code != ERROR_NOT_FOUND)
-		path_fail(call, e);
-	else
-		respond_found(call, !e);
+	struct json_writer w = {.out = &a->out};
+	json_begin_object(&w);
+	json_put_bool(&w, "success", true);
+	json_put_bool(&w, "found", found);
+	json_end_object(&w);
 }
 
-static void looked_entry(void *arg, const struct file_entry *entry)
+/* It is there: removes it, if it is what was meant. */
+static int remove_looked(struct answer *a, struct error *e)
 {
-	((struct path_call *)arg)->found = entry->mode;
-}
-
-static void looked(void *arg, const struct file_result *result, const struct error *e)
-{
-	static const struct file_events events = {.done = removed};
-	struct path_call *call = arg;
-	struct error wrong = {0};
-	struct sandbox *s = sandbox_find(call->server->box, call->tenant, call->sandbox_id);
+	struct path_call *call = a->own;
 	bool is_directory = S_ISDIR(call->found);
-	(void)result;
-	if (e && e->code == ERROR_NOT_FOUND) {
-		respond_found(call, false);
-		return;
-	}
-	if (!e && !s)
-		error_set(&wrong, ERROR_NOT_FOUND, "there is no such sandbox");
-	else if (!e && is_directory && !call->wants_directory)
-		error_set(&wrong, ERROR_IS_A_DIRECTORY, "%.200s is a directory", call->path);
-	else if (!e && !is_directory && call->wants_directory)
-		error_set(&wrong, ERROR_NOT_A_DIRECTORY, "%.200s is not a directory", call->path);
-	if (e || wrong.code != ERROR_NONE)
-		path_fail(call, e ? e : &wrong);
-	else
-		begin(call, s, FILE_REMOVE, call->recursive ? FILE_RECURSIVE : 0, &events);
+	if (is_directory && !call->wants_directory)
+		return error_set(e, ERROR_IS_A_DIRECTORY, "%.200s is a directory", call->path);
+	if (!is_directory && call->wants_directory)
+		return error_set(e, ERROR_NOT_A_DIRECTORY, "%.200s is not a directory", call->path);
+	call->looked = true;
+	path_begin(a, FILE_REMOVE, call->recursive ? FILE_RECURSIVE : 0);
+	return 0;
 }
 
-static void begin_remove(struct http_request *req, bool wants_directory)
+static int remove_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	static const struct file_events events = {.entry = looked_entry, .done = looked};
-	struct sandbox *s = agentuity_sandbox(req);
-	struct path_call *call = s ? path_call_new(req, s) : NULL;
-	if (!call)
+	struct path_call *call = a->own;
+	if (event->kind == OP_ENTRY)
+		call->found = event->entry->mode;
+	if (event->kind != OP_DONE)
+		return 0;
+	if (!call->looked)
+		return remove_looked(a, e);
+	remove_put_found(a, true);
+	return 0;
+}
+
+static enum answer_failure remove_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
+{
+	if (!event || event->reason != OP_ERROR || e->code != ERROR_NOT_FOUND)
+		return agentuity_fail(a, e, event);
+	remove_put_found(a, false);
+	return ANSWER_PUT;
+}
+
+static void remove_run(struct http_request *req, bool wants_directory)
+{
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct path_call),
+		.put = remove_put,
+		.fail = remove_fail};
+	struct error e = {0};
+	struct answer *a = agentuity_answer(req, &form);
+	struct path_call *call = a->own;
+	if (path_decode(a, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
+	}
 	call->wants_directory = wants_directory;
 	call->recursive = call->recursive && wants_directory;
-	begin(call, s, FILE_STAT, 0, &events);
+	path_begin(a, FILE_STAT, 0);
+	answer_run(a);
 }
 
 static void handle_rm(struct http_request *req)
 {
-	begin_remove(req, false);
+	remove_run(req, false);
 }
 
 static void handle_rmdir(struct http_request *req)
 {
-	begin_remove(req, true);
+	remove_run(req, true);
 }
 
 static const struct http_route routes[] = {
