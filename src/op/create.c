@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "box/core/creation.h"
 #include "box/disk/snapshot.h"
 #include "box/template/template.h"
 #include "op/life.h"

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "op/exec.h"
 #include "op/op_core.h"
+#include "box/core/creation.h"
 
 #define PIECE      (64u * 1024)
 #define RECENT_MS  250

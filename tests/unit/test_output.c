@@ -3,8 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "box/sandbox/core.h"
+#include "box/sandbox/object.h"
 #include "check.h"
+#include "box/process/execution_core.h"
 
 static char directory[] = "/tmp/bunker-output-XXXXXX";
 static char path[64];

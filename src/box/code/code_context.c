@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "box/code/code_core.h"
@@ -45,7 +46,7 @@ static void context_remove(struct code_context *c)
 	context_free(c);
 }
 
-void code_forget_all(struct sandbox *s)
+static void code_forget_all(struct sandbox *s)
 {
 	struct code_context *c, *next;
 	struct error e;
@@ -305,3 +306,8 @@ bool code_context_interrupt(struct code_context *c)
 	code_kernel_interrupt(c);
 	return true;
 }
+
+const struct sandbox_part code_part = {
+	.free = code_forget_all,
+	.kernel_found = code_kernel_adopt,
+};

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "box/code/code.h"
-#include "box/sandbox/core.h"
+#include "box/process/execution_core.h"
+#include "box/sandbox/object.h"
 
 /* ---- code_language.c ---- */
 
@@ -159,3 +160,11 @@ void code_run_fail(struct code_run *r, const char *name, const char *format, ...
 	__attribute__((format(printf, 3, 4)));
 /* All of them, because the sandbox or the context goes. */
 void code_run_lose_all(struct code_context *c);
+
+/* ---- code_context.c, code_kernel.c: what happens to their sandbox ---- */
+
+/* From the store, at start. */
+int code_load(struct box *b);
+/* One that init still has from an earlier front. */
+void code_kernel_adopt(struct execution *x);
+extern const struct sandbox_part code_part;

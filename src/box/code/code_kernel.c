@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <utlist.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "box/code/code_core.h"
+#include "box/sandbox/status.h"
 
 #define START_MS           60000
 #define INTERRUPT_AGAIN_MS 700

@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "box/code/code_core.h"
+#include "box/sandbox/pause.h"
 
 /* ---- the queue ---- */
 

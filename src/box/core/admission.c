@@ -2,50 +2,16 @@
  * Whether a sandbox may be made as it was asked for: template, limits, name. Above a maximum
  * is an error, not a silent cut.
  */
+#include "box/core/admission.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/units.h"
+#include "box/core/creation.h"
 #include "box/disk/disks.h"
+#include "box/sandbox/maxima.h"
 #include "box/template/outfit.h"
-
-struct sandbox *admission_named(struct box *b, const char *tenant, const char *name)
-{
-	struct sandbox *s;
-	DL_FOREACH (b->order, s)
-		if (strcmp(s->tenant, tenant) == 0 && strcmp(s->name, name) == 0)
-			return s;
-	return NULL;
-}
-
-static void format_count(int64_t count, char out[UNITS_TEXT_SIZE])
-{
-	snprintf(out, UNITS_TEXT_SIZE, "%lld", (long long)count);
-}
-
-static int check_resource(const char *field, int64_t value, int64_t max,
-	void (*format)(int64_t amount, char out[UNITS_TEXT_SIZE]), struct error *e)
-{
-	char text[UNITS_TEXT_SIZE];
-	if (value <= max)
-		return 0;
-	format(max, text);
-	return error_set_field(e, ERROR_INVALID_FIELD, field,
-		"\"%s\" is above this server's maximum of %s", field, text);
-}
-
-int admission_check_maxima(const struct box *b, const struct resources *r, struct error *e)
-{
-	const struct resources *m = &b->config.maxima;
-	if (check_resource("resources.memory", r->memory, m->memory, units_format_size, e) < 0 ||
-		check_resource("resources.cpu", r->cpu, m->cpu, units_format_millicores, e) < 0 ||
-		check_resource("resources.pids", r->pids, m->pids, format_count, e) < 0 ||
-		check_resource(
-			"resources.openFiles", r->open_files, m->open_files, format_count, e) < 0 ||
-		check_resource("resources.disk", r->disk, m->disk, units_format_size, e) < 0)
-		return -1;
-	return 0;
-}
 
 /* Zero stands for the default. */
 static int settle_resources(struct box *b, struct resources *r, struct error *e)
@@ -61,7 +27,7 @@ static int settle_resources(struct box *b, struct resources *r, struct error *e)
 			"this server cannot limit a sandbox's disk: it has no file system with quotas "
 			"(see bunker doctor)");
 	r->disk = r->disk || !has_quota ? r->disk : d->disk;
-	return admission_check_maxima(b, r, e);
+	return maxima_check(b, r, e);
 }
 
 static int check_snapshot(struct box *b, const struct sandbox_spec *spec, struct error *e)
@@ -110,7 +76,7 @@ int admission_check(
 	}
 	if (install_check(b, spec, e) < 0 || settle_resources(b, r, e) < 0)
 		return -1;
-	if (spec->name && spec->name[0] && admission_named(b, spec->tenant, spec->name))
+	if (spec->name && spec->name[0] && sandbox_find_named(b, spec->tenant, spec->name))
 		return error_set_field(e, ERROR_NAME_TAKEN, "name",
 			"a sandbox with the name '%.64s' exists already", spec->name);
 	return 0;

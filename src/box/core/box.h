@@ -14,28 +14,11 @@
 #include <uv.h>
 
 #include "base/error.h"
-#include "model/sandbox.h"
+#include "box/sandbox/config.h"
 #include "model/usage.h"
-#include "wire/warden.h"
 
 struct box;
 struct store;
-struct tenant_quota;
-
-struct box_config {
-	struct resources defaults, maxima;
-	int64_t output_limit;          /* bytes kept of a stream */
-	int64_t retention_ms;          /* how long ended executions can be asked for */
-	unsigned pool_size;            /* sandboxes kept booted for the next create */
-	unsigned sandboxes_per_tenant; /* where its quota does not say otherwise */
-	const struct tenant_quota *quotas;
-	size_t quota_count;
-	unsigned executions_per_sandbox; /* at once */
-	bool builds_use_host_network;
-	const char *run_dir;      /* where the inits' sockets are */
-	const char *spool_dir;    /* where long output is kept */
-	const char *contexts_dir; /* where archives for builds are kept */
-};
 
 /* The callback comes when every sandbox that survived is connected again: now requests can be
  * served. */

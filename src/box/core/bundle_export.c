@@ -1,7 +1,6 @@
-#include "box/core/bundle.h"
-
 #include <stdlib.h>
 
+#include "box/core/bundle.h"
 #include "box/disk/disks.h"
 #include "image/bundle.h"
 

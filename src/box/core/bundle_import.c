@@ -3,15 +3,18 @@
  *
  * The last BUNDLE_END_SIZE bytes that came are held back: they are the end, if nothing follows.
  */
-#include "box/core/bundle.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "box/files/archive.h"
-#include "box/template/catalogue.h"
+#include "box/core/bundle.h"
 #include "box/disk/disks.h"
+#include "box/files/archive.h"
+#include "box/sandbox/halt.h"
+#include "box/sandbox/hidden.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/status.h"
+#include "box/template/catalogue.h"
 #include "image/bundle.h"
 
 #define WAITING_MAX (256u * 1024)

@@ -1,15 +1,24 @@
 /* The core's start and end, and what its parts share. */
-#include "box/sandbox/core.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "box/template/catalogue.h"
+#include "box/code/code_core.h"
+#include "box/core/box.h"
+#include "box/core/pool.h"
+#include "box/core/reconcile.h"
 #include "box/disk/disks.h"
+#include "box/files/part.h"
+#include "box/sandbox/connect.h"
+#include "box/sandbox/ending.h"
+#include "box/sandbox/expiry.h"
+#include "box/sandbox/object.h"
+#include "box/sandbox/pause.h"
+#include "box/template/catalogue.h"
 
 #define RETENTION_CHECK_MS (10 * 60 * 1000)
 #define WATCHDOG_MS        5000
@@ -45,6 +54,8 @@ static void warden_lost(void *arg)
 
 /* ---- old executions ---- */
 
+static void close_if_done(struct box *b);
+
 static void execution_expired(void *arg, const char *id)
 {
 	struct box *b = arg;
@@ -64,45 +75,18 @@ static void retention_timer_fired(uv_timer_t *timer)
 	layers_collect(b->catalogue);
 }
 
-/* ---- answers that must wait ---- */
-
-struct later {
-	struct later *prev, *next;
-	sandbox_done_fn *done;
-	void *arg;
-	bool failed;
-	struct error error;
-};
-
-static void later_timer_fired(uv_timer_t *timer)
-{
-	struct box *b = timer->data;
-	struct later *l;
-	/* Those that still wait stay in the list: a close waits for them. */
-	while ((l = b->later)) {
-		DL_DELETE(b->later, l);
-		l->done(l->arg, l->failed ? &l->error : NULL);
-		free(l);
-	}
-	box_check_closed(b);
-}
-
-void box_answer_later(struct box *b, sandbox_done_fn *done, void *arg, const struct error *e)
-{
-	struct later *l = calloc(1, sizeof *l);
-	if (!l)
-		abort();
-	l->done = done;
-	l->arg = arg;
-	if (e) {
-		l->failed = true;
-		l->error = *e;
-	}
-	DL_APPEND(b->later, l);
-	uv_timer_start(&b->later_timer, later_timer_fired, 0, 0);
-}
-
 /* ---- start ---- */
+
+static const struct sandbox_part *const parts[] = {
+	&pause_part, &process_part, &files_part, &code_part, &disk_part, NULL};
+static const struct box_hooks hooks = {
+	.check_closed = close_if_done,
+	.clock = expiry_check,
+	.sandbox_gone = pool_refill,
+	.each_snapshot = snapshots_each,
+	.volume_name = volume_name_of,
+	.pooled_lost = pool_discard,
+};
 
 static void watchdog_fired(uv_timer_t *timer)
 {
@@ -135,6 +119,8 @@ int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_
 		return error_set(e, ERROR_INTERNAL, "out of memory");
 	b->loop = loop;
 	b->store = store;
+	b->parts = parts;
+	b->hooks = &hooks;
 	b->config = *config;
 	b->ready = ready;
 	b->ready_arg = arg;
@@ -225,9 +211,9 @@ static bool has_unfinished_work(const struct box *b)
 	       b->later;
 }
 
-void box_check_closed(struct box *b)
+static void close_if_done(struct box *b)
 {
-	if (!b->closing || b->handles_open > 0 || has_unfinished_work(b))
+	if (b->handles_open > 0 || has_unfinished_work(b))
 		return;
 	free_sandboxes(b);
 	tenants_free(b);
@@ -247,7 +233,7 @@ void box_check_closed(struct box *b)
 
 static void close_now(uv_timer_t *timer)
 {
-	box_check_closed(timer->data);
+	close_if_done(timer->data);
 }
 
 void box_close(struct box *b, bool drain, void (*closed)(void *arg), void *arg)

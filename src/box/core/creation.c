@@ -3,6 +3,8 @@
  * to the store before its creation is acknowledged, so whatever is in the kernel or on disk but not
  * in the store was never acknowledged: the next start may destroy it.
  */
+#include "box/core/creation.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,15 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "box/core/admission.h"
+#include "box/core/pool.h"
 #include "box/disk/disks.h"
+#include "box/files/files.h"
+#include "box/sandbox/halt.h"
+#include "box/sandbox/lease.h"
+#include "box/sandbox/sandbox_row.h"
+#include "box/sandbox/status.h"
+#include "box/sandbox/turn.h"
 #include "box/template/outfit.h"
 #include "box/template/start.h"
 

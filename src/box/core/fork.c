@@ -3,10 +3,12 @@
  * copy of that. It has no row, so a crash leaves nothing: the next start deletes it. A single fork
  * needs none in between.
  */
-#include "box/disk/disks.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "box/core/creation.h"
+#include "box/disk/disks.h"
+#include "box/sandbox/turn.h"
 
 struct fork {
 	struct sandbox *source; /* claimed until the copy is taken */

@@ -5,6 +5,7 @@
 
 #include "base/scratch.h"
 #include "box/disk/disks.h"
+#include "box/sandbox/later.h"
 
 struct item {
 	struct item *next;

@@ -3,11 +3,15 @@
  * removing it from a list: it cannot be lent twice. One that we die with is in the kernel but not
  * in the store, and the next start destroys it.
  */
-#include "box/sandbox/core.h"
+#include "box/core/pool.h"
 
 #include <stdlib.h>
+#include <utlist.h>
 
 #include "base/log.h"
+#include "box/sandbox/halt.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/object.h"
 
 /*
  * Booting takes a processor for milliseconds: it waits until nobody has come or gone for a while,

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "box/disk/disks.h"
 #include "box/core/portable.h"
+#include "box/disk/disks.h"
 #include "image/portable.h"
 
 struct portable_export {

@@ -4,14 +4,16 @@
  * With a root the entries are root's to unpack, with their owners, and deletions are carried out;
  * without, they are the sandbox's user's, in its working directory.
  */
-#include "box/core/portable.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/scratch.h"
-#include "box/sandbox/core.h"
+#include "box/core/creation.h"
+#include "box/core/portable.h"
+#include "box/files/files.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/object.h"
 #include "image/portable.h"
 
 #define WINDOW (256u * 1024)

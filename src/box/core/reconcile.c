@@ -11,11 +11,24 @@
  *     failed          its processes     they are ended
  *     nothing         anything          destroyed: it was never acknowledged, or was deleted
  */
+#include "box/core/reconcile.h"
+
 #include <string.h>
+#include <utlist.h>
 
 #include "base/log.h"
-#include "box/template/catalogue.h"
+#include "box/code/code_core.h"
+#include "box/core/pool.h"
 #include "box/disk/disks.h"
+#include "box/sandbox/connect.h"
+#include "box/sandbox/ending.h"
+#include "box/sandbox/failure.h"
+#include "box/sandbox/halt.h"
+#include "box/sandbox/lease.h"
+#include "box/sandbox/sandbox_row.h"
+#include "box/sandbox/status.h"
+#include "box/sandbox/turn.h"
+#include "box/template/catalogue.h"
 
 static void check_ready(struct box *b)
 {

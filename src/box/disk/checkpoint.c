@@ -1,10 +1,12 @@
-#include "box/disk/disks.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/clock.h"
+#include "box/disk/disks.h"
+#include "box/sandbox/sandbox_row.h"
+#include "box/sandbox/turn.h"
 
 static struct checkpoint *checkpoint_new(struct sandbox *s, const char *id, const char *name)
 {
@@ -19,7 +21,7 @@ static struct checkpoint *checkpoint_new(struct sandbox *s, const char *id, cons
 	return c;
 }
 
-void checkpoint_free(struct checkpoint *c)
+static void checkpoint_free(struct checkpoint *c)
 {
 	DL_DELETE(c->sandbox->checkpoints, c);
 	c->sandbox->checkpoint_count--;
@@ -239,7 +241,7 @@ void checkpoint_delete(struct checkpoint *c, sandbox_done_fn *done, void *arg)
 	sandbox_claim(c->sandbox, delete_claimed, d);
 }
 
-void checkpoints_discard(struct sandbox *s)
+static void checkpoints_discard(struct sandbox *s)
 {
 	if (!s->checkpoints)
 		return;
@@ -249,3 +251,14 @@ void checkpoints_discard(struct sandbox *s)
 		checkpoint_free(s->checkpoints);
 	}
 }
+
+static void checkpoints_free(struct sandbox *s)
+{
+	while (s->checkpoints)
+		checkpoint_free(s->checkpoints);
+}
+
+const struct sandbox_part disk_part = {
+	.destroyed = checkpoints_discard,
+	.free = checkpoints_free,
+};

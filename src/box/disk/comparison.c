@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "box/disk/disks.h"
+#include "box/sandbox/later.h"
 
 #define CHUNK (64u * 1024)
 

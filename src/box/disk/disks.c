@@ -8,39 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/log.h"
-
-struct disk_name disk_named(enum disk_kind kind, const char *id)
-{
-	struct disk_name disk = {.kind = kind};
-	memcpy(disk.id, id, strnlen(id, ID_LEN));
-	return disk;
-}
-
-static void forgotten(void *arg, const struct keeper_reply *reply)
-{
-	if (reply->error)
-		log_error("cannot delete a disk", "error", strerror(reply->error));
-	box_check_closed(arg);
-}
-
-void disks_forget(struct box *b, enum disk_kind kind, const char *id)
-{
-	struct disk_name disk = disk_named(kind, id);
-	keeper_link_call(&b->keeper, KEEPER_DELETE, &disk, NULL, 0, forgotten, b);
-}
-
-int disks_error(struct error *e, int error, const char *what)
-{
-	error_set_errno(e, error, "%s", what);
-	if (error == ENOENT)
-		e->code = ERROR_INTERNAL; /* of the disk, not of what the caller named */
-	else if (error == ETIMEDOUT)
-		error_set(e, ERROR_UNAVAILABLE, "%s: something in the sandbox does not stand still",
-			what);
-	return -1;
-}
 
 static void add_checkpoint(void *arg, const void *row)
 {

@@ -2,9 +2,10 @@
 #pragma once
 
 #include "box/disk/checkpoint.h"
-#include "box/sandbox/core.h"
 #include "box/disk/snapshot.h"
 #include "box/disk/volume.h"
+#include "box/sandbox/disk_name.h"
+#include "box/sandbox/object.h"
 #include "store/snapshots.h"
 #include "store/volumes.h"
 
@@ -47,12 +48,6 @@ struct volume {
 	struct volume *prev, *next; /* of the box, by time */
 };
 
-struct disk_name disk_named(enum disk_kind kind, const char *id);
-/* Deletes a disk that nobody waits for. */
-void disks_forget(struct box *b, enum disk_kind kind, const char *id);
-/* A keeper's errno as somebody should read it. */
-int disks_error(struct error *e, int error, const char *what);
-
 /* ---- disks.c: the start ---- */
 
 /* The rows; before the loop runs, after the sandboxes. */
@@ -83,15 +78,16 @@ void sandbox_swap_disk(
 /* ---- checkpoint.c ---- */
 
 void checkpoint_from_row(struct box *b, const struct checkpoint_row *row);
-void checkpoint_free(struct checkpoint *c);
-/* The sandbox ends: rows and disks of all of them go. */
-void checkpoints_discard(struct sandbox *s);
+extern const struct sandbox_part disk_part;
 
 /* ---- snapshot.c ---- */
 
 struct snapshot *snapshot_new(struct box *b, const char *id);
 void snapshot_from_row(struct box *b, const struct snapshot_row *row);
 void snapshot_free(struct snapshot *s);
+/* Tells on which build and which root layer each stands. */
+void snapshots_each(
+	struct box *b, void (*each)(void *arg, const char *build, const char *root), void *arg);
 /* Into the tables, by time and id: that is what a cursor names. */
 void snapshot_add(struct snapshot *s);
 void snapshot_store(const struct snapshot *s, store_done_fn *done, void *arg);
@@ -109,9 +105,8 @@ int snapshot_check(
 
 void volume_from_row(struct box *b, const struct volume_row *row);
 void volume_free(struct volume *v);
+/* NULL: there is none of this id. */
+const char *volume_name_of(struct box *b, const char *id);
 /* What a new sandbox asks for, checked. */
 int volumes_settle(struct box *b, const struct sandbox_spec *spec,
 	struct warden_volume ret[WARDEN_VOLUMES_MAX], struct error *e);
-/* As text for the store, with its NUL, and back. */
-void volumes_pack(const struct warden_volume volumes[WARDEN_VOLUMES_MAX], struct buf *out);
-void volumes_unpack(const char *text, struct warden_volume ret[WARDEN_VOLUMES_MAX]);

@@ -2,11 +2,15 @@
  * Swapping a sandbox's disk. Its row says "suspended" before its processes are ended: a crash in
  * between leaves it suspended, on the old disk or on the new one, and never on half of either.
  */
-#include "box/disk/disks.h"
-
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "box/disk/disks.h"
+#include "box/sandbox/halt.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/sandbox_row.h"
+#include "box/sandbox/status.h"
+#include "box/sandbox/turn.h"
 
 struct swap {
 	struct sandbox *sandbox;

@@ -1,11 +1,13 @@
 /* Snapshots in memory: their list and their rows, how they are found, tagged, measured, deleted. */
-#include "box/disk/disks.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/clock.h"
+#include "box/disk/disks.h"
+#include "box/sandbox/later.h"
+#include "model/template.h"
 
 /* ---- memory and tables ---- */
 
@@ -69,6 +71,13 @@ void snapshot_from_row(struct box *b, const struct snapshot_row *row)
 	s->files = row->files;
 	s->deleted = row->deleted;
 	snapshot_add(s);
+}
+
+void snapshots_each(
+	struct box *b, void (*each)(void *arg, const char *build, const char *root), void *arg)
+{
+	for (const struct snapshot *s = b->snapshots; s; s = s->by_id.next)
+		each(arg, s->build, s->root);
 }
 
 void snapshot_store(const struct snapshot *s, store_done_fn *done, void *arg)

@@ -7,6 +7,9 @@
 
 #include "base/clock.h"
 #include "box/disk/disks.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/turn.h"
+#include "model/template.h"
 
 struct creating {
 	struct box *box;

@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "base/units.h"
 #include "box/disk/disks.h"
+#include "model/template.h"
 
 static struct volume *volume_new(struct box *b, const struct volume_row *row)
 {
@@ -69,6 +71,12 @@ struct volume *volume_find_any(struct box *b, const char *id)
 		if (v->ready && strcmp(v->id, id) == 0)
 			return v;
 	return NULL;
+}
+
+const char *volume_name_of(struct box *b, const char *id)
+{
+	const struct volume *v = id[0] ? volume_find_any(b, id) : NULL;
+	return v ? v->name : NULL;
 }
 
 static bool has_volume(const struct sandbox *s, const char *id)
@@ -293,25 +301,3 @@ int volumes_settle(struct box *b, const struct sandbox_spec *spec,
 }
 
 /* A line each: "ID w PATH". A path has no spaces. */
-void volumes_pack(const struct warden_volume volumes[WARDEN_VOLUMES_MAX], struct buf *out)
-{
-	for (size_t i = 0; i < WARDEN_VOLUMES_MAX && volumes[i].id[0]; i++)
-		buf_printf(out, "%s %c %s\n", volumes[i].id, volumes[i].read_only ? 'r' : 'w',
-			volumes[i].path);
-	buf_append_char(out, '\0');
-}
-
-void volumes_unpack(const char *text, struct warden_volume ret[WARDEN_VOLUMES_MAX])
-{
-	for (size_t i = 0; i < WARDEN_VOLUMES_MAX && *text; i++) {
-		char mode;
-		if (sscanf(text, "%20s %c %127s", ret[i].id, &mode, ret[i].path) != 3 ||
-			!id_is_valid(ret[i].id)) {
-			ret[i] = (struct warden_volume){0};
-			return;
-		}
-		ret[i].read_only = mode == 'r';
-		text += strcspn(text, "\n");
-		text += *text == '\n';
-	}
-}

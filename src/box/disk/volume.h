@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "box/files/files.h"
 #include "box/sandbox/sandbox.h"
 #include "model/volume.h"
 

@@ -9,9 +9,16 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "box/disk/disks.h"
+#include "box/files/files.h"
+#include "box/files/part.h"
+#include "box/sandbox/halt.h"
+#include "box/sandbox/hidden.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/status.h"
 
 #define PORTERS_MAX   32
 #define PORTER_MEMORY (256 << 20)

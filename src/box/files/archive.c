@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "box/sandbox/core.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/object.h"
 #include "image/digest.h"
 #include "image/inflate.h"
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "box/files/file_link.h"
+#include "box/files/files.h"
 
 struct file_call {
 	struct sandbox *sandbox;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "box/files/file_call.h"
+#include "box/files/files.h"
 
 #define ROOM     (256u * 1024)
 #define HELD_MAX (32u * 1024) /* of input, until there is more or it ends */

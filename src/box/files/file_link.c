@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"

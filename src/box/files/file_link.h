@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "box/sandbox/core.h"
+#include "box/sandbox/object.h"
 
 struct file_link {
 	struct sandbox *sandbox;

@@ -6,14 +6,20 @@
  * cancelled, or whose input did not come to its end, takes its link with it: the worker sees that
  * nobody is there any more, and cleans up.
  */
+#include "box/files/files.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/cleanup.h"
 #include "base/processor.h"
 #include "box/files/file_call.h"
+#include "box/files/part.h"
+#include "box/sandbox/object.h"
+#include "box/sandbox/pause.h"
 
 #define CALLS_MAX  256 /* at once in a sandbox; fewer than init has workers */
 #define PATH_SHOWN 160

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/sandbox/core.h"
+#include "box/files/files.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/object.h"
 
 struct writing {
 	struct box *box;

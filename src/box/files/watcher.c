@@ -2,8 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
-#include "box/sandbox/core.h"
+#include "box/files/part.h"
+#include "box/sandbox/object.h"
 
 struct watcher {
 	struct watcher *prev, *next; /* of the sandbox */

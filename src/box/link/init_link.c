@@ -2,7 +2,7 @@
  * Bytes to and from one init. What comes is hostile: a frame that does not decode, or comes before
  * HELLO, ends the connection, and with it the sandbox.
  */
-#include "box/sandbox/core.h"
+#include "box/link/init_link.h"
 
 #include <errno.h>
 #include <stdlib.h>

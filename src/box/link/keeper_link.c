@@ -2,7 +2,7 @@
  * Requests to the keeper and their answers, which come in any order. A keeper that was started
  * again says so, and everything that had no answer is asked again: its operations can be repeated.
  */
-#include "box/sandbox/core.h"
+#include "box/link/keeper_link.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "base/fault.h"
 #include "base/log.h"

@@ -1,9 +1,10 @@
-#include "box/sandbox/core.h"
+#include "box/link/warden_link.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <utlist.h>
 
 #include "base/fault.h"
 #include "base/log.h"
@@ -114,14 +115,14 @@ void warden_link_call(struct warden_link *w, enum warden_op op, const char *id,
 	call_send(w, call_new(w, op, id, limits), reply, arg);
 }
 
-void warden_link_boot(struct warden_link *w, const struct sandbox *s,
-	const uint8_t boot_id[UUID_BYTES], warden_reply_fn *reply, void *arg)
+void warden_link_boot(
+	struct warden_link *w, const struct warden_boot *boot, warden_reply_fn *reply, void *arg)
 {
-	struct warden_call *call = call_new(w, WARDEN_BOOT, s->id, &s->resources);
-	memcpy(call->request.boot_id, boot_id, UUID_BYTES);
-	memcpy(call->request.root, s->root, ID_SIZE);
-	memcpy(call->request.volumes, s->volumes, sizeof call->request.volumes);
-	call->request.flags = s->host_network ? WARDEN_BOOT_HOST_NETWORK : 0;
+	struct warden_call *call = call_new(w, WARDEN_BOOT, boot->id, boot->limits);
+	memcpy(call->request.boot_id, boot->boot_id, UUID_BYTES);
+	memcpy(call->request.root, boot->root, ID_SIZE);
+	memcpy(call->request.volumes, boot->volumes, sizeof call->request.volumes);
+	call->request.flags = boot->host_network ? WARDEN_BOOT_HOST_NETWORK : 0;
 	call_send(w, call, reply, arg);
 }
 

@@ -1,10 +1,11 @@
 /* Executions in memory: their tables, how they are found, what everybody may read of them. */
-#include "box/sandbox/core.h"
-
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/clock.h"
+#include "box/process/execution_core.h"
+#include "box/sandbox/object.h"
 
 bool execution_has_started(const struct execution *x)
 {

@@ -1,5 +1,9 @@
 /* What can be said to and asked about one that runs: signals, its terminal's size, what it uses. */
-#include "box/sandbox/core.h"
+#include <utlist.h>
+
+#include "box/process/execution_core.h"
+#include "box/sandbox/object.h"
+#include "box/sandbox/pause.h"
 
 static void tell(struct execution *x, enum frame_type type, unsigned scope, uint64_t number)
 {

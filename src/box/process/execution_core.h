@@ -1,4 +1,4 @@
-/* Executions and their output, as the files of this room see them; core.h includes it. */
+/* Executions and their output, as the rooms of box see them. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,6 +7,7 @@
 
 #include "base/id.h"
 #include "box/process/execution.h"
+#include "box/sandbox/object.h"
 #include "store/store.h"
 #include "wire/frame.h"
 
@@ -158,3 +159,7 @@ void execution_drop_recorded(struct box *b);
 /* A process that init still has from an earlier front. */
 void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *record);
 void execution_handle_frame(struct sandbox *s, const struct frame_header *h, const char *payload);
+
+/* ---- part.c ---- */
+
+extern const struct sandbox_part process_part;

@@ -3,14 +3,21 @@
  * commit is init told to forget it. Whatever dies in between, the result is still with init or
  * already in the store.
  */
-#include "box/template/catalogue.h"
-
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "box/process/execution_core.h"
+#include "box/sandbox/connect.h"
+#include "box/sandbox/ending.h"
+#include "box/sandbox/failure.h"
+#include "box/sandbox/hidden.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/object.h"
+#include "box/sandbox/status.h"
 
 /* How much later than it should init may answer. */
 #define OVERDUE_MS 30000
@@ -136,7 +143,7 @@ static void oom_answered(void *arg, const struct warden_reply *reply)
 	struct oom_question *q = arg;
 	struct sandbox *s = sandbox_find_any(q->box, q->sandbox);
 	if (!s)
-		s = build_jobs_find(q->box->catalogue, q->sandbox);
+		s = hidden_find(q->box, q->sandbox);
 	struct execution *x = s ? execution_find_tag(s, q->tag) : NULL;
 	if (s && reply->error == 0 && reply->usage.oom_kills > s->oom_seen) {
 		s->oom_seen = reply->usage.oom_kills;

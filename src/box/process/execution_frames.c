@@ -2,8 +2,6 @@
  * What init says about an execution. Every frame is hostile: offsets are checked against what was
  * sent, and one that makes no sense ends the sandbox.
  */
-#include "box/sandbox/core.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +9,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "box/process/execution_core.h"
+#include "box/sandbox/failure.h"
+#include "box/sandbox/object.h"
 
 /* It never ran: a user, directory or resource that is missing is the caller's error ... */
 static void refuse(struct execution *x, int stage, int error)
@@ -207,7 +208,7 @@ void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *recor
 	adopt_input(x, r);
 	execution_flush(x);
 	if (x->kernel) {
-		code_kernel_adopt(x);
+		sandbox_parts_kernel_found(s, x);
 		return;
 	}
 	if (x->unlisted)

@@ -3,9 +3,12 @@
  * more later is told how much there is room for, so nothing grows. Offsets are absolute, and
  * survive us: a new front goes on where init says the last one stopped.
  */
-#include "box/sandbox/core.h"
-
 #include <errno.h>
+#include <utlist.h>
+
+#include "box/process/execution_core.h"
+#include "box/sandbox/object.h"
+#include "box/sandbox/pause.h"
 
 static uint64_t window_of(const struct execution *x)
 {

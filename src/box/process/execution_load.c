@@ -1,9 +1,10 @@
 /* Executions that have ended, as the store and the spool have them. */
-#include "box/sandbox/core.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "box/process/execution_core.h"
+#include "box/sandbox/object.h"
 
 struct loading {
 	struct box *box;

@@ -3,8 +3,6 @@
  * not forgotten if it dies together with us: the next start finds it recorded, not with any init,
  * and reports it as failed. The end replaces the record.
  */
-#include "box/sandbox/core.h"
-
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +10,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "box/process/execution_core.h"
+#include "box/sandbox/object.h"
 
 static struct execution_row row_of(const struct execution *x)
 {

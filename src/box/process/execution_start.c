@@ -1,12 +1,14 @@
 /* An execution begins: checks, its START frame, and what of its stdin is there already. */
-#include "box/sandbox/core.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <utlist.h>
 
 #include "base/cleanup.h"
+#include "box/process/execution_core.h"
+#include "box/sandbox/object.h"
+#include "box/sandbox/pause.h"
 
 static bool env_names(const char *const *env, const char *entry)
 {

@@ -2,11 +2,13 @@
  * Who reads an execution's output, from which byte, and whom the process waits for: the slowest of
  * the watchers that pace it. What nobody waits for is kept up to the limit and then only counted.
  */
-#include "box/sandbox/core.h"
-
 #include <string.h>
+#include <utlist.h>
 
 #include "base/clock.h"
+#include "box/process/execution_core.h"
+#include "box/sandbox/lease.h"
+#include "box/sandbox/object.h"
 
 void execution_notify(struct execution *x)
 {

@@ -4,8 +4,6 @@
  * the limit is dropped, unless somebody paced is reading: then it waits in `tail` and init waits
  * with it. Of a terminal the last bytes stay there, and with init, too.
  */
-#include "box/sandbox/core.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +13,8 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "box/process/execution_core.h"
+#include "box/sandbox/object.h"
 
 void output_init(struct output *o)
 {

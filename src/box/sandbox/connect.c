@@ -6,11 +6,15 @@
  * process running again, or counted twice, so the connection is told only when those ends have come
  * in and are stored. An init that announces an end and then keeps it is not waited for long.
  */
+#include "box/sandbox/connect.h"
+
 #include <errno.h>
 #include <stdio.h>
+#include <utlist.h>
 
 #include "base/clock.h"
-#include "box/sandbox/core.h"
+#include "box/sandbox/failure.h"
+#include "box/sandbox/object.h"
 
 #define SETTLE_US 5000000
 
@@ -54,20 +58,9 @@ void sandbox_check_settling(struct box *b)
 			connected(s, 0);
 }
 
-static void handle_frame(void *arg, const struct frame_header *h, const char *payload)
+static void link_frame(void *arg, const struct frame_header *h, const char *payload)
 {
-	struct sandbox *s = arg;
-	struct record record;
-	if (h->type == FRAME_PAUSED) {
-		sandbox_init_is_still(s);
-		return;
-	}
-	if (h->type != FRAME_RECORD) {
-		execution_handle_frame(s, h, payload);
-		return;
-	}
-	if (s->connected && s->tenant && frame_decode_record(payload, h->size, &record) == 0)
-		execution_adopt(s, h->tag, &record);
+	sandbox_parts_frame(arg, h, payload);
 }
 
 static void link_ready(void *arg)
@@ -83,12 +76,12 @@ static void link_lost(void *arg)
 	if (s->connected)
 		connected(s, -ECONNRESET);
 	else if (s->pooled)
-		pool_discard(s);
+		s->box->hooks->pooled_lost(s);
 	else
 		sandbox_fail(s, "its init ended");
 }
 
-static const struct init_events link_events = {handle_frame, link_ready, link_lost};
+static const struct init_events link_events = {link_frame, link_ready, link_lost};
 
 struct init_link *sandbox_link_new(struct sandbox *s)
 {

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "box/sandbox/core.h"
+#include "box/sandbox/object.h"
 
 /* Of one that has ended; nothing of it can be due any more. */
 static void view_row(const struct sandbox_record *row, struct sandbox_view *out)

@@ -5,13 +5,19 @@
  * When the store refuses, because there is no room, the disk goes first: that may be the room. The
  * row is tried again until it is closed, and only then is the end told.
  */
+#include "box/sandbox/ending.h"
+
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "box/sandbox/core.h"
-#include "box/disk/disks.h"
+#include "box/sandbox/halt.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/object.h"
+#include "box/sandbox/status.h"
+#include "box/sandbox/turn.h"
 
 struct sandbox_waiter {
 	struct sandbox_waiter *next;
@@ -64,10 +70,10 @@ static void end_if_dead(struct sandbox *s)
 	sandbox_set_status(s, s->end_cause == CAUSE_REQUEST ? SANDBOX_DELETED : SANDBOX_TERMINATED);
 	b->counters.destroyed_total++;
 	warden_link_call(&b->warden, WARDEN_DESTROY, s->id, NULL, traces_removed, r);
-	checkpoints_discard(s);
+	sandbox_parts_destroyed(s);
 	sandbox_free(s);
 	tell_waiters(waiters);
-	pool_refill(b);
+	b->hooks->sandbox_gone(b);
 }
 
 static void kill_answered(void *arg, const struct warden_reply *reply)

@@ -2,10 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "box/sandbox/core.h"
+#include "box/sandbox/object.h"
 
 /* Of one sandbox so many are kept, and the oldest of the others go, some at a time. */
 #define EVENTS_KEPT  1000

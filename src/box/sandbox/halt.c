@@ -5,13 +5,18 @@
  * What the kernel does not do at once is asked for again: a process that sleeps in the kernel may
  * need a moment before it stands, or dies.
  */
+#include "box/sandbox/halt.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "box/sandbox/core.h"
+#include "box/sandbox/connect.h"
+#include "box/sandbox/disk_name.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/object.h"
 
 #define FREEZE_RETRY_MS   5
 #define FREEZE_TIMEOUT_US (5 * 1000000)
@@ -156,13 +161,9 @@ static void halt_answered(void *arg, const struct warden_reply *reply)
 void sandbox_disconnect(struct sandbox *s)
 {
 	struct error e;
-	execution_end_all(s, EXECUTION_CANCELLED);
-	if (s->unheard)
-		store_end_begun(s->box->store, s->id, execution_status_name(EXECUTION_CANCELLED),
-			clock_wall_ms());
-	s->unheard = false;
 	error_set(&e, ERROR_NOT_RUNNING, "the sandbox was stopped");
-	files_end_all(s, &e);
+	sandbox_parts_ended(s, false, &e);
+	s->unheard = false;
 	init_link_close(s->link);
 	s->link = NULL;
 }
@@ -243,7 +244,15 @@ static void boot_on_disk(struct step *t)
 {
 	struct sandbox *s = t->sandbox;
 	uuid_generate(t->boot_id);
-	warden_link_boot(&s->box->warden, s, t->boot_id, boot_answered, t);
+	struct warden_boot boot = {
+		.id = s->id,
+		.root = s->root,
+		.limits = &s->resources,
+		.volumes = s->volumes,
+		.host_network = s->host_network,
+	};
+	memcpy(boot.boot_id, t->boot_id, UUID_BYTES);
+	warden_link_boot(&s->box->warden, &boot, boot_answered, t);
 }
 
 static void boot_again(uv_timer_t *timer)
@@ -260,17 +269,6 @@ static void disk_made(void *arg, const struct keeper_reply *reply)
 		return;
 	}
 	boot_failed(t, reply->error, "making the sandbox's disk");
-}
-
-/* A snapshot was taken of all that a template had given. */
-struct disk_name disk_to_begin_with(const struct sandbox *s)
-{
-	struct disk_name from = {.kind = DISK_NONE};
-	if (s->snapshot[0] || s->layer[0]) {
-		from.kind = s->snapshot[0] ? DISK_SNAPSHOT : DISK_LAYER;
-		memcpy(from.id, s->snapshot[0] ? s->snapshot : s->layer, ID_SIZE);
-	}
-	return from;
 }
 
 void sandbox_boot(struct sandbox *s, bool again, sandbox_done_fn *done, void *arg)

@@ -3,11 +3,15 @@
  * in no table and no row, and charged to nobody. One that we die with is in the kernel but not in
  * the store, and the next start destroys it.
  */
+#include "box/sandbox/hidden.h"
+
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/log.h"
-#include "box/sandbox/core.h"
+#include "box/sandbox/halt.h"
+#include "box/sandbox/object.h"
 
 struct sandbox *hidden_new(struct box *b, const char *tenant)
 {
@@ -18,9 +22,20 @@ struct sandbox *hidden_new(struct box *b, const char *tenant)
 	s->name = sandbox_copy_string("");
 	s->user = sandbox_copy_string("root");
 	s->workdir = sandbox_copy_string("/");
+	s->hidden = true;
+	DL_APPEND(b->hidden, s);
 	s->resources = b->config.defaults;
 	s->resources.disk = b->pool_state.flags & POOL_QUOTA ? b->config.maxima.disk : 0;
 	return s;
+}
+
+struct sandbox *hidden_find(struct box *b, const char *id)
+{
+	struct sandbox *s;
+	DL_FOREACH (b->hidden, s)
+		if (strcmp(s->id, id) == 0)
+			return s;
+	return NULL;
 }
 
 struct dismissal {

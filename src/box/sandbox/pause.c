@@ -13,11 +13,20 @@
  * sends waits in the connection's buffer, so that it needs no step of its own. However many calls
  * come, one resume serves them all.
  */
+#include "box/sandbox/pause.h"
+
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "box/sandbox/core.h"
+#include "box/sandbox/connect.h"
+#include "box/sandbox/halt.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/lease.h"
+#include "box/sandbox/object.h"
+#include "box/sandbox/sandbox_row.h"
+#include "box/sandbox/status.h"
+#include "box/sandbox/turn.h"
 
 /* How long init may take to say that its deadlines stand; a busy one is frozen without. */
 #define STILL_TIMEOUT_MS 1000
@@ -150,11 +159,16 @@ static void patience_over(uv_timer_t *timer)
 	pause_freeze(timer->data);
 }
 
-void sandbox_init_is_still(struct sandbox *s)
+/* Init has said that its deadlines stand. */
+static bool pause_frame(struct sandbox *s, const struct frame_header *h, const char *payload)
 {
-	if (s->move)
+	(void)payload;
+	if (h->type == FRAME_PAUSED && s->move)
 		pause_freeze(s->move);
+	return h->type == FRAME_PAUSED;
 }
+
+const struct sandbox_part pause_part = {.frame = pause_frame};
 
 /* Timeouts of commands stand still with them: init notes the time, and says so. */
 static void pause_with_memory(struct move *m)
@@ -241,8 +255,7 @@ static void resume_failed(struct move *m, const struct error *e)
 	s->waking = false;
 	if (s->status == SANDBOX_SUSPENDED)
 		tenant_force_charge(s, CHARGE_DISK);
-	execution_refuse_queued(s, e);
-	files_refuse_waiting(s, e);
+	sandbox_parts_refused(s, e);
 	if (!s->frozen) {
 		init_link_close(s->link);
 		s->link = NULL;
@@ -268,7 +281,7 @@ static void resumed(struct move *m)
 	sandbox_renew_lease(s);
 	sandbox_set_awake(s);
 	event_record(s, EVENT_RESUMED, m->cause, NULL);
-	files_awake(s);
+	sandbox_parts_awake(s);
 	sandbox_store(s, SANDBOX_IDLE, resume_stored, m);
 }
 
@@ -287,8 +300,7 @@ static void resume_connected(void *arg, struct sandbox *s, int error)
 	error_set(&e, ERROR_UNAVAILABLE, "the sandbox has lost its memory and is being booted");
 	event_record(s, EVENT_FAILED, CAUSE_CRASH,
 		(struct event_detail[]){{"reason", "its memory was lost"}, {NULL, NULL}});
-	execution_refuse_queued(s, &e);
-	files_refuse_waiting(s, &e);
+	sandbox_parts_refused(s, &e);
 	resume_anew(m);
 }
 
@@ -355,13 +367,12 @@ static void resume_claimed(void *arg, struct sandbox *s, const struct error *e)
 	if (e) {
 		if (m->cause == CAUSE_CALL) {
 			s->waking = false;
-			execution_refuse_queued(s, e);
-			files_refuse_waiting(s, e);
+			sandbox_parts_refused(s, e);
 		}
 		move_answer(m, e);
 	} else if (sandbox_is_awake(s)) {
 		s->waking = false;
-		files_awake(s);
+		sandbox_parts_awake(s);
 		move_end(m, NULL);
 	} else if (s->status == SANDBOX_PAUSED && m->keep_memory) {
 		sandbox_thaw(s, resume_thawed, m);

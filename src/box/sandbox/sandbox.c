@@ -1,25 +1,21 @@
 /*
- * A sandbox as an object: its memory, its failure, what runs in it. What happens to it in time is
- * in creation.c, connect.c, pause.c, halt.c, lease.c and ending.c.
+ * A sandbox as an object: its memory, what runs in it. What happens to it in time is in connect.c,
+ * failure.c, pause.c, halt.c, lease.c and ending.c.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "box/sandbox/core.h"
-#include "box/disk/disks.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/lease.h"
+#include "box/sandbox/object.h"
+#include "box/sandbox/status.h"
 
 /* ---- memory ---- */
-
-struct disk_name disk_of(const struct sandbox *s)
-{
-	struct disk_name disk = {.kind = DISK_BOX};
-	memcpy(disk.id, s->id, ID_SIZE);
-	return disk;
-}
 
 struct sandbox *sandbox_new(struct box *b, const char *id)
 {
@@ -33,16 +29,15 @@ struct sandbox *sandbox_new(struct box *b, const char *id)
 
 void sandbox_free(struct sandbox *s)
 {
-	watcher_remove_all(s);
+	sandbox_parts_free(s);
 	init_link_close(s->link);
-	code_forget_all(s);
 	usage_end(s);
 	if (s->charge != CHARGE_NONE)
 		tenant_force_charge(s, CHARGE_NONE);
 	if (s->listed)
 		sandbox_remove(s);
-	while (s->checkpoints)
-		checkpoint_free(s->checkpoints);
+	if (s->hidden)
+		DL_DELETE(s->box->hidden, s);
 	fields_free(&sandbox_model, &s->record);
 	free(s);
 }
@@ -59,44 +54,6 @@ void sandbox_set_text(const char **at, const char *text)
 {
 	free((char *)*at);
 	*at = sandbox_copy_string(text);
-}
-
-/* ---- failing ---- */
-
-static void failure_stored(void *arg, int error)
-{
-	(void)arg;
-	if (error)
-		log_error("a sandbox's failure could not be stored");
-}
-
-void sandbox_fail(struct sandbox *s, const char *reason)
-{
-	if (s->connected) {
-		sandbox_not_connected(s, -EPROTO); /* whoever connects makes of it what is right */
-		return;
-	}
-	init_link_close(s->link);
-	s->link = NULL;
-	/* A builder's work ends; whoever has it hears of that. */
-	if (!s->listed && s->tenant)
-		execution_end_all(s, EXECUTION_FAILED);
-	if (!s->listed || s->doomed || s->status == SANDBOX_STOPPING || s->status == SANDBOX_FAILED)
-		return;
-	log_warn("a sandbox failed", "sandbox", s->id, "reason", reason);
-	snprintf(s->failure, sizeof s->failure, "%s", reason);
-	bool known = s->status != SANDBOX_CREATING;
-	sandbox_set_status(s, SANDBOX_FAILED);
-	tenant_force_charge(s, CHARGE_DISK);
-	execution_end_all(s, EXECUTION_FAILED);
-	struct error e;
-	error_set(&e, ERROR_NOT_RUNNING, "the sandbox has failed: %s", reason);
-	files_end_all(s, &e);
-	if (!known)
-		return;
-	event_record(s, EVENT_FAILED, CAUSE_CRASH,
-		(struct event_detail[]){{"reason", reason}, {NULL, NULL}});
-	sandbox_store(s, SANDBOX_FAILED, failure_stored, NULL);
 }
 
 void sandbox_execution_began(struct sandbox *s)

@@ -1,4 +1,4 @@
-/* Sandboxes: made, found, listed, destroyed. */
+/* Sandboxes: found, listed, destroyed. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,18 +7,10 @@
 
 #include "base/error.h"
 #include "base/id.h"
-#include "box/core/box.h"
-#include "box/files/files.h"
+#include "model/sandbox.h"
 #include "wire/keeper.h"
 
-/* On failure sandbox is NULL, and nothing is left of it. */
-typedef void sandbox_created_fn(void *arg, struct sandbox *sandbox, const struct error *e);
-/*
- * Returns the sandbox that is being made, or NULL when it is refused. Whoever does not want it any
- * more destroys it: it is not booted, if its boot has not begun, and `created` is told a failure.
- */
-struct sandbox *sandbox_create(struct box *b, const struct sandbox_spec *spec,
-	sandbox_created_fn *created, void *arg, struct error *e);
+struct box;
 
 /* NULL both for what does not exist and for what is somebody else's. */
 struct sandbox *sandbox_find(struct box *b, const char *tenant, const char *id);

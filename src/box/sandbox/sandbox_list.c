@@ -3,8 +3,9 @@
  * ones nearly always belong at its end.
  */
 #include <string.h>
+#include <utlist.h>
 
-#include "box/sandbox/core.h"
+#include "box/sandbox/object.h"
 
 static bool is_after(const struct sandbox *a, int64_t ms, const char *id)
 {
@@ -47,6 +48,15 @@ struct sandbox *sandbox_find(struct box *b, const char *tenant, const char *id)
 {
 	struct sandbox *s = sandbox_find_any(b, id);
 	return s && strcmp(s->tenant, tenant) == 0 ? s : NULL;
+}
+
+struct sandbox *sandbox_find_named(struct box *b, const char *tenant, const char *name)
+{
+	struct sandbox *s;
+	DL_FOREACH (b->order, s)
+		if (strcmp(s->tenant, tenant) == 0 && strcmp(s->name, name) == 0)
+			return s;
+	return NULL;
 }
 
 struct sandbox *sandbox_search(struct box *b, bool (*matches)(void *arg, const char *id), void *arg)

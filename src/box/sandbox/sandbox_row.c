@@ -2,9 +2,12 @@
  * A sandbox from its row and back, and as everybody may read it. The row is what it is meant to be;
  * what it is at the moment is found out anew after a start.
  */
+#include "box/sandbox/sandbox_row.h"
+
 #include "base/clock.h"
-#include "box/sandbox/core.h"
-#include "box/disk/disks.h"
+#include "box/sandbox/lease.h"
+#include "box/sandbox/object.h"
+#include "box/sandbox/volume_list.h"
 
 struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_record *row)
 {
@@ -33,12 +36,6 @@ void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn 
 	store_put_sandbox(s->box->store, &row, done, arg);
 }
 
-static const char *view_volume_name(struct box *b, const char *id)
-{
-	const struct volume *v = id[0] ? volume_find_any(b, id) : NULL;
-	return v ? v->name : NULL;
-}
-
 void sandbox_view(const struct sandbox *s, struct sandbox_view *out)
 {
 	out->record = s->record;
@@ -47,5 +44,5 @@ void sandbox_view(const struct sandbox *s, struct sandbox_view *out)
 	out->ending = s->doomed;
 	out->volumes = s->volumes;
 	for (size_t i = 0; i < WARDEN_VOLUMES_MAX; i++)
-		out->volume_names[i] = view_volume_name(s->box, s->volumes[i].id);
+		out->volume_names[i] = s->box->hooks->volume_name(s->box, s->volumes[i].id);
 }

@@ -2,11 +2,15 @@
  * What a sandbox can be, and from where it may go where. Every change of status passes here: what
  * the table does not allow is a mistake of ours, is said so in the log, and does not happen.
  */
+#include "box/sandbox/status.h"
+
 #include <string.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "box/sandbox/core.h"
+#include "box/sandbox/lease.h"
+#include "box/sandbox/object.h"
 
 #define MOVE(to) (1u << SANDBOX_##to)
 

@@ -6,12 +6,13 @@
  *     suspended, failed   one sandbox, its disk: a boot must find room again
  *     being deleted       nothing
  */
+#include "box/sandbox/tenant.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
-#include "box/sandbox/core.h"
-#include "box/sandbox/tenant.h"
+#include "box/sandbox/object.h"
 
 #define COMPARISONS_MAX 4
 

@@ -3,9 +3,14 @@
  * have a sandbox to themselves, one after the other in the order in which they were asked for. A
  * delete waits only for the one that is under way; those behind it are refused.
  */
-#include <stdlib.h>
+#include "box/sandbox/turn.h"
 
-#include "box/sandbox/core.h"
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "box/sandbox/ending.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/object.h"
 
 struct claim {
 	struct claim *prev, *next;

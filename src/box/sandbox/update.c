@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "box/sandbox/core.h"
+#include "box/sandbox/lease.h"
+#include "box/sandbox/object.h"
+#include "box/sandbox/sandbox_row.h"
 
 /* Of the whole environment, so that it fits into a frame with a command. */
 #define ENV_ENTRIES_MAX 1000
@@ -68,7 +70,7 @@ static int check(const struct sandbox *s, const struct sandbox_change *c, struct
 	if (!s->known)
 		return error_set(e, ERROR_NOT_RUNNING, "the sandbox is still being created");
 	const struct sandbox *other =
-		c->name && c->name[0] ? admission_named(s->box, s->tenant, c->name) : NULL;
+		c->name && c->name[0] ? sandbox_find_named(s->box, s->tenant, c->name) : NULL;
 	if (other && other != s)
 		return error_set_field(e, ERROR_NAME_TAKEN, "name",
 			"a sandbox with the name '%.64s' exists already", c->name);

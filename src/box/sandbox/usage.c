@@ -10,10 +10,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "box/sandbox/core.h"
+#include "box/sandbox/disk_name.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/object.h"
+#include "box/sandbox/status.h"
 
 #define SAMPLE_MS      5000
 #define SAMPLE_SOON_MS 10 /* when more are due than are asked for at once */

@@ -1,6 +1,7 @@
 /* What a sandbox has used, and uses. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "model/usage.h"
@@ -14,3 +15,24 @@ typedef void usage_fn(void *arg, const struct usage_view *usage);
 void usage_measure(struct sandbox *s, usage_fn *measured, void *arg);
 /* Copies the samples, oldest first, and returns how many there are. */
 size_t usage_samples(const struct sandbox *s, struct usage_sample out[USAGE_SAMPLES_MAX]);
+
+struct usage_state {
+	int64_t cpu_before_us;      /* of the boots that have ended */
+	int64_t cpu_us;             /* of this one, as it was seen last */
+	int64_t memory, pids, disk; /* as they were seen last */
+	double memory_byte_seconds;
+	int64_t sampled_us, due_us; /* monotonic; 0: nothing runs */
+	unsigned samples;
+	bool sampling; /* in the list */
+	struct usage_sample *history;
+	size_t history_len, history_cap, history_next;
+};
+
+/* From now on it is sampled, until usage_end. */
+void usage_begin(struct sandbox *s);
+void usage_end(struct sandbox *s);
+void usage_boot_began(struct usage_state *u);
+/* Its processes are dead; the memory is what they had before. */
+void usage_boot_ends(struct usage_state *u, int64_t memory);
+/* With what the kernel said last, if it did. */
+void usage_boot_ended(struct usage_state *u, int64_t cpu_us);

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/maxima.h"
 #include "box/template/catalogue.h"
-#include "box/disk/disks.h"
 
 static enum build_status status_of(const char *name)
 {
@@ -270,7 +272,7 @@ static int check_new(struct catalogue *c, const struct build_new *what, struct e
 			return -1;
 	}
 	const struct resources wanted = {.memory = what->memory, .cpu = what->cpu};
-	if (admission_check_maxima(c->box, &wanted, e) < 0)
+	if (maxima_check(c->box, &wanted, e) < 0)
 		return -1;
 	return check_quota(c, what->tenant, !own_template(c, what->tenant, what->name), e);
 }
@@ -447,17 +449,27 @@ void build_discard(struct build *build)
 	}
 }
 
+struct build_use {
+	const char *build;
+	bool found;
+};
+
+static void snapshot_may_use(void *arg, const char *build, const char *root)
+{
+	struct build_use *use = arg;
+	(void)root;
+	use->found |= strcmp(build, use->build) == 0;
+}
+
 bool build_in_use(const struct build *build)
 {
 	const struct sandbox *s;
 	DL_FOREACH (build->catalogue->box->order, s)
 		if (strcmp(s->build, build->id) == 0 && !s->doomed)
 			return true;
-	for (const struct snapshot *snapshot = build->catalogue->box->snapshots; snapshot;
-		snapshot = snapshot->by_id.next)
-		if (strcmp(snapshot->build, build->id) == 0)
-			return true;
-	return false;
+	struct build_use use = {build->id, false};
+	build->catalogue->box->hooks->each_snapshot(build->catalogue->box, snapshot_may_use, &use);
+	return use.found;
 }
 
 void build_detach(struct build *build)

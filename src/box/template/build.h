@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "box/core/box.h"
+#include "box/sandbox/sandbox.h"
 #include "box/template/template.h"
 #include "model/build.h"
 

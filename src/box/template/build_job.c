@@ -2,9 +2,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/cleanup.h"
-#include "box/template/import.h"
+#include "box/sandbox/halt.h"
+#include "box/sandbox/hidden.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/object.h"
+#include "box/sandbox/status.h"
 
 /* At once; the others wait for their turn. */
 #define JOBS_RUNNING            4
@@ -14,11 +19,13 @@
 
 static void timed_out(uv_timer_t *timer);
 
-struct build_job *build_job_new(struct build *build, int64_t timeout_ms)
+struct build_job *build_job_new(
+	struct build *build, const struct build_work *work, int64_t timeout_ms)
 {
 	struct build_job *job = calloc(1, sizeof *job);
 	if (!job)
 		abort();
+	job->work = work;
 	job->build = build;
 	job->catalogue = build->catalogue;
 	build->job = job;
@@ -86,10 +93,7 @@ static void begin(struct build_job *job)
 	if (build->template)
 		build_store(build, NULL, NULL);
 	build_changed(build);
-	if (job->import)
-		import_begin(job);
-	else
-		build_steps_begin(job);
+	job->work->begin(job);
 }
 
 static void give_turns(struct catalogue *c)
@@ -222,15 +226,6 @@ void build_jobs_need(struct catalogue *c, void (*need)(struct catalogue *c, cons
 	}
 }
 
-struct sandbox *build_jobs_find(struct catalogue *c, const char *id)
-{
-	const struct build_job *job;
-	DL_FOREACH (c->jobs, job)
-		if (job->builder && strcmp(job->builder->id, id) == 0)
-			return job->builder;
-	return NULL;
-}
-
 /* ---- the end ---- */
 
 static void finish(struct build_job *job, enum build_status status, int step, const char *reason)
@@ -239,9 +234,7 @@ static void finish(struct build_job *job, enum build_status status, int step, co
 	job->ended = true;
 	job->running = false;
 	uv_timer_stop(&job->timer);
-	if (job->import)
-		import_stop(job);
-	build_steps_stop(job);
+	job->work->stop(job);
 	build_end(build, status, step, reason);
 	build_job_gone(build);
 	free_if_done(job);

@@ -12,12 +12,20 @@ struct import;
 struct step_run;
 struct starting;
 
+/* What a job does when it has had its turn. */
+struct build_work {
+	void (*begin)(struct build_job *job);
+	/* Whatever runs for it ends, without another word. */
+	void (*stop)(struct build_job *job);
+};
+
 struct build_job {
 	struct build *build; /* NULL once it has ended */
 	struct catalogue *catalogue;
 	struct build_job *prev, *next; /* in the catalogue's list, oldest first */
 	struct scratch memory;         /* of the spec */
 	struct build_spec spec;
+	const struct build_work *work;
 	struct import *import;              /* instead of the spec */
 	struct sandbox *builder;            /* NULL: not booted */
 	bool running;                       /* it has had its turn */
@@ -34,7 +42,8 @@ struct build_job {
 
 /* ---- build_job.c ---- */
 
-struct build_job *build_job_new(struct build *build, int64_t timeout_ms);
+struct build_job *build_job_new(
+	struct build *build, const struct build_work *work, int64_t timeout_ms);
 /* One that was not submitted; its build is as it was. */
 void build_job_drop(struct build_job *job);
 /* Has its turn now or later. */
@@ -56,9 +65,3 @@ void build_plan_make_keys(struct build_job *job);
 bool build_plan_makes_layer(const struct build_step *step);
 /* How many steps from the first on need not be done: job->layer is their result. */
 size_t build_plan_cached(struct build_job *job);
-
-/* ---- build_steps.c ---- */
-
-void build_steps_begin(struct build_job *job);
-/* What runs for a step ends, without another word. */
-void build_steps_stop(struct build_job *job);

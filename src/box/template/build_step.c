@@ -8,6 +8,8 @@
 
 #include "base/cleanup.h"
 #include "box/files/archive.h"
+#include "box/process/execution.h"
+#include "box/sandbox/sandbox.h"
 
 #define CHUNK        (256u * 1024)
 #define LINE_MAX_LEN 4096

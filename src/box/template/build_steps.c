@@ -20,6 +20,11 @@ static void next_step(struct build_job *job);
 
 /* ---- the beginning ---- */
 
+static void build_steps_begin(struct build_job *job);
+static void build_steps_stop(struct build_job *job);
+
+static const struct build_work steps_work = {build_steps_begin, build_steps_stop};
+
 int build_start(struct build *build, const struct build_spec *spec, struct error *e)
 {
 	struct template *t;
@@ -29,8 +34,8 @@ int build_start(struct build *build, const struct build_spec *spec, struct error
 		return error_set(e, ERROR_NOT_READY, "the build was started already");
 	if (template_resolve(b, build->tenant, spec->from, &t, &from, e) < 0)
 		return -1;
-	struct build_job *job =
-		build_job_new(build, spec->timeout_ms > 0 ? spec->timeout_ms : TIMEOUT_DEFAULT_MS);
+	struct build_job *job = build_job_new(
+		build, &steps_work, spec->timeout_ms > 0 ? spec->timeout_ms : TIMEOUT_DEFAULT_MS);
 	if (build_plan_take(job, spec, e) < 0) {
 		build_job_drop(job);
 		return -1;
@@ -101,7 +106,7 @@ static void booted(struct build_job *job)
 	next_step(job);
 }
 
-void build_steps_begin(struct build_job *job)
+static void build_steps_begin(struct build_job *job)
 {
 	build_log(job->build, "info", BUILD_STEP_BASE, "FROM %s", job->build->origin);
 	size_t cached = build_plan_cached(job);
@@ -132,7 +137,7 @@ static void step_done(void *arg, const struct error *e)
 	build_job_keep(job, job->keys[job->step - 1], step_kept);
 }
 
-void build_steps_stop(struct build_job *job)
+static void build_steps_stop(struct build_job *job)
 {
 	if (job->run)
 		build_step_cancel(take_ptr(job->run));

@@ -1,8 +1,9 @@
 /* Templates at the start and the end of the server: the built-in ones, and what the store has. */
+#include "box/template/catalogue.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "box/template/catalogue.h"
+#include <utlist.h>
 
 static const struct {
 	const char *name, *description;

@@ -4,8 +4,8 @@
  */
 #pragma once
 
+#include "box/sandbox/object.h"
 #include "box/template/build.h"
-#include "box/sandbox/core.h"
 #include "box/template/settings.h"
 #include "store/templates.h"
 
@@ -149,18 +149,21 @@ typedef void layer_kept_fn(void *arg, struct layer *layer, const struct error *e
 /* A copy of a sandbox's disk as it is now; key may be "". */
 void layer_keep(
 	struct catalogue *c, struct sandbox *from, const char *key, layer_kept_fn *kept, void *arg);
+/* Its row, then its disk. */
+void layer_remove(struct catalogue *c, struct layer *l);
+void layers_close(struct catalogue *c);
+
+/* ---- collect.c ---- */
+
 /* Removes what nothing stands on and nobody will look for. */
 void layers_collect(struct catalogue *c);
 /* At start: removes what is on disk without a row. */
 void layers_reconcile(struct catalogue *c);
-void layers_close(struct catalogue *c);
 
 /* ---- build_job.c ---- */
 
 /* Tells the layers that builds under way stand on. */
 void build_jobs_need(struct catalogue *c, void (*need)(struct catalogue *c, const char *id));
-/* The builder of this id, if there is one. */
-struct sandbox *build_jobs_find(struct catalogue *c, const char *id);
 /* All of them fail. */
 void build_jobs_stop(struct catalogue *c);
 void build_job_cancel(struct build_job *job);

@@ -8,15 +8,14 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "box/sandbox/disk_name.h"
+#include "box/sandbox/later.h"
 #include "box/template/catalogue.h"
-#include "box/disk/disks.h"
-
-#define LAYERS_CACHED_PER_TENANT 200
-#define LAYERS_CACHED_MS         (INT64_C(7) * 24 * 3600 * 1000)
 
 static struct layer *layer_new(struct catalogue *c, const char *id, const char *tenant)
 {
@@ -173,7 +172,7 @@ static void row_gone(void *arg, int error)
 	free(r);
 }
 
-static void layer_remove(struct catalogue *c, struct layer *l)
+void layer_remove(struct catalogue *c, struct layer *l)
 {
 	struct removal *r = calloc(1, sizeof *r);
 	if (!r)
@@ -182,85 +181,6 @@ static void layer_remove(struct catalogue *c, struct layer *l)
 	memcpy(r->id, l->id, ID_SIZE);
 	layer_free(c, l);
 	store_delete_layer(c->box->store, r->id, row_gone, r);
-}
-
-static void need(struct catalogue *c, const char *id)
-{
-	struct layer *l = id[0] ? layer_find(c, id) : NULL;
-	if (l)
-		l->needed = true;
-}
-
-/* What builds, sandboxes and whoever builds right now refer to. */
-static void mark_needed(struct catalogue *c)
-{
-	for (struct layer *l = c->layers; l; l = l->by_id.next)
-		l->needed = l->being_made;
-	for (const struct build *build = c->builds; build; build = build->by_id.next) {
-		need(c, build->root);
-		need(c, build->layer);
-	}
-	const struct sandbox *s;
-	DL_FOREACH (c->box->order, s) {
-		need(c, s->root);
-		need(c, s->layer);
-	}
-	for (const struct snapshot *snapshot = c->box->snapshots; snapshot;
-		snapshot = snapshot->by_id.next)
-		need(c, snapshot->root);
-	build_jobs_need(c, need);
-}
-
-static bool is_worth_keeping(struct catalogue *c, const struct layer *l, int64_t now)
-{
-	struct layer *root = l->root[0] ? layer_find(c, l->root) : NULL;
-	if (!l->key[0] || now - l->used_ms > LAYERS_CACHED_MS)
-		return false;
-	return !l->root[0] || (root && root->needed);
-}
-
-/* Of a tenant's cached layers the ones that were used last. */
-static bool is_among_newest(struct catalogue *c, const struct layer *l)
-{
-	unsigned newer = 0;
-	for (const struct layer *other = c->layers; other; other = other->by_id.next)
-		newer += !other->needed && other->key[0] && other->used_ms > l->used_ms &&
-			 strcmp(other->tenant, l->tenant) == 0;
-	return newer < LAYERS_CACHED_PER_TENANT;
-}
-
-void layers_collect(struct catalogue *c)
-{
-	struct layer *l, *next;
-	int64_t now = clock_wall_ms();
-	if (c->box->closing || c->box->ready)
-		return;
-	builds_prune(c);
-	mark_needed(c);
-	HASH_ITER (by_id, c->layers, l, next)
-		if (!l->needed && (!is_worth_keeping(c, l, now) || !is_among_newest(c, l)))
-			layer_remove(c, l);
-}
-
-/* ---- start: what is on disk without a row ---- */
-
-static void layer_listed(void *arg, const struct keeper_reply *reply)
-{
-	struct catalogue *c = arg;
-	if (reply->error || !reply->id[0]) {
-		layers_collect(c);
-		return;
-	}
-	struct disk_name disk = disk_named(DISK_LAYER, reply->id);
-	keeper_link_call(&c->box->keeper, KEEPER_NEXT, &disk, NULL, 0, layer_listed, c);
-	if (!layer_find(c, reply->id))
-		keeper_link_call(&c->box->keeper, KEEPER_DELETE, &disk, NULL, 0, disk_gone, c->box);
-}
-
-void layers_reconcile(struct catalogue *c)
-{
-	struct disk_name first = {.kind = DISK_LAYER};
-	keeper_link_call(&c->box->keeper, KEEPER_NEXT, &first, NULL, 0, layer_listed, c);
 }
 
 void layers_close(struct catalogue *c)

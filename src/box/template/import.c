@@ -10,8 +10,6 @@
  * template's root is that directory in it. The builder's disk limit bounds what an archive can grow
  * to.
  */
-#include "box/template/import.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "box/files/archive.h"
+#include "box/template/build_job.h"
 #include "image/digest.h"
 
 #define TIMEOUT_DEFAULT_MS (INT64_C(3600) * 1000)
@@ -459,7 +458,7 @@ static void outer_unpacked(void *arg, const struct error *e)
 
 /* ---- beginning and end ---- */
 
-void import_begin(struct build_job *job)
+static void import_begin(struct build_job *job)
 {
 	build_log(job->build, "info", BUILD_STEP_BASE, "importing%s%s",
 		job->import->spec.origin ? " " : "",
@@ -467,7 +466,8 @@ void import_begin(struct build_job *job)
 	build_job_boot(job, begin_outer);
 }
 
-void import_stop(struct build_job *job)
+/* Frees job->import as well. */
+static void import_stop(struct build_job *job)
 {
 	struct import *i = take_ptr(job->import);
 	if (i->archive)
@@ -478,6 +478,8 @@ void import_stop(struct build_job *job)
 	buf_finish(&i->text);
 	free(i);
 }
+
+static const struct build_work import_work = {import_begin, import_stop};
 
 static const char *copy_text(struct scratch *memory, const char *text)
 {
@@ -492,8 +494,8 @@ int build_import(struct build *build, const struct import_spec *spec, void (*roo
 {
 	if (build->job || build->status != BUILD_WAITING)
 		return error_set(e, ERROR_NOT_READY, "the build was started already");
-	struct build_job *job =
-		build_job_new(build, spec->timeout_ms > 0 ? spec->timeout_ms : TIMEOUT_DEFAULT_MS);
+	struct build_job *job = build_job_new(
+		build, &import_work, spec->timeout_ms > 0 ? spec->timeout_ms : TIMEOUT_DEFAULT_MS);
 	struct import *i = calloc(1, sizeof *i);
 	if (!i)
 		abort();

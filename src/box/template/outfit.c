@@ -6,6 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/scratch.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/object.h"
 
 /* "name", or "name:tag" as it was asked for. */
 static char *shown_name(const struct template *t, const char *ref)

@@ -6,6 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "box/process/execution.h"
+#include "box/sandbox/sandbox.h"
 
 #define TRY_EVERY_MS   200
 #define TRY_TIMEOUT_MS 10000

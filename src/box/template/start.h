@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "box/sandbox/core.h"
+#include "box/sandbox/object.h"
 #include "box/template/settings.h"
 
 #define START_READY_TIMEOUT_MS 60000

@@ -4,8 +4,11 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/clock.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/object.h"
 #include "box/template/catalogue.h"
 
 /* ---- tables ---- */

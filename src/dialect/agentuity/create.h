@@ -3,6 +3,7 @@
 
 #include "dialect/agentuity/routes.h"
 #include "op/exec.h"
+#include "box/files/files.h"
 
 /* What comes after the sandbox itself. */
 struct agentuity_create {

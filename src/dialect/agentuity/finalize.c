@@ -12,6 +12,7 @@
 #include "dialect/agentuity/create.h"
 #include "box/disk/snapshot.h"
 #include "dialect/agentuity/snapshots.h"
+#include "box/core/creation.h"
 
 #define SETTINGS_MAX (16 * 1024)
 

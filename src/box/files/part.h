@@ -1,0 +1,13 @@
+#pragma once
+
+#include "box/sandbox/part.h"
+
+/* It is awake again: calls that have waited for it go on. */
+void files_awake(struct sandbox *s);
+/* It does not wake: those that have waited are told why. */
+void files_refuse_waiting(struct sandbox *s, const struct error *e);
+/* The sandbox ends, or we do: its calls end with e. */
+void files_end_all(struct sandbox *s, const struct error *e);
+void watcher_remove_all(struct sandbox *s);
+
+extern const struct sandbox_part files_part;

@@ -1,0 +1,58 @@
+/* How the keeper names the disks of a sandbox, and what both need to say about them. */
+#include "box/sandbox/disk_name.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/object.h"
+
+struct disk_name disk_named(enum disk_kind kind, const char *id)
+{
+	struct disk_name disk = {.kind = kind};
+	memcpy(disk.id, id, strnlen(id, ID_LEN));
+	return disk;
+}
+
+static void forgotten(void *arg, const struct keeper_reply *reply)
+{
+	if (reply->error)
+		log_error("cannot delete a disk", "error", strerror(reply->error));
+	box_check_closed(arg);
+}
+
+void disks_forget(struct box *b, enum disk_kind kind, const char *id)
+{
+	struct disk_name disk = disk_named(kind, id);
+	keeper_link_call(&b->keeper, KEEPER_DELETE, &disk, NULL, 0, forgotten, b);
+}
+
+int disks_error(struct error *e, int error, const char *what)
+{
+	error_set_errno(e, error, "%s", what);
+	if (error == ENOENT)
+		e->code = ERROR_INTERNAL; /* of the disk, not of what the caller named */
+	else if (error == ETIMEDOUT)
+		error_set(e, ERROR_UNAVAILABLE, "%s: something in the sandbox does not stand still",
+			what);
+	return -1;
+}
+
+struct disk_name disk_of(const struct sandbox *s)
+{
+	struct disk_name disk = {.kind = DISK_BOX};
+	memcpy(disk.id, s->id, ID_SIZE);
+	return disk;
+}
+
+/* A snapshot was taken of all that a template had given. */
+struct disk_name disk_to_begin_with(const struct sandbox *s)
+{
+	struct disk_name from = {.kind = DISK_NONE};
+	if (s->snapshot[0] || s->layer[0]) {
+		from.kind = s->snapshot[0] ? DISK_SNAPSHOT : DISK_LAYER;
+		memcpy(from.id, s->snapshot[0] ? s->snapshot : s->layer, ID_SIZE);
+	}
+	return from;
+}

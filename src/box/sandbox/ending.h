@@ -1,0 +1,14 @@
+/* The end of a sandbox. */
+#pragma once
+
+#include "box/sandbox/event.h"
+
+struct box;
+struct sandbox;
+
+void sandbox_terminate(struct sandbox *s, enum event_cause cause);
+
+/* When nobody has claimed it any more. */
+void sandbox_end_now(struct sandbox *s);
+/* What the store refused. */
+void sandbox_retry_ends(struct box *b);

@@ -1,0 +1,52 @@
+/*
+ * Answers that must not come before the call has returned, and the wait of a close for what is
+ * under way.
+ */
+#include "box/sandbox/later.h"
+
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "box/sandbox/object.h"
+
+struct later {
+	struct later *prev, *next;
+	sandbox_done_fn *done;
+	void *arg;
+	bool failed;
+	struct error error;
+};
+
+static void later_timer_fired(uv_timer_t *timer)
+{
+	struct box *b = timer->data;
+	struct later *l;
+	/* Those that still wait stay in the list: a close waits for them. */
+	while ((l = b->later)) {
+		DL_DELETE(b->later, l);
+		l->done(l->arg, l->failed ? &l->error : NULL);
+		free(l);
+	}
+	box_check_closed(b);
+}
+
+void box_answer_later(struct box *b, sandbox_done_fn *done, void *arg, const struct error *e)
+{
+	struct later *l = calloc(1, sizeof *l);
+	if (!l)
+		abort();
+	l->done = done;
+	l->arg = arg;
+	if (e) {
+		l->failed = true;
+		l->error = *e;
+	}
+	DL_APPEND(b->later, l);
+	uv_timer_start(&b->later_timer, later_timer_fired, 0, 0);
+}
+
+void box_check_closed(struct box *b)
+{
+	if (b->closing)
+		b->hooks->check_closed(b);
+}

@@ -1,0 +1,12 @@
+/* A sandbox from its row and back. */
+#pragma once
+
+#include "model/sandbox.h"
+#include "store/store.h"
+
+struct box;
+struct sandbox;
+
+struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_record *row);
+/* Its row, as it is, but for the status that it is meant to have. */
+void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn *done, void *arg);
