@@ -277,7 +277,15 @@ static int file_end(struct answer *a, struct error *e)
 	return 0;
 }
 
+static int bytes_end(struct answer *a, struct error *e)
+{
+	(void)a;
+	(void)e;
+	return 0;
+}
+
 const struct answer_body answer_body_file = {file_data, file_end};
+const struct answer_body answer_body_bytes = {file_data, bytes_end};
 
 /* ---- the begin ---- */
 

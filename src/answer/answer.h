@@ -100,8 +100,10 @@ struct answer_body {
 	int (*end)(struct answer *a, struct error *e);
 	void (*finish)(void *body_arg); /* NULL: there is nothing to free */
 };
-/* One file, or one archive: bytes as they are. */
+/* One file: bytes as they are, and its end. */
 extern const struct answer_body answer_body_file;
+/* Bytes as they are, such as an archive. */
+extern const struct answer_body answer_body_bytes;
 /* answer_run, with the request's body as the operation's input, as fast as that takes it. */
 void answer_run_with_body(struct answer *a, const struct answer_body *body);
 

@@ -86,6 +86,14 @@ int content_put(struct answer *a, const struct op_event *event, struct error *e)
 	return 0;
 }
 
+int content_put_bytes(struct answer *a, const struct op_event *event, struct error *e)
+{
+	(void)e;
+	if (event->kind == OP_DATA)
+		answer_put_bytes(a, event->data);
+	return 0;
+}
+
 void content_run(struct answer *a, const char *user, const char *path, const char *cwd)
 {
 	const struct byte_range *range = &((struct content *)a->own)->range;

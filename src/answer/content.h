@@ -25,5 +25,7 @@ struct content {
 
 /* For answer_form.put. */
 int content_put(struct answer *a, const struct op_event *event, struct error *e);
+/* For answer_form.put: whatever bytes come, of a length that nobody knows beforehand. */
+int content_put_bytes(struct answer *a, const struct op_event *event, struct error *e);
 /* Begins to read, with the range in `own`, and runs; with HEAD it only looks. */
 void content_run(struct answer *a, const char *user, const char *path, const char *cwd);

@@ -1,23 +1,21 @@
 /* …/fs/tar: a directory down as an archive by GET, an archive up into a directory by PUT. */
 #include <string.h>
 
+#include "answer/content.h"
 #include "api/files.h"
-#include "handler/archives.h"
+#include "op/archive.h"
 
-static int query_form(const struct http_request *req, struct archive_form *form, struct error *e)
+/* ---- down ---- */
+
+static int pack_query_coding(
+	const struct http_request *req, enum archive_coding *ret, struct error *e)
 {
-	static const struct {
-		const char *name;
-		struct archive_form form;
-	} forms[] = {
-		{"none", {.type = "application/x-tar"}},
-		{"gzip", {"application/gzip", true, CODEC_GZIP}},
-		{"zstd", {"application/zstd", true, CODEC_ZSTD}},
-	};
+	static const char *const names[] = {
+		[ARCHIVE_PLAIN] = "none", [ARCHIVE_GZIP] = "gzip", [ARCHIVE_ZSTD] = "zstd"};
 	const char *text = http_query(req, "compression");
-	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
-		if (strcmp(text ? text : "none", forms[i].name) == 0) {
-			*form = forms[i].form;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (strcmp(text ? text : "none", names[i]) == 0) {
+			*ret = (enum archive_coding)i;
 			return 0;
 		}
 	}
@@ -25,55 +23,77 @@ static int query_form(const struct http_request *req, struct archive_form *form,
 		"\"compression\" must be \"none\", \"gzip\" or \"zstd\"");
 }
 
-/* What both ways are asked for: where, and with whose rights. */
-static int query_job(struct http_request *req, const char *const *known, struct archive_job *job,
-	struct error *e)
+static int pack_decode(struct http_request *req, struct op_pack *ret, struct error *e)
 {
+	static const char *const known[] = {"path", "user", "cwd", "compression", NULL};
 	struct files_place place;
 	if (files_check_query(req, known, e) < 0 || files_query_place(req, &place, e) < 0 ||
-		files_query_path(req, &job->request.text[FILE_PATH], e) < 0)
+		files_query_path(req, &ret->path, e) < 0)
 		return -1;
-	job->sandbox = sandbox_find(server_of(req)->box, tenant_of(req), http_param(req, "id"));
-	if (!job->sandbox)
-		return error_set(e, ERROR_NOT_FOUND, "there is no such sandbox");
-	job->user = place.user;
-	job->request.text[FILE_CWD] = place.cwd;
-	job->loop = server_of(req)->loop;
-	return 0;
+	ret->user = place.user;
+	ret->cwd = place.cwd;
+	return pack_query_coding(req, &ret->coding, e);
 }
 
 static void handle_pack(struct http_request *req)
 {
-	static const char *const known[] = {"path", "user", "cwd", "compression", NULL};
+	static const struct answer_form form = {.put = content_put_bytes};
+	static const char *const types[] = {[ARCHIVE_PLAIN] = "application/x-tar",
+		[ARCHIVE_GZIP] = "application/gzip",
+		[ARCHIVE_ZSTD] = "application/zstd"};
 	struct error e;
-	struct archive_form form;
-	struct archive_job job = {.request.fixed.op = FILE_PACK};
-	if (query_job(req, known, &job, &e) < 0 || query_form(req, &form, &e) < 0 ||
-		handler_send_archive(req, &job, &form, &e) < 0)
-		http_respond_error(req, &e);
+	struct op_pack pack = {0};
+	struct answer *a = api_answer(req, &form);
+	if (pack_decode(req, &pack, &e) < 0) {
+		answer_refuse(a, &e);
+		return;
+	}
+	a->type = types[pack.coding];
+	a->op = op_pack(&a->call, &pack);
+	answer_run(a);
 }
 
-static void respond_count(struct http_request *req, const struct file_result *result)
+/* ---- up ---- */
+
+static int unpack_decode(struct http_request *req, struct op_unpack *ret, struct error *e)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
+	static const char *const known[] = {"path", "user", "cwd", "owners", "parents", NULL};
+	struct files_place place;
+	if (files_check_query(req, known, e) < 0 || files_query_place(req, &place, e) < 0 ||
+		files_query_path(req, &ret->path, e) < 0)
+		return -1;
+	ret->user = place.user;
+	ret->cwd = place.cwd;
+	if (files_query_flag(req, "owners", FILE_OWNERS, &ret->flags, e) < 0)
+		return -1;
+	return files_query_flag(req, "parents", FILE_PARENTS, &ret->flags, e);
+}
+
+static int unpack_put(struct answer *a, const struct op_event *event, struct error *e)
+{
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	if (event->kind != OP_DONE)
+		return 0;
 	json_begin_object(&w);
-	json_put_int(&w, "count", (int64_t)result->count);
+	json_put_int(&w, "count", (int64_t)event->result.count);
 	json_end_object(&w);
-	api_respond_json(req, 200, &body);
+	return 0;
 }
 
 static void handle_unpack(struct http_request *req)
 {
-	static const char *const known[] = {"path", "user", "cwd", "owners", "parents", NULL};
+	static const struct answer_form form = {
+		.type = "application/json", .pace = ANSWER_WHOLE, .put = unpack_put};
 	struct error e;
-	struct archive_job job = {.request.fixed = {.op = FILE_UNPACK, .flags = FILE_PARENTS}};
-	unsigned *flags = &job.request.fixed.flags;
-	if (query_job(req, known, &job, &e) < 0 ||
-		files_query_flag(req, "owners", FILE_OWNERS, flags, &e) < 0 ||
-		files_query_flag(req, "parents", FILE_PARENTS, flags, &e) < 0 ||
-		handler_take_archive(req, &job, respond_count, &e) < 0)
-		http_respond_error(req, &e);
+	struct op_unpack unpack = {.flags = FILE_PARENTS};
+	struct answer *a = api_answer(req, &form);
+	if (unpack_decode(req, &unpack, &e) < 0) {
+		answer_refuse(a, &e);
+		return;
+	}
+	a->op = op_unpack(&a->call, &unpack);
+	answer_run_with_body(a, &answer_body_bytes);
 }
 
 static const struct http_route tar_routes[] = {

@@ -47,6 +47,22 @@ struct file_notice {
 	const char *destination; /* of a rename */
 };
 
+/* What is watched in a directory, and as whom. */
+struct watch_spec {
+	const char *user; /* NULL: the sandbox's */
+	const char *path, *cwd;
+	bool recursive;
+	bool entries; /* what a notice is about is told with it, if it is still there */
+};
+
+/* How an archive that is asked for is put: a tar archive, but for the last. */
+enum archive_coding {
+	ARCHIVE_PLAIN,
+	ARCHIVE_GZIP,
+	ARCHIVE_ZSTD,
+	ARCHIVE_ZIP
+};
+
 struct file_result {
 	uint64_t count;
 	bool truncated; /* there is more than the limit asked for */

@@ -101,6 +101,7 @@ struct op_event {
 		const struct file_change *change;
 		const struct file_notice *notice;
 		const struct event_view *happened;
+		const char *id; /* of what was made */
 		const struct usage_report *used;
 		struct {
 			const struct tenant_amounts *limit, *used;

@@ -11,8 +11,7 @@ struct watcher {
 	struct watcher *prev, *next; /* of the sandbox */
 	struct sandbox *sandbox;
 	char id[ID_SIZE];
-	char *path, *cwd;
-	uint32_t tag;
+	struct watch_spec spec; /* the texts are copies */
 	struct file_call *call; /* NULL: it has ended */
 	struct buf events;      /* each a kind, whether a directory, path, NUL, destination, NUL */
 	unsigned count;
@@ -26,16 +25,23 @@ static void watcher_free(struct watcher *w)
 {
 	DL_DELETE(w->sandbox->watchers, w);
 	buf_finish(&w->events);
-	free(w->path);
-	free(w->cwd);
+	free((char *)w->spec.user);
+	free((char *)w->spec.path);
+	free((char *)w->spec.cwd);
 	free(w);
 }
 
 void watcher_remove(struct watcher *w)
 {
+	watcher_made_fn *made = w->made;
+	void *arg = w->arg;
+	struct error e;
 	if (w->call)
 		file_cancel(w->call);
 	watcher_free(w);
+	error_set(&e, ERROR_NOT_RUNNING, "the sandbox has ended");
+	if (made)
+		made(arg, NULL, &e);
 }
 
 void watcher_remove_all(struct sandbox *s)
@@ -102,7 +108,7 @@ static char *copy(const char *text)
 	return result;
 }
 
-int watcher_create(struct sandbox *s, const struct watcher_spec *spec, watcher_made_fn *made,
+int watcher_create(struct sandbox *s, const struct watch_spec *spec, watcher_made_fn *made,
 	void *arg, struct error *e)
 {
 	const struct watcher *other;
@@ -117,9 +123,10 @@ int watcher_create(struct sandbox *s, const struct watcher_spec *spec, watcher_m
 		abort();
 	id_generate(w->id);
 	w->sandbox = s;
-	w->tag = spec->tag;
-	w->path = copy(spec->path);
-	w->cwd = copy(spec->cwd);
+	w->spec = *spec;
+	w->spec.user = copy(spec->user);
+	w->spec.path = copy(spec->path);
+	w->spec.cwd = copy(spec->cwd);
 	w->made = made;
 	w->arg = arg;
 	DL_APPEND(s->watchers, w);
@@ -142,19 +149,9 @@ struct watcher *watcher_find(const struct sandbox *s, const char *id)
 	return NULL;
 }
 
-uint32_t watcher_tag(const struct watcher *w)
+const struct watch_spec *watcher_spec(const struct watcher *w)
 {
-	return w->tag;
-}
-
-const char *watcher_path(const struct watcher *w)
-{
-	return w->path;
-}
-
-const char *watcher_cwd(const struct watcher *w)
-{
-	return w->cwd;
+	return &w->spec;
 }
 
 int watcher_take(struct watcher *w, void (*each)(void *arg, const struct file_notice *notice),

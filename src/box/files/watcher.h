@@ -12,24 +12,15 @@
 #define WATCHER_EVENTS_MAX 4096       /* that wait to be taken */
 #define WATCHER_BYTES_MAX  (1u << 20) /* of their names */
 
-struct watcher_spec {
-	const char *user; /* NULL: the sandbox's */
-	const char *path; /* as FILE_WATCH takes it */
-	const char *cwd;  /* the same */
-	bool recursive;
-	uint32_t tag; /* the caller's own word, given back when events are taken */
-};
-
 /* id is NULL and e says why when it failed. */
 typedef void watcher_made_fn(void *arg, const char *id, const struct error *e);
-int watcher_create(struct sandbox *s, const struct watcher_spec *spec, watcher_made_fn *made,
+int watcher_create(struct sandbox *s, const struct watch_spec *spec, watcher_made_fn *made,
 	void *arg, struct error *e);
 
 struct watcher;
 struct watcher *watcher_find(const struct sandbox *s, const char *id);
-uint32_t watcher_tag(const struct watcher *w);
-const char *watcher_path(const struct watcher *w);
-const char *watcher_cwd(const struct watcher *w);
+/* What it was made with. */
+const struct watch_spec *watcher_spec(const struct watcher *w);
 /*
  * Gives what has happened since the last time to `each`. Refused when something was lost meanwhile
  * (once: it goes on from there), or when the directory cannot be watched any more.

@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+#include "answer/content.h"
+#include "op/archive.h"
+
 #define UPLOAD_MAX (UINT64_C(1) << 40)
 
 enum format {
@@ -24,65 +27,52 @@ static const char *query_path(const struct http_request *req)
 
 static void handle_download(struct http_request *req)
 {
-	static const struct archive_form forms[] = {
-		[FORMAT_TAR] = {"application/gzip", true, CODEC_GZIP},
-		[FORMAT_ZIP] = {"application/zip", true, CODEC_ZIP},
-	};
+	static const struct answer_form form = {
+		.put = content_put_bytes, .fail = agentuity_fail_404};
 	struct error e;
 	int format = FORMAT_TAR;
-	struct sandbox *s = agentuity_sandbox_or_404(req);
-	if (!s)
+	struct answer *a = agentuity_answer(req, &form);
+	if (agentuity_query_word(req, "format", formats, &format, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
-	int r = agentuity_query_word(req, "format", formats, &format, &e);
-	const struct archive_job job = {.sandbox = s,
-		.request = {.fixed = {.op = FILE_PACK,
-				    .flags = format == FORMAT_ZIP ? FILE_ZIP : 0},
-			.text[FILE_PATH] = query_path(req)},
-		.loop = server_of(req)->loop};
-	if (r < 0 || handler_send_archive(req, &job, &forms[format], &e) < 0)
-		http_respond_error(req, &e);
+	}
+	a->type = format == FORMAT_ZIP ? "application/zip" : "application/gzip";
+	a->op = op_pack(
+		&a->call, &(struct op_pack){.path = query_path(req),
+				  .coding = format == FORMAT_ZIP ? ARCHIVE_ZIP : ARCHIVE_GZIP});
+	answer_run(a);
 }
 
-static void unpack(struct http_request *req, struct sandbox *s, const char *path, bool is_zip,
-	archive_taken_fn *taken)
+static void archive_take(struct answer *a, const char *path, bool is_zip)
 {
-	struct error e;
-	const struct archive_job job = {.sandbox = s,
-		.request = {.fixed = {.op = FILE_UNPACK,
-				    .flags = FILE_PARENTS | (is_zip ? FILE_ZIP : 0)},
-			.text[FILE_PATH] = path},
-		.loop = server_of(req)->loop};
-	if (handler_take_archive(req, &job, taken, &e) < 0)
-		http_respond_error(req, &e);
+	const struct op_unpack unpack = {
+		.path = path, .flags = FILE_PARENTS | (is_zip ? FILE_ZIP : 0)};
+	a->op = op_unpack(&a->call, &unpack);
+	answer_run_with_body(a, &answer_body_bytes);
 }
 
-void archive_unpack(
-	struct http_request *req, struct sandbox *s, const char *path, archive_taken_fn *taken)
+void archive_unpack(struct answer *a, const char *path)
 {
-	unpack(req, s, path, false, taken);
-}
-
-static void unpacked(struct http_request *req, const struct file_result *result)
-{
-	(void)result;
-	agentuity_respond_success(req);
+	archive_take(a, path, false);
 }
 
 static void handle_upload(struct http_request *req)
 {
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.put = agentuity_put_success,
+		.fail = agentuity_fail_404};
 	struct error e;
 	int format = FORMAT_TAR;
 	const char *type = http_header(req, "content-type");
-	struct sandbox *s = agentuity_sandbox_or_404(req);
-	if (!s)
-		return;
+	struct answer *a = agentuity_answer(req, &form);
 	if (agentuity_query_word(req, "format", formats, &format, &e) < 0) {
-		http_respond_error(req, &e);
+		answer_refuse(a, &e);
 		return;
 	}
 	bool is_zip = format == FORMAT_ZIP ||
 		      (!http_query(req, "format") && type && strcmp(type, "application/zip") == 0);
-	unpack(req, s, query_path(req), is_zip, unpacked);
+	archive_take(a, query_path(req), is_zip);
 }
 
 static const struct http_route routes[] = {

@@ -2,8 +2,9 @@
 #pragma once
 
 #include "dialect/agentuity/routes.h"
-#include "handler/archives.h"
 
-/* The request's body, a tar archive, compressed or not, into a directory of the sandbox. */
-void archive_unpack(
-	struct http_request *req, struct sandbox *s, const char *path, archive_taken_fn *taken);
+/*
+ * Begins to take the request's body, a tar archive, compressed or not, into a directory of the
+ * sandbox that the answer's call names, and runs the answer.
+ */
+void archive_unpack(struct answer *a, const char *path);

@@ -119,17 +119,19 @@ static void handle_begin(struct http_request *req)
 
 /* ---- the archive ---- */
 
-static void respond_uploaded(struct http_request *req, const struct file_result *result)
+static int uploaded_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	(void)result;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	if (event->kind != OP_DONE)
+		return 0;
 	agentuity_begin_data(&w);
 	json_begin_object(&w);
 	json_put_bool(&w, "success", true);
 	json_put_bool(&w, "scanned", false);
 	json_end_object(&w);
-	agentuity_respond_data(req, 200, &w);
+	json_end_object(&w);
+	return 0;
 }
 
 void build_respond_missing(struct http_request *req)
@@ -154,11 +156,18 @@ cJSON *build_of(const struct sandbox *s)
 
 static void unpack(struct http_request *req, struct sandbox *s)
 {
+	static const struct answer_form form = {
+		.type = "application/json", .pace = ANSWER_WHOLE, .put = uploaded_put};
+	struct sandbox_view view;
 	cJSON *build = s ? build_of(s) : NULL;
-	if (build)
-		archive_unpack(req, s, AGENTUITY_HOME, respond_uploaded);
-	else
+	if (build) {
+		struct answer *a = answer_new(req, &form);
+		sandbox_view(s, &view);
+		a->call.sandbox = http_copy(req, view.id);
+		archive_unpack(a, AGENTUITY_HOME);
+	} else {
 		build_respond_missing(req);
+	}
 	cJSON_Delete(build);
 }
 

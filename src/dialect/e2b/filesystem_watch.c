@@ -4,134 +4,111 @@
  *     {"start":{}}
  *     {"filesystem":{"name":"sub/file","type":"EVENT_TYPE_CREATE","entry":{…}}}
  *
- * With includeEntry what was created, written or changed is looked up before its event goes out,
- * one after the other, so that the order stays. While the client does not read, nothing is
- * collected here; what the kernel cannot keep then either ends the stream, because the client would
- * miss it.
+ * A client that does not read makes the events wait inside the sandbox; when the kernel cannot keep
+ * them either the stream ends, because the client would miss some.
  */
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "dialect/e2b/filesystem.h"
 #include "dialect/e2b/watch.h"
-
-#define KEEPALIVE  "{\"keepalive\":{}}"
-#define HIGH_WATER (64u * 1024)
+#include "op/watch.h"
 
 struct watch_stream {
-	const struct server *server;
-	struct http_request *req; /* until the stream has begun */
-	struct connect_stream *stream;
-	struct watch watch;
-	char *path;
-	bool announced;
-	struct buf out; /* events in their envelopes, not collected */
-	bool ended;
-	struct error failure;
+	const char *path; /* as the client has it */
+	struct watch_entry entry;
 };
 
-static void stream_free(struct watch_stream *w)
+static void watch_stream_put_notice(struct answer *a, const struct file_notice *notice)
 {
-	watch_stop(&w->watch);
-	buf_finish(&w->out);
-	free(w->path);
-	free(w);
-}
-
-static void stream_closed(void *arg, bool client_left)
-{
-	(void)client_left;
-	stream_free(arg);
-}
-
-static enum connect_progress stream_collect(void *arg, struct buf *out, struct error *e)
-{
-	struct watch_stream *w = arg;
-	if (!w->announced) {
-		size_t begin = envelope_begin(out);
-		buf_append_str(out, "{\"start\":{}}");
-		envelope_end(out, begin);
+	struct watch_stream *s = a->own;
+	struct watch_event events[2];
+	unsigned count = watch_translate(&s->entry, notice, events);
+	for (unsigned i = 0; i < count; i++) {
+		size_t begin = envelope_begin(&a->out);
+		struct json_writer w = {.out = &a->out};
+		json_begin_object(&w);
+		json_key(&w, "filesystem");
+		watch_put_event(&w, &events[i]);
+		json_end_object(&w);
+		envelope_end(&a->out, begin);
 	}
-	w->announced = true;
-	buf_append(out, w->out.data, w->out.len);
-	buf_finish(&w->out);
-	if (w->ended) {
-		*e = w->failure;
-		return e->code == ERROR_NOT_RUNNING ? CONNECT_RESET : CONNECT_FAILED;
+	watch_drop_entry(&s->entry);
+}
+
+static int watch_stream_put(struct answer *a, const struct op_event *event, struct error *e)
+{
+	struct watch_stream *s = a->own;
+	size_t begin;
+	switch (event->kind) {
+	case OP_READY:
+		begin = envelope_begin(&a->out);
+		buf_append_str(&a->out, "{\"start\":{}}");
+		envelope_end(&a->out, begin);
+		return 0;
+	case OP_NOTICE:
+		if (event->notice->kind == FILE_EVENT_OVERFLOW)
+			return error_set(e, ERROR_RESOURCE_EXHAUSTED,
+				"more happened than could be told: watch again, and look");
+		watch_stream_put_notice(a, event->notice);
+		return 0;
+	case OP_DONE:
+		return error_set(e, ERROR_NOT_FOUND, "the directory is gone");
+	default:
+		watch_keep_entry(&s->entry, event);
+		return 0;
 	}
-	watch_resume(&w->watch);
-	return CONNECT_MORE;
 }
 
-static void watch_ready(void *arg)
+/* A sandbox that went away is a broken connection; all else is told in the last envelope. */
+static enum answer_failure watch_stream_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
 {
-	struct watch_stream *w = arg;
-	const struct connect_source source = {stream_collect, KEEPALIVE, stream_closed, w};
-	w->stream = connect_stream_begin(take_ptr(w->req), w->server->loop, &source);
+	const struct watch_stream *s = a->own;
+	struct error explained;
+	(void)event;
+	if (a->streaming && e->code == ERROR_NOT_RUNNING)
+		return ANSWER_ERROR;
+	filesystem_explain(s->path, e, &explained);
+	envelope_put_end(&a->out, &explained);
+	return ANSWER_PUT;
 }
 
-static void watch_event(void *arg, const struct watch_event *event)
+static void watch_stream_finish(struct answer *a)
 {
-	struct watch_stream *w = arg;
-	size_t begin = envelope_begin(&w->out);
-	struct json_writer json = {.out = &w->out};
-	json_begin_object(&json);
-	json_key(&json, "filesystem");
-	watch_put_event(&json, event);
-	json_end_object(&json);
-	envelope_end(&w->out, begin);
-	if (w->out.len > HIGH_WATER)
-		watch_pause(&w->watch);
-	connect_stream_wake(w->stream);
+	watch_drop_entry(&((struct watch_stream *)a->own)->entry);
 }
 
-static void watch_ended(void *arg, const struct error *why)
+static struct answer *watch_stream_answer(struct http_request *req, int64_t deadline_ms)
 {
-	struct watch_stream *w = arg;
-	struct error e;
-	struct http_request *req = w->req;
-	filesystem_explain(w->path, why, &e);
-	if (!w->stream) {
-		stream_free(w);
-		connect_stream_refuse(req, &e);
-		return;
-	}
-	w->ended = true;
-	w->failure = e;
-	connect_stream_wake(w->stream);
-}
-
-static const struct watch_events watch_events = {watch_ready, watch_event, watch_ended};
-
-static void stream_aborted(void *arg)
-{
-	stream_free(arg);
+	static const struct answer_form form = {.type = "application/connect+json",
+		.pace = ANSWER_LIVE,
+		.own_size = sizeof(struct watch_stream),
+		.put = watch_stream_put,
+		.fail = watch_stream_fail,
+		.finish = watch_stream_finish};
+	static const char keepalive[] = "\0\0\0\0\x10{\"keepalive\":{}}";
+	struct answer *a = envd_answer(req, &form);
+	a->call.deadline_ms = deadline_ms;
+	answer_keep_alive(a, keepalive, sizeof keepalive - 1, connect_keepalive_ms(req));
+	return a;
 }
 
 static void handle_watch_dir(struct http_request *req)
 {
-	struct error e = {0}, explained;
-	struct watch_message fields;
+	struct error e = {0};
+	struct watch_spec spec = {0};
 	cJSON *message = connect_stream_request(req);
-	if (!message)
+	int64_t deadline_ms = message ? connect_timeout_ms(req) : -1;
+	if (deadline_ms < 0) {
+		cJSON_Delete(message);
 		return;
-	struct watch_stream *w = calloc(1, sizeof *w);
-	if (!w)
-		abort();
-	w->req = req;
-	w->server = server_of(req);
-	if (connect_timeout_ms(req) < 0) {
-		free(w);
-	} else if (watch_decode(message, &fields, &e) < 0 ||
-		   watch_start(&w->watch, req, &fields, &watch_events, w, &e) < 0) {
-		filesystem_explain("", &e, &explained);
-		free(w);
-		connect_stream_refuse(req, &explained);
+	}
+	struct answer *a = watch_stream_answer(req, deadline_ms);
+	struct watch_stream *s = a->own;
+	s->path = "";
+	if (watch_decode(req, message, &spec, &s->path, &e) < 0) {
+		answer_refuse(a, &e);
 	} else {
-		if (!(w->path = strdup(fields.path)))
-			abort();
-		http_on_abort(req, stream_aborted, w);
+		a->op = op_watch(&a->call, &spec);
+		answer_run(a);
 	}
 	cJSON_Delete(message);
 }

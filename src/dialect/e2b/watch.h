@@ -1,6 +1,6 @@
 /*
- * What happens in a directory, in E2B's words: one notice of the core's may be two events, and an
- * event may need a look at the file.
+ * What happens in a directory, in E2B's words: one notice may be two events, and an event may have
+ * the file's entry beside it.
  */
 #pragma once
 
@@ -13,60 +13,33 @@ struct watch_message {
 	bool recursive, include_entry, network_mounts;
 };
 
-int watch_decode(const cJSON *message, struct watch_message *ret, struct error *e);
+/*
+ * The texts of *ret are the message's and the request's. *given is the path as the client has it,
+ * in the request's memory; it is left alone on failure.
+ */
+int watch_decode(struct http_request *req, const cJSON *message, struct watch_spec *ret,
+	const char **given, struct error *e);
+
+/* Collects the entry that is told before its notice. Zeroed at first. */
+struct watch_entry {
+	struct buf text;
+	struct json_writer json;
+	struct entry_writer writer;
+};
 
 struct watch_event {
 	enum file_event kind;
-	const char *name;  /* relative to the directory */
-	const char *entry; /* JSON, or NULL */
+	const char *name;        /* relative to the directory */
+	const struct buf *entry; /* JSON, or NULL */
 };
 
-/* Of a notice: one event, or two for a rename. */
-unsigned watch_translate(const struct file_notice *notice, struct watch_event out[2]);
-/* Whether a look at the file belongs to it, when that was asked for. */
-bool watch_wants_entry(const struct watch_event *event);
+/* For OP_ENTRY and OP_ATTRIBUTE. */
+void watch_keep_entry(struct watch_entry *kept, const struct op_event *event);
+/*
+ * For OP_NOTICE: returns how many events it is, which is two for a rename. Call watch_drop_entry
+ * when they are put.
+ */
+unsigned watch_translate(
+	struct watch_entry *kept, const struct file_notice *notice, struct watch_event out[2]);
+void watch_drop_entry(struct watch_entry *kept);
 void watch_put_event(struct json_writer *w, const struct watch_event *event);
-
-/* ---- looking at a file, for its event ---- */
-
-struct watch_lookup {
-	struct file_call *call; /* NULL: none is under way */
-	struct buf out;
-	struct json_writer json;
-	struct entry_writer entry;
-	void (*found)(void *arg, const char *json); /* NULL: it is gone */
-	void *arg;
-};
-
-/* `name` below `directory`; calls back later. False: nothing can be asked. */
-bool watch_lookup_begin(struct watch_lookup *l, struct sandbox *s, const char *cwd,
-	const char *directory, const char *name);
-void watch_lookup_cancel(struct watch_lookup *l);
-
-/* ---- a watch that tells as it happens ---- */
-
-struct watch_events {
-	void (*ready)(void *arg);
-	void (*event)(void *arg, const struct watch_event *event);
-	void (*ended)(void *arg, const struct error *why); /* the last call */
-};
-
-struct watch {
-	struct box *box;
-	char sandbox_id[ID_SIZE];
-	struct file_call *call; /* NULL: it has ended, or never began */
-	struct watch_lookup lookup;
-	struct buf pending; /* events that wait for a lookup: a kind's byte, the name, NUL */
-	char *cwd, *directory;
-	bool include_entry, held, paused;
-	const struct watch_events *events;
-	void *arg;
-};
-
-int watch_start(struct watch *w, struct http_request *req, const struct watch_message *message,
-	const struct watch_events *events, void *arg, struct error *e);
-/* Nothing more is called. Fine if it has not begun. */
-void watch_stop(struct watch *w);
-/* No more events for now; a few that are on their way still come. */
-void watch_pause(struct watch *w);
-void watch_resume(struct watch *w);
