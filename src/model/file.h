@@ -51,6 +51,8 @@ struct file_notice {
 struct watch_spec {
 	const char *user; /* NULL: the sandbox's */
 	const char *path, *cwd;
+	/* With root's rights, where paths of `user` begin: cwd does not count. */
+	bool as_root;
 	bool recursive;
 	bool entries; /* what a notice is about is told with it, if it is still there */
 };

@@ -34,6 +34,8 @@ struct op_pause {
 /* OP_DONE with the sandbox as it is then. */
 struct op *op_pause(const struct op_call *call, const struct op_pause *request);
 struct op *op_resume_sandbox(const struct op_call *call, bool keep_memory);
+/* Wakes it if it sleeps. One that is awake does not wait for what else is done to it. */
+struct op *op_wake(const struct op_call *call);
 
 /*
  * Wakes a sandbox that sleeps, with a new lease; one that is awake gets a longer lease, if that

@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "box/files/watcher.h"
 #include "op/op_core.h"
 
 #define QUEUE_MAX (64u * 1024)
+#define ROOT      "0"
 
 struct watch_op {
 	struct op op;
@@ -89,6 +91,14 @@ static void lookup_done(void *arg, const struct file_result *result, const struc
 	w->lookup = NULL;
 	w->looked_up = true;
 	watch_advance(w);
+}
+
+static void watch_set_lookups(struct watch_op *w, const struct watch_spec *spec)
+{
+	w->entries = spec->entries;
+	w->user = mem_copy_text(spec->user);
+	w->cwd = mem_copy_text(spec->cwd);
+	w->directory = mem_copy_text(spec->path);
 }
 
 /* NULL: there is nothing to look at. */
@@ -226,7 +236,26 @@ static void watch_ended(void *arg, const struct file_result *result, const struc
 		watch_advance(w);
 }
 
-struct op *op_watch(const struct op_call *call, const struct watch_spec *spec)
+/* Fills in whose rights are meant, and where paths begin. The home is to be freed. */
+static struct watch_spec watch_resolve(
+	const struct sandbox *s, const struct watch_spec *spec, char **home)
+{
+	struct watch_spec full = *spec;
+	struct sandbox_view view;
+	*home = NULL;
+	if (!spec->as_root)
+		return full;
+	sandbox_view(s, &view);
+	struct buf text = {0};
+	buf_append_str(&text, "~");
+	buf_append_str(&text, spec->user ? spec->user : view.user);
+	*home = buf_take_str(&text);
+	full.user = ROOT;
+	full.cwd = spec->user || !view.workdir[0] ? *home : view.workdir;
+	return full;
+}
+
+struct op *op_watch(const struct op_call *call, const struct watch_spec *given)
 {
 	static const struct op_type type = {
 		"files.watch", .resume = watch_resume, .release = watch_release};
@@ -235,18 +264,16 @@ struct op *op_watch(const struct op_call *call, const struct watch_spec *spec)
 	struct sandbox *s;
 	struct watch_op *w = (struct watch_op *)op_new(call, &type, sizeof *w, &s);
 	struct file_request request = {
-		.fixed = {.op = FILE_WATCH, .flags = spec->recursive ? FILE_RECURSIVE : 0}};
+		.fixed = {.op = FILE_WATCH, .flags = given->recursive ? FILE_RECURSIVE : 0}};
 	if (w->op.failed)
 		return &w->op;
-	request.text[FILE_PATH] = spec->path;
-	request.text[FILE_CWD] = spec->cwd;
-	w->entries = spec->entries;
+	autofree char *home = NULL;
+	const struct watch_spec spec = watch_resolve(s, given, &home);
+	request.text[FILE_PATH] = spec.path;
+	request.text[FILE_CWD] = spec.cwd;
 	w->idle = true;
-	w->user = mem_copy_text(spec->user);
-	w->cwd = mem_copy_text(spec->cwd);
-	w->directory = mem_copy_text(spec->path);
-	w->op.failed =
-		file_begin(s, spec->user, &request, &events, w, &w->call, &w->op.failure) < 0;
+	watch_set_lookups(w, &spec);
+	w->op.failed = file_begin(s, spec.user, &request, &events, w, &w->call, &w->op.failure) < 0;
 	op_has_begun(&w->op);
 	return &w->op;
 }
@@ -271,13 +298,8 @@ struct op *op_watcher_take(const struct op_call *call, const struct op_watcher *
 	struct op *op = &w->op;
 	struct watcher *found = op->failed ? NULL : watcher_named(op, watcher->id, &op->failure);
 	op->failed = !found || watcher_take(found, watch_keep, w, &op->failure) < 0;
-	if (found) {
-		const struct watch_spec *spec = watcher_spec(found);
-		w->entries = spec->entries;
-		w->user = mem_copy_text(spec->user);
-		w->cwd = mem_copy_text(spec->cwd);
-		w->directory = mem_copy_text(spec->path);
-	}
+	if (found)
+		watch_set_lookups(w, watcher_spec(found));
 	w->ended = true;
 	op_has_begun(op);
 	return op;
@@ -304,9 +326,13 @@ static void watcher_create_ask(struct op *op)
 {
 	struct error e;
 	struct sandbox *s = op_sandbox(op, &e);
+	autofree char *home = NULL;
 	op_await(op);
-	if (s && watcher_create(s, op_asked(op), watcher_made, op, &e) == 0)
-		return;
+	if (s) {
+		const struct watch_spec spec = watch_resolve(s, op_asked(op), &home);
+		if (watcher_create(s, &spec, watcher_made, op, &e) == 0)
+			return;
+	}
 	op_awaited(op);
 	op_fail(op, s ? OP_ERROR : OP_NO_SANDBOX, &e);
 }

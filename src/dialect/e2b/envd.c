@@ -133,27 +133,6 @@ int envd_user(struct http_request *req, const char **ret, struct error *e)
 	return 0;
 }
 
-int envd_actor(
-	struct http_request *req, const char *username, struct envd_actor *ret, struct error *e)
-{
-	struct sandbox_view view;
-	*ret = (struct envd_actor){.user = username};
-	if (!username && envd_user(req, &ret->user, e) < 0)
-		return -1;
-	sandbox_view(envd_sandbox(req), &view);
-	ret->owner = ret->user ? ret->user : view.user;
-	ret->cwd = view.workdir;
-	if (!ret->user && view.workdir[0])
-		return 0;
-	size_t size = strlen(ret->owner) + 2;
-	char *home = http_alloc(req, size);
-	if (!home)
-		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
-	snprintf(home, size, "~%s", ret->owner);
-	ret->cwd = home;
-	return 0;
-}
-
 const char *envd_path(const char *path, struct error *e)
 {
 	if (path[0] != '~')

@@ -32,22 +32,6 @@ struct sandbox *envd_sandbox(const struct http_request *req);
  */
 int envd_user(struct http_request *req, const char **ret, struct error *e);
 /*
- * On files envd works with root's rights, whoever asks. What it makes belongs to the user of the
- * request, and paths that are not absolute begin in that user's home, or where the sandbox begins
- * when no user is named.
- */
-#define ENVD_FILE_USER "0"
-
-struct envd_actor {
-	const char *user;  /* as the request has it; NULL: it names none */
-	const char *owner; /* of what is made */
-	const char *cwd;   /* as FILE_CWD */
-};
-
-/* username: from a query, or NULL. The texts are the request's. */
-int envd_actor(
-	struct http_request *req, const char *username, struct envd_actor *ret, struct error *e);
-/*
  * A path by envd's rules: "~" and "~/x" are the user's home, and what is not absolute begins there.
  * NULL and *e for other users' homes.
  */

@@ -2,51 +2,38 @@
  * envd's plain HTTP besides files: whether the sandbox runs, its environment; and what is said to
  * those who come for another port of the sandbox.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "dialect/e2b/encode.h"
 #include "dialect/e2b/envd.h"
+#include "op/life.h"
 
 /* ---- /health ---- */
 
-struct health_call {
-	struct http_request *req; /* NULL once the client has gone */
-};
-
-static void health_aborted(void *arg)
+static int health_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	((struct health_call *)arg)->req = NULL;
+	(void)event;
+	(void)e;
+	a->status = 204;
+	return 0;
 }
 
-static void health_known(void *arg, const struct error *e)
+static enum answer_failure health_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
 {
-	struct health_call *call = arg;
-	struct error gone;
-	error_set(&gone, ERROR_NOT_RUNNING, "The sandbox was not found");
-	if (call->req && e)
-		http_respond_error(call->req, &gone);
-	else if (call->req)
-		e2b_respond_nothing(call->req, 204);
-	free(call);
+	(void)a;
+	(void)event;
+	error_set(e, ERROR_NOT_RUNNING, "The sandbox was not found");
+	return ANSWER_ERROR;
 }
 
 /* Asking for it is traffic, too: it wakes what wakes by itself. */
 static void handle_health(struct http_request *req)
 {
-	struct sandbox_view view;
-	struct sandbox *s = envd_sandbox(req);
-	sandbox_view(s, &view);
-	if (e2b_state_of(&view) == E2B_RUNNING) {
-		e2b_respond_nothing(req, 204);
-		return;
-	}
-	struct health_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	http_on_abort(req, health_aborted, call);
-	sandbox_resume(s, true, health_known, call);
+	static const struct answer_form form = {
+		.pace = ANSWER_WHOLE, .put = health_put, .fail = health_fail};
+	struct answer *a = envd_answer(req, &form);
+	a->op = op_wake(&a->call);
+	answer_run(a);
 }
 
 /* ---- /envs ---- */
@@ -61,21 +48,29 @@ static void put_variable(struct json_writer *w, const char *entry)
 		json_put_string(w, name.data, entry + len + (entry[len] == '='));
 }
 
-static void handle_envs(struct http_request *req)
+static int envs_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct sandbox_view view;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	sandbox_view(envd_sandbox(req), &view);
+	struct json_writer w = {.out = &a->out};
+	const struct sandbox_view *view = event->sandbox;
+	(void)e;
 	json_begin_object(&w);
 	json_put_string(&w, "E2B_SANDBOX", "true");
-	json_put_string(&w, "E2B_SANDBOX_ID", view.id);
-	json_put_string(&w, "E2B_TEMPLATE_ID", view.template_name);
-	for (size_t at = 0; at < view.env.len; at += strlen(view.env.data + at) + 1)
-		put_variable(&w, view.env.data + at);
+	json_put_string(&w, "E2B_SANDBOX_ID", view->id);
+	json_put_string(&w, "E2B_TEMPLATE_ID", view->template_name);
+	for (size_t at = 0; at < view->env.len; at += strlen(view->env.data + at) + 1)
+		put_variable(&w, view->env.data + at);
 	json_end_object(&w);
-	http_add_header(req, "Cache-Control", "no-store");
-	e2b_respond_json(req, 200, &body);
+	http_add_header(a->req, "Cache-Control", "no-store");
+	return 0;
+}
+
+static void handle_envs(struct http_request *req)
+{
+	static const struct answer_form form = {
+		.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = envs_put};
+	struct answer *a = envd_answer(req, &form);
+	a->op = op_get(&a->call, &(struct op_get){0});
+	answer_run(a);
 }
 
 static const struct http_route routes[] = {

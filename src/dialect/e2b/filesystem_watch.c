@@ -63,12 +63,11 @@ static enum answer_failure watch_stream_fail(
 {
 	const struct watch_stream *s = a->own;
 	struct error explained;
-	(void)event;
 	if (a->streaming && e->code == ERROR_NOT_RUNNING)
 		return ANSWER_ERROR;
 	filesystem_explain(s->path, e, &explained);
-	envelope_put_end(&a->out, &explained);
-	return ANSWER_PUT;
+	*e = explained;
+	return connect_stream_fail(a, e, event);
 }
 
 static void watch_stream_finish(struct answer *a)
@@ -76,7 +75,7 @@ static void watch_stream_finish(struct answer *a)
 	watch_drop_entry(&((struct watch_stream *)a->own)->entry);
 }
 
-static struct answer *watch_stream_answer(struct http_request *req, int64_t deadline_ms)
+static void handle_watch_dir(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/connect+json",
 		.pace = ANSWER_LIVE,
@@ -85,32 +84,20 @@ static struct answer *watch_stream_answer(struct http_request *req, int64_t dead
 		.fail = watch_stream_fail,
 		.finish = watch_stream_finish};
 	static const char keepalive[] = "\0\0\0\0\x10{\"keepalive\":{}}";
-	struct answer *a = envd_answer(req, &form);
-	a->call.deadline_ms = deadline_ms;
-	answer_keep_alive(a, keepalive, sizeof keepalive - 1, connect_keepalive_ms(req));
-	return a;
-}
-
-static void handle_watch_dir(struct http_request *req)
-{
 	struct error e = {0};
 	struct watch_spec spec = {0};
-	cJSON *message = connect_stream_request(req);
-	int64_t deadline_ms = message ? connect_timeout_ms(req) : -1;
-	if (deadline_ms < 0) {
-		cJSON_Delete(message);
-		return;
-	}
-	struct answer *a = watch_stream_answer(req, deadline_ms);
+	struct answer *a = envd_answer(req, &form);
 	struct watch_stream *s = a->own;
 	s->path = "";
-	if (watch_decode(req, message, &spec, &s->path, &e) < 0) {
+	const cJSON *message = connect_stream_message(a, &e);
+	if (!message || connect_deadline(req, &a->call.deadline_ms, &e) < 0 ||
+		watch_decode(req, message, &spec, &s->path, &e) < 0) {
 		answer_refuse(a, &e);
-	} else {
-		a->op = op_watch(&a->call, &spec);
-		answer_run(a);
+		return;
 	}
-	cJSON_Delete(message);
+	answer_keep_alive(a, keepalive, sizeof keepalive - 1, connect_keepalive_ms(req));
+	a->op = op_watch(&a->call, &spec);
+	answer_run(a);
 }
 
 static const struct http_route routes[] = {

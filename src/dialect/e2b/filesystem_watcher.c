@@ -34,19 +34,16 @@ static void handle_create(struct http_request *req)
 		.fail = watcher_explain};
 	struct error e = {0};
 	struct watch_spec spec = {0};
-	cJSON *message = connect_request(req);
-	if (!message)
-		return;
 	struct answer *a = envd_answer(req, &form);
 	const char **path = a->own;
 	*path = "";
-	if (watch_decode(req, message, &spec, path, &e) < 0) {
+	const cJSON *message = connect_message(a, &e);
+	if (!message || watch_decode(req, message, &spec, path, &e) < 0) {
 		answer_refuse(a, &e);
-	} else {
-		a->op = op_watcher_create(&a->call, &spec);
-		answer_run(a);
+		return;
 	}
-	cJSON_Delete(message);
+	a->op = op_watcher_create(&a->call, &spec);
+	answer_run(a);
 }
 
 /* ---- GetWatcherEvents ---- */
@@ -80,10 +77,12 @@ static void watcher_events_finish(struct answer *a)
 	watch_drop_entry(&((struct watcher_events *)a->own)->entry);
 }
 
-static struct op_watcher watcher_of(const cJSON *message)
+static int watcher_decode(struct answer *a, struct op_watcher *ret, struct error *e)
 {
+	const cJSON *message = connect_message(a, e);
 	const cJSON *id = cJSON_GetObjectItemCaseSensitive(message, "watcherId");
-	return (struct op_watcher){cJSON_IsString(id) ? id->valuestring : ""};
+	ret->id = cJSON_IsString(id) ? id->valuestring : "";
+	return message ? 0 : -1;
 }
 
 static void handle_events(struct http_request *req)
@@ -93,43 +92,37 @@ static void handle_events(struct http_request *req)
 		.own_size = sizeof(struct watcher_events),
 		.put = watcher_put_events,
 		.finish = watcher_events_finish};
-	cJSON *message = connect_request(req);
-	if (!message)
-		return;
-	struct op_watcher watcher = watcher_of(message);
+	struct error e = {0};
+	struct op_watcher watcher;
 	struct answer *a = envd_answer(req, &form);
 	struct watcher_events *x = a->own;
+	if (watcher_decode(a, &watcher, &e) < 0) {
+		answer_refuse(a, &e);
+		return;
+	}
 	x->json.out = &a->out;
 	json_begin_object(&x->json);
 	json_key(&x->json, "events");
 	json_begin_array(&x->json);
 	a->op = op_watcher_take(&a->call, &watcher);
 	answer_run(a);
-	cJSON_Delete(message);
 }
 
 /* ---- RemoveWatcher ---- */
 
-static int watcher_put_empty(struct answer *a, const struct op_event *event, struct error *e)
-{
-	(void)event;
-	(void)e;
-	buf_append_str(&a->out, "{}");
-	return 0;
-}
-
 static void handle_remove(struct http_request *req)
 {
 	static const struct answer_form form = {
-		.type = "application/json", .pace = ANSWER_WHOLE, .put = watcher_put_empty};
-	cJSON *message = connect_request(req);
-	if (!message)
-		return;
-	struct op_watcher watcher = watcher_of(message);
+		.type = "application/json", .pace = ANSWER_WHOLE, .put = connect_put_empty};
+	struct error e = {0};
+	struct op_watcher watcher;
 	struct answer *a = envd_answer(req, &form);
+	if (watcher_decode(a, &watcher, &e) < 0) {
+		answer_refuse(a, &e);
+		return;
+	}
 	a->op = op_watcher_remove(&a->call, &watcher);
 	answer_run(a);
-	cJSON_Delete(message);
 }
 
 static const struct http_route routes[] = {

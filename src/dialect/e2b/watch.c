@@ -15,13 +15,11 @@ int watch_decode(struct http_request *req, const cJSON *message, struct watch_sp
 	const char **given, struct error *e)
 {
 	struct watch_message fields = {.path = ""};
-	struct envd_actor actor;
 	if (json_decode_known(message, watch_fields, ARRAY_LEN(watch_fields), "", &fields, e) < 0 ||
-		!(ret->path = envd_path(fields.path, e)) || envd_actor(req, NULL, &actor, e) < 0)
+		!(ret->path = envd_path(fields.path, e)) || envd_user(req, &ret->user, e) < 0)
 		return -1;
 	*given = http_copy(req, fields.path);
-	ret->user = ENVD_FILE_USER;
-	ret->cwd = actor.cwd;
+	ret->as_root = true;
 	ret->recursive = fields.recursive;
 	ret->entries = fields.include_entry;
 	return 0;
