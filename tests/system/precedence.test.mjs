@@ -36,4 +36,20 @@ describe('error precedence', () => {
         const present = await send(method, at(box.id, rest), body);
         assert.equal(present.status, 400, present.text);
       });
+
+  const queries = ['events?limit=0', 'metrics?start=x', 'fs/watch?path=.&recursive=x', 'fs/tar?path=.&compression=x'];
+  for (const query of queries)
+    it(`GET ${query}: 404 without the sandbox, 400 with it`, async () => {
+      const absent = await server.request('GET', at(missing, query));
+      assert.equal(absent.status, 404, absent.text);
+      const present = await server.request('GET', at(box.id, query));
+      assert.equal(present.status, 400, present.text);
+    });
+
+  it('GET events of a sandbox that has ended: its records are there, so the query counts', async () => {
+    const ended = await server.create();
+    await server.request('DELETE', at(ended.id, ''));
+    const answer = await server.request('GET', at(ended.id, 'events?limit=0'));
+    assert.equal(answer.status, 400, answer.text);
+  });
 });
