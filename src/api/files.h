@@ -8,7 +8,7 @@
 
 #include "api/decode.h"
 #include "api/routes.h"
-#include "box/files/files.h"
+#include "model/file.h"
 
 #define FILES_LIMIT_DEFAULT 1000
 #define FILES_LIMIT_MAX     10000

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "box/files/files.h"
+#include "model/file.h"
 #include "json/json.h"
 
 #define ENTRY_ATTRIBUTES "e2b." /* below "user." */
