@@ -1,11 +1,10 @@
 // The disconnect storm: requests to every route of every API whose clients hang up within 30 ms, by RST. The server must go
 // on, keep what nobody touched, and leave nothing behind. BUNKER_STORM_SEED repeats a storm's order and choices.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { dirname, join } from 'node:path';
 import net from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { BUNKER, Server, sleep } from '../lib/server.mjs';
+import { listRoutes } from '../lib/routes.mjs';
+import { Server, sleep } from '../lib/server.mjs';
 import { LONG, assertHealthyLog, footprint } from '../system/support.mjs';
 import * as requests from './requests.mjs';
 import { World } from './world.mjs';
@@ -19,14 +18,12 @@ const CLIENTS = 8;
 const AREAS = { native: { 0: 'native' }, e2b: { 0: 'control', 1: 'envd', 2: 'code', 4: 'ports' }, agentuity: { 0: 'agentuity' } };
 const PORTS = { envd: 49983, code: 49999, ports: 8080 };
 
-/** The routes as the program has them: { area, key, method, pattern }. */
-function listRoutes() {
-  const text = execFileSync(join(dirname(BUNKER), 'tests/unit/test_routes'), ['list'], { encoding: 'utf8' });
-  return text.trim().split('\n').map((line) => {
-    const [dialect, claim, method, pattern] = line.split(' ');
+/** The routes, each with the area of requests.mjs that has its request. */
+function routesByArea() {
+  return listRoutes().map(({ dialect, claim, method, pattern }) => {
     const area = AREAS[dialect]?.[claim];
-    assert.ok(area, `nobody knows how to call '${line}'`);
-    return { area, key: `${method} ${pattern}`, method: method === 'any' ? 'GET' : method.toUpperCase(), pattern };
+    assert.ok(area, `nobody knows how to call ${method} ${pattern} of ${dialect}`);
+    return { area, key: `${method.toLowerCase()} ${pattern}`, method: method === 'ANY' ? 'GET' : method, pattern };
   });
 }
 
@@ -43,7 +40,7 @@ function generator(seed) {
 describe('disconnect storm', { timeout: (SECONDS + 240) * 1000 }, () => {
   const random = generator(SEED);
   const pick = (list) => list[Math.floor(random() * list.length)];
-  const routes = listRoutes();
+  const routes = routesByArea();
   const fired = new Map(routes.map((route) => [route, 0]));
   let server, world, before_;
 
