@@ -1,126 +1,74 @@
 /* /v1/snapshots/{snapshot}/export and /v1/snapshots/import: snapshots as files. */
-#include "box/core/bundle.h"
+#include "op/disks.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/encode.h"
-#include "api/feed.h"
-#include "api/intake.h"
+#include "api/routes.h"
+#include "op/snapshots.h"
 
 #define IMPORT_MAX (UINT64_C(1) << 40)
 
 /* ---- export ---- */
 
-static void export_pause(void *source)
-{
-	bundle_export_pause(source);
-}
+struct bundle_answer {
+	char id[ID_SIZE]; /* of the snapshot; "": it is no file to be kept under that name */
+	bool refused;     /* *refusal is told, once the snapshot is known to be there */
+	struct error refusal;
+};
 
-static void export_resume(void *source)
+static int bundle_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	bundle_export_resume(source);
-}
-
-static void export_cancel(void *source)
-{
-	bundle_export_cancel(source);
-}
-
-static const struct feed_source export_source = {export_pause, export_resume, export_cancel};
-
-/* "json", or "tar" and nothing. */
-static int parse_format(struct http_request *req, bool *json, struct error *e)
-{
-	const char *format = http_query(req, "format");
-	*json = format && strcmp(format, "json") == 0;
-	if (format && !*json && strcmp(format, "tar") != 0)
-		return error_set_field(
-			e, ERROR_INVALID_FIELD, "format", "\"format\" is tar or json");
+	struct bundle_answer *own = a->own;
+	if (own->refused) {
+		*e = own->refusal;
+		return -1;
+	}
+	if (event->kind == OP_ROW)
+		memcpy(own->id, event->snapshot->id, ID_SIZE);
+	else if (event->kind == OP_DATA)
+		answer_put_bytes(a, event->data);
 	return 0;
 }
 
-static void handle_export(struct http_request *req)
+static void bundle_add_headers(struct answer *a)
 {
-	struct error e;
-	bool json;
+	const struct bundle_answer *own = a->own;
 	char disposition[64];
-	struct snapshot_view view;
-	struct snapshot *s =
-		snapshot_find(server_of(req)->box, tenant_of(req), http_param(req, "snapshot"));
-	if (!s) {
-		error_set(&e, ERROR_NOT_FOUND, "there is no such snapshot");
-		http_respond_error(req, &e);
+	if (!own->id[0])
 		return;
+	snprintf(disposition, sizeof disposition, "attachment; filename=\"%s.tar.zst\"", own->id);
+	http_add_header(a->req, "Content-Disposition", disposition);
+}
+
+static void handle_export_snapshot(struct http_request *req)
+{
+	static const struct answer_form form = {.type = "application/zstd",
+		.pace = ANSWER_BULK,
+		.own_size = sizeof(struct bundle_answer),
+		.put = bundle_put,
+		.head = bundle_add_headers};
+	const char *snapshot = http_param(req, "snapshot"), *format = http_query(req, "format");
+	struct answer *a = answer_new(req, &form);
+	struct bundle_answer *own = a->own;
+	if (!format || strcmp(format, "tar") == 0) {
+		a->op = op_bundle_export(&a->call, snapshot);
+	} else if (strcmp(format, "json") == 0) {
+		a->type = "application/json";
+		a->op = op_portable_export_snapshot(&a->call, snapshot);
+	} else {
+		own->refused = true;
+		error_set_field(
+			&own->refusal, ERROR_INVALID_FIELD, "format", "\"format\" is tar or json");
+		a->op = op_snapshot_get(&a->call, snapshot);
 	}
-	if (parse_format(req, &json, &e) < 0) {
-		http_respond_error(req, &e);
-		return;
-	}
-	if (json) {
-		api_export_snapshot_json(req, s);
-		return;
-	}
-	struct bundle_export *source;
-	struct feed *feed = feed_new(sizeof *feed, req, "application/zstd", &export_source);
-	if (bundle_export_begin(s, &feed_bundle_events, feed, &source, &e) < 0) {
-		feed_end(feed, &e);
-		return;
-	}
-	feed->source = source;
-	snapshot_view(s, &view);
-	snprintf(disposition, sizeof disposition, "attachment; filename=\"%s.tar.zst\"", view.id);
-	http_add_header(req, "Content-Disposition", disposition);
+	answer_run(a);
 }
 
 /* ---- import ---- */
 
-static size_t import_room(const void *import)
-{
-	return bundle_import_room(import);
-}
-
-static void import_write(void *import, const char *data, size_t len)
-{
-	bundle_import_write(import, data, len);
-}
-
-static void import_end(void *import)
-{
-	bundle_import_end(import);
-}
-
-static void import_cancel(void *import)
-{
-	bundle_import_cancel(import);
-}
-
-static const struct intake_taker taker = {import_room, import_write, import_end, import_cancel};
-
-static void respond_imported(struct http_request *req, const struct snapshot *s)
-{
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct snapshot_view view;
-	snapshot_view(s, &view);
-	json_begin_object(&w);
-	encode_snapshot(&w, &view);
-	json_end_object(&w);
-	api_respond_json(req, 201, &body);
-}
-
-static void import_done(void *arg, struct snapshot *s, const struct error *e)
-{
-	struct intake *in = arg;
-	if (e)
-		http_respond_error(in->req, e);
-	else
-		respond_imported(in->req, s);
-	free(in);
-}
-
-static int parse_spec(struct http_request *req, struct snapshot_spec *ret, struct error *e)
+static int bundle_parse_spec(struct http_request *req, struct snapshot_spec *ret, struct error *e)
 {
 	const char *name, *value;
 	for (size_t i = 0; http_query_at(req, i, &name, &value); i++) {
@@ -139,26 +87,36 @@ static int parse_spec(struct http_request *req, struct snapshot_spec *ret, struc
 	return 0;
 }
 
-static void handle_import(struct http_request *req)
+static int bundle_imported_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	static const struct bundle_import_events events = {intake_room, import_done};
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	json_begin_object(&w);
+	encode_snapshot(&w, event->snapshot);
+	json_end_object(&w);
+	return 0;
+}
+
+static void handle_import_snapshot(struct http_request *req)
+{
+	static const struct answer_form form = {
+		.type = "application/json", .pace = ANSWER_WHOLE, .put = bundle_imported_put};
 	struct snapshot_spec spec = {0};
-	struct error e;
-	struct bundle_import *import;
-	struct intake *in = intake_new(req, &taker);
-	if (parse_spec(req, &spec, &e) < 0 ||
-		bundle_import_begin(
-			server_of(req)->box, tenant_of(req), &spec, &events, in, &import, &e) < 0) {
-		http_respond_error(req, &e);
-		free(in);
+	struct error e = {0};
+	struct answer *a = answer_new(req, &form);
+	if (bundle_parse_spec(req, &spec, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
 	}
-	intake_begin(in, import);
+	a->status = 201;
+	a->op = op_bundle_import(&a->call, &spec);
+	answer_run_with_body(a, &answer_body_file);
 }
 
 static const struct http_route bundle_routes[] = {
-	{HTTP_GET, "/v1/snapshots/{snapshot}/export", handle_export, 0},
-	{HTTP_POST, "/v1/snapshots/import", handle_import, IMPORT_MAX, .streams_body = true},
+	{HTTP_GET, "/v1/snapshots/{snapshot}/export", handle_export_snapshot, 0},
+	{HTTP_POST, "/v1/snapshots/import", handle_import_snapshot, IMPORT_MAX,
+		.streams_body = true},
 };
 
 const struct route_table bundle_table = ROUTE_TABLE(bundle_routes);

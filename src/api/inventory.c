@@ -1,42 +1,25 @@
 /* /v1/disks: what sandboxes, checkpoints, snapshots and volumes take, as it is found out. */
-#include "box/core/inventory.h"
+#include "op/disks.h"
 
 #include <string.h>
 
-#include "api/feed.h"
+#include "api/routes.h"
 
-struct inventory_call {
-	struct feed feed;
+struct inventory_answer {
 	bool as_lines; /* each disk a line, instead of one object */
+	bool begun;
 	struct json_writer writer;
 };
 
-static void pause_source(void *source)
-{
-	inventory_pause(source);
-}
-
-static void resume_source(void *source)
-{
-	inventory_resume(source);
-}
-
-static void cancel_source(void *source)
-{
-	inventory_cancel(source);
-}
-
-static const struct feed_source source = {pause_source, resume_source, cancel_source};
-
-static const char *kind_name(enum disk_kind kind)
+static const char *inventory_kind_name(enum disk_kind kind)
 {
 	return kind == DISK_BOX ? "sandbox" : disk_kind_name(kind);
 }
 
-static void put_disk(struct json_writer *w, const struct inventory_disk *disk)
+static void inventory_put_disk(struct json_writer *w, const struct disk_usage *disk)
 {
 	json_begin_object(w);
-	json_put_string(w, "kind", kind_name(disk->kind));
+	json_put_string(w, "kind", inventory_kind_name(disk->kind));
 	json_put_string(w, "id", disk->id);
 	json_put_string(w, "name", disk->name);
 	if (disk->sandbox[0])
@@ -48,29 +31,50 @@ static void put_disk(struct json_writer *w, const struct inventory_disk *disk)
 	json_end_object(w);
 }
 
-static void take_disk(void *arg, const struct inventory_disk *disk)
+static void inventory_begin_list(struct answer *a)
 {
-	struct inventory_call *call = arg;
-	put_disk(&call->writer, disk);
-	if (call->as_lines) {
-		buf_append_char(&call->feed.out, '\n');
-		call->writer.need_comma = false;
-	}
-	feed_flush(&call->feed);
+	struct inventory_answer *own = a->own;
+	if (own->begun)
+		return;
+	own->begun = true;
+	own->writer.out = &a->out;
+	if (own->as_lines)
+		return;
+	json_begin_object(&own->writer);
+	json_key(&own->writer, "disks");
+	json_begin_array(&own->writer);
 }
 
-static void done(void *arg, const struct error *e)
+static int inventory_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct inventory_call *call = arg;
-	if (!call->as_lines) {
-		json_end_array(&call->writer);
-		json_end_object(&call->writer);
+	struct inventory_answer *own = a->own;
+	struct json_writer *w = &own->writer;
+	(void)e;
+	inventory_begin_list(a);
+	if (event->kind == OP_ROW) {
+		inventory_put_disk(w, event->disk);
+		if (own->as_lines) {
+			buf_append_char(&a->out, '\n');
+			w->need_comma = false;
+		}
+	} else if (!own->as_lines) {
+		json_end_array(w);
+		json_end_object(w);
 	}
-	feed_end(&call->feed, e);
+	return 0;
 }
 
-static int parse_query(
-	struct http_request *req, bool *as_lines, struct sandbox **only, struct error *e)
+static enum answer_failure inventory_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
+{
+	(void)a;
+	if (event && event->reason == OP_NO_SANDBOX)
+		error_set_field(e, ERROR_NOT_FOUND, "sandbox", "there is no such sandbox");
+	return ANSWER_ERROR;
+}
+
+static int inventory_parse(
+	struct http_request *req, bool *as_lines, const char **sandbox, struct error *e)
 {
 	const char *name, *value;
 	for (size_t i = 0; http_query_at(req, i, &name, &value); i++) {
@@ -80,44 +84,33 @@ static int parse_query(
 		else if (strcmp(name, "format") == 0)
 			return error_set_field(
 				e, ERROR_INVALID_FIELD, name, "\"format\" is json or lines");
-		else if (strcmp(name, "sandbox") != 0)
+		else if (strcmp(name, "sandbox") == 0)
+			*sandbox = value;
+		else
 			return error_set_field(
 				e, ERROR_UNKNOWN_FIELD, name, "there is no filter '%.64s'", name);
-		else if (!(*only = sandbox_find(server_of(req)->box, tenant_of(req), value)))
-			return error_set_field(
-				e, ERROR_NOT_FOUND, name, "there is no such sandbox");
 	}
 	return 0;
 }
 
 static void handle_disks(struct http_request *req)
 {
-	static const struct inventory_events events = {take_disk, done};
-	struct error e;
-	bool as_lines = false;
-	struct sandbox *only = NULL;
-	if (parse_query(req, &as_lines, &only, &e) < 0) {
-		http_respond_error(req, &e);
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_LIVE,
+		.own_size = sizeof(struct inventory_answer),
+		.put = inventory_put,
+		.fail = inventory_fail};
+	struct error e = {0};
+	struct answer *a = answer_new(req, &form);
+	struct inventory_answer *own = a->own;
+	if (inventory_parse(req, &own->as_lines, &a->call.sandbox, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
 	}
-	struct inventory_call *call = feed_new(
-		sizeof *call, req, as_lines ? "application/x-ndjson" : "application/json", &source);
-	struct inventory *inventory =
-		inventory_begin(server_of(req)->box, tenant_of(req), only, &events, call, &e);
-	if (!inventory) {
-		feed_end(&call->feed, &e);
-		return;
-	}
-	call->feed.source = inventory;
-	call->as_lines = as_lines;
-	call->writer.out = &call->feed.out;
-	if (!as_lines) {
-		json_begin_object(&call->writer);
-		json_key(&call->writer, "disks");
-		json_begin_array(&call->writer);
-	}
-	feed_flush(&call->feed);
-	inventory_resume(inventory);
+	if (own->as_lines)
+		a->type = "application/x-ndjson";
+	a->op = op_inventory(&a->call);
+	answer_run(a);
 }
 
 static const struct http_route inventory_routes[] = {

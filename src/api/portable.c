@@ -2,48 +2,21 @@
  * /v1/sandboxes/{id}/export and /v1/sandboxes/import: all that a sandbox has changed, and its
  * variables, as one JSON object, and a sandbox made of such a one.
  */
-#include "box/core/portable.h"
+#include "op/disks.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/decode.h"
 #include "api/decode_parts.h"
-#include "api/feed.h"
-#include "api/intake.h"
+#include "api/encode.h"
+#include "api/routes.h"
 #include "model/check.h"
 
 #define IMPORT_MAX (UINT64_C(64) << 30)
 
 /* ---- export ---- */
 
-static void pause_source(void *source)
-{
-	portable_export_pause(source);
-}
-
-static void resume_source(void *source)
-{
-	portable_export_resume(source);
-}
-
-static void cancel_source(void *source)
-{
-	portable_export_cancel(source);
-}
-
-static const struct feed_source source = {pause_source, resume_source, cancel_source};
-
-void api_export_snapshot_json(struct http_request *req, const struct snapshot *s)
-{
-	struct error e;
-	struct feed *feed = feed_new(sizeof *feed, req, "application/json", &source);
-	feed->source = portable_export_snapshot(s, &feed_bundle_events, feed, &e);
-	if (!feed->source)
-		feed_end(feed, &e);
-}
-
-static int parse_path(struct http_request *req, const char **ret, struct error *e)
+static int portable_parse_path(struct http_request *req, const char **ret, struct error *e)
 {
 	const char *name, *value;
 	*ret = "/";
@@ -58,58 +31,32 @@ static int parse_path(struct http_request *req, const char **ret, struct error *
 	return 0;
 }
 
-static void handle_export(struct http_request *req)
+static int portable_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct error e;
+	(void)e;
+	if (event->kind == OP_DATA)
+		answer_put_bytes(a, event->data);
+	return 0;
+}
+
+static void handle_export_sandbox(struct http_request *req)
+{
+	static const struct answer_form form = {
+		.type = "application/json", .pace = ANSWER_BULK, .put = portable_put};
+	struct error e = {0};
 	const char *path;
-	struct sandbox *s = api_sandbox(req);
-	if (!s)
-		return;
-	if (parse_path(req, &path, &e) < 0) {
-		http_respond_error(req, &e);
+	struct answer *a = api_answer(req, &form);
+	if (portable_parse_path(req, &path, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
 	}
-	struct feed *feed = feed_new(sizeof *feed, req, "application/json", &source);
-	feed->source = portable_export_sandbox(s, path, &feed_bundle_events, feed, &e);
-	if (!feed->source)
-		feed_end(feed, &e);
+	a->op = op_portable_export(&a->call, path);
+	answer_run(a);
 }
 
 /* ---- import ---- */
 
-static size_t import_room(const void *import)
-{
-	return portable_import_room(import);
-}
-
-static void import_write(void *import, const char *data, size_t len)
-{
-	portable_import_write(import, data, len);
-}
-
-static void import_end(void *import)
-{
-	portable_import_end(import);
-}
-
-static void import_cancel(void *import)
-{
-	portable_import_cancel(import);
-}
-
-static const struct intake_taker taker = {import_room, import_write, import_end, import_cancel};
-
-static void imported(void *arg, struct sandbox *s, const struct error *e)
-{
-	struct intake *in = arg;
-	if (e)
-		http_respond_error(in->req, e);
-	else
-		api_respond_sandbox(in->req, 201, s);
-	free(in);
-}
-
-static int check_length(const char *name, const char *value, size_t max, struct error *e)
+static int portable_check_length(const char *name, const char *value, size_t max, struct error *e)
 {
 	if (strlen(value) <= max)
 		return 0;
@@ -117,7 +64,7 @@ static int check_length(const char *name, const char *value, size_t max, struct 
 		"\"%s\" must not be longer than %zu bytes", name, max);
 }
 
-static int parse_spec(struct http_request *req, struct sandbox_spec *ret, struct error *e)
+static int portable_parse_spec(struct http_request *req, struct sandbox_spec *ret, struct error *e)
 {
 	const struct {
 		const char *name;
@@ -133,14 +80,14 @@ static int parse_spec(struct http_request *req, struct sandbox_spec *ret, struct
 		if (k == ARRAY_LEN(known))
 			return error_set_field(
 				e, ERROR_UNKNOWN_FIELD, name, "'%.64s' cannot be given here", name);
-		if (check_length(name, value, known[k].max, e) < 0)
+		if (portable_check_length(name, value, known[k].max, e) < 0)
 			return -1;
 		*known[k].value = value;
 	}
 	return ret->name ? check_name(ret->name, "name", e) : 0;
 }
 
-static int check_type(struct http_request *req, struct error *e)
+static int portable_check_type(struct http_request *req, struct error *e)
 {
 	if (http_has_type(req, "application/json"))
 		return 0;
@@ -148,26 +95,34 @@ static int check_type(struct http_request *req, struct error *e)
 		"the body must be JSON, with 'Content-Type: application/json'");
 }
 
-static void handle_import(struct http_request *req)
+static int portable_imported_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	static const struct portable_import_events import_events = {intake_room, imported};
-	struct sandbox_spec spec = {.tenant = tenant_of(req)};
-	struct error e;
-	struct portable_import *import;
-	struct intake *in = intake_new(req, &taker);
-	if (check_type(req, &e) < 0 || parse_spec(req, &spec, &e) < 0 ||
-		portable_import_begin(server_of(req)->box, &spec, &import_events, in, &import, &e) <
-			0) {
-		http_respond_error(req, &e);
-		free(in);
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	encode_sandbox(&w, event->sandbox);
+	return 0;
+}
+
+static void handle_import_sandbox(struct http_request *req)
+{
+	static const struct answer_form form = {
+		.type = "application/json", .pace = ANSWER_WHOLE, .put = portable_imported_put};
+	struct sandbox_spec spec = {0};
+	struct error e = {0};
+	struct answer *a = answer_new(req, &form);
+	if (portable_check_type(req, &e) < 0 || portable_parse_spec(req, &spec, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
 	}
-	intake_begin(in, import);
+	a->status = 201;
+	a->op = op_portable_import(&a->call, &spec);
+	answer_run_with_body(a, &answer_body_file);
 }
 
 static const struct http_route portable_routes[] = {
-	{HTTP_GET, "/v1/sandboxes/{id}/export", handle_export, 0},
-	{HTTP_POST, "/v1/sandboxes/import", handle_import, IMPORT_MAX, .streams_body = true},
+	{HTTP_GET, "/v1/sandboxes/{id}/export", handle_export_sandbox, 0},
+	{HTTP_POST, "/v1/sandboxes/import", handle_import_sandbox, IMPORT_MAX,
+		.streams_body = true},
 };
 
 const struct route_table portable_table = ROUTE_TABLE(portable_routes);

@@ -40,6 +40,4 @@ cJSON *api_body(struct http_request *req);
 int api_optional_body(
 	struct http_request *req, const struct json_field *fields, size_t count, void *ret);
 void api_respond_sandbox(struct http_request *req, int status, const struct sandbox *s);
-/* A snapshot as a portable sandbox, without variables. */
-void api_export_snapshot_json(struct http_request *req, const struct snapshot *s);
 void api_respond_json(struct http_request *req, int status, struct buf *body);

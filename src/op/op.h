@@ -32,6 +32,7 @@
 #include "model/build.h"
 #include "model/event.h"
 #include "model/checkpoint.h"
+#include "model/disk.h"
 #include "model/execution.h"
 #include "model/file.h"
 #include "model/sandbox.h"
@@ -111,6 +112,8 @@ struct op_event {
 		const struct snapshot_view *snapshot;
 		const struct checkpoint_view *checkpoint;
 		const struct volume_view *volume;
+		const struct disk_change *disk_change;
+		const struct disk_usage *disk;
 		const struct template_view *template;
 		const struct build_view *build;
 		const struct build_log_entry *log;
@@ -120,11 +123,12 @@ struct op_event {
 	enum op_reason reason;
 	const struct execution_usage *usage; /* OP_EXECUTION; NULL: not known */
 	int64_t frozen_us;                   /* OP_DONE: how long the sandbox stood still for it */
-	int64_t total; /* OP_DONE of a list: how many there are, told or not */
-	int64_t awake; /* the same: the tenant's sandboxes that are awake, if it was asked for */
-	bool more;     /* OP_DONE of a list: some behind the last one were not told */
-	bool woke;     /* OP_STARTED, OP_DONE: the sandbox slept before */
-	bool lost;     /* OP_EXITED: its sandbox was ended or put to sleep under it */
+	int64_t total;  /* OP_DONE of a list: how many there are, told or not */
+	int64_t awake;  /* the same: the tenant's sandboxes that are awake, if it was asked for */
+	bool more;      /* OP_DONE of a list: some behind the last one were not told */
+	bool truncated; /* OP_DONE of a comparison: something was too deep to be looked at */
+	bool woke;      /* OP_STARTED, OP_DONE: the sandbox slept before */
+	bool lost;      /* OP_EXITED: its sandbox was ended or put to sleep under it */
 };
 
 enum op_verdict {
@@ -232,5 +236,6 @@ struct ops {
 	uv_loop_t *loop;
 	const struct op_hook *hooks;
 	size_t hook_count;
-	bool stopping; /* callers that leave now leave because of us */
+	unsigned inventories; /* under way */
+	bool stopping;        /* callers that leave now leave because of us */
 };

@@ -1,25 +1,11 @@
 /*
- * Snapshots as files (image/bundle.h), to be carried to another server. An export streams at the
- * pace of its reader. An import is unpacked in a builder, by its init: nothing that has privilege
- * reads it. Nothing is kept unless the file was complete.
+ * Snapshots made of files (image/bundle.h) that another server has exported. A file is unpacked in
+ * a builder, by its init: nothing that has privilege reads it. Nothing is kept unless the file was
+ * complete.
  */
 #pragma once
 
-#include "box/disk/comparison.h"
 #include "box/disk/snapshot.h"
-
-struct bundle_export;
-
-struct bundle_export_events {
-	void (*data)(void *arg, const char *bytes, size_t len);
-	void (*done)(void *arg, const struct error *e);
-};
-
-int bundle_export_begin(const struct snapshot *s, const struct bundle_export_events *events,
-	void *arg, struct bundle_export **ret, struct error *e);
-void bundle_export_pause(struct bundle_export *x);
-void bundle_export_resume(struct bundle_export *x);
-void bundle_export_cancel(struct bundle_export *x);
 
 struct bundle_import;
 

@@ -207,7 +207,7 @@ static bool has_unfinished_work(const struct box *b)
 			return true;
 	return b->catalogue->jobs || store_is_busy(b->store) || b->porters || b->warden.calls ||
 	       b->keeper.calls || b->pool_booting > 0 || b->snapshots_pending > 0 ||
-	       b->comparisons > 0 || b->imports > 0 || b->inventories > 0 || b->portables > 0 ||
+	       b->comparisons > 0 || b->imports > 0 || b->measurements > 0 || b->portables > 0 ||
 	       b->later;
 }
 

@@ -1,25 +1,13 @@
 /*
  * Sandboxes as one JSON object (image/portable.h): what they have changed over their template, and
- * their variables. An export streams at the pace of its reader, of the disk as it is. An import
- * makes a sandbox, whose own init unpacks what comes; if anything is wrong with it nothing is left.
+ * their variables. An import makes a sandbox, whose own init unpacks what comes; if anything is
+ * wrong with it nothing is left.
  */
 #pragma once
 
-#include "box/core/bundle.h"
+#include "box/sandbox/sandbox.h"
 
 #define PORTABLE_IMPORTS_MAX 8 /* at once, of all tenants */
-
-struct portable_export;
-
-/* NULL with *e: the tenant reads too much already. */
-struct portable_export *portable_export_sandbox(struct sandbox *s, const char *root,
-	const struct bundle_export_events *events, void *arg, struct error *e);
-/* Without variables. */
-struct portable_export *portable_export_snapshot(const struct snapshot *s,
-	const struct bundle_export_events *events, void *arg, struct error *e);
-void portable_export_pause(struct portable_export *x);
-void portable_export_resume(struct portable_export *x);
-void portable_export_cancel(struct portable_export *x);
 
 struct portable_import;
 

@@ -69,8 +69,8 @@ static void take_change(struct comparison *c, const struct diff_record *r, const
 	}
 	memcpy(name, path, r->len);
 	name[r->len] = '\0';
-	c->events->change(c->arg, &(struct comparison_change){(enum diff_kind)r->kind, name,
-					  r->old_mode, r->new_mode, r->old_size, r->new_size});
+	c->events->change(c->arg, &(struct disk_change){(enum diff_kind)r->kind, name, r->old_mode,
+					  r->new_mode, r->old_size, r->new_size});
 }
 
 static void take_record(struct comparison *c, const struct diff_record *r, const char *bytes)

@@ -6,20 +6,13 @@
 
 #include "box/disk/checkpoint.h"
 #include "box/disk/snapshot.h"
-#include "wire/diff.h"
+#include "model/disk.h"
 
 struct comparison;
 
-struct comparison_change {
-	enum diff_kind kind;
-	const char *path;            /* any bytes but NUL */
-	uint32_t old_mode, new_mode; /* with the type; 0: there is none */
-	uint64_t old_size, new_size;
-};
-
 struct comparison_events {
-	void (*change)(void *arg, const struct comparison_change *c); /* of DIFF_RECORDS */
-	void (*data)(void *arg, const char *bytes, size_t len);       /* of the others */
+	void (*change)(void *arg, const struct disk_change *c); /* of DIFF_RECORDS */
+	void (*data)(void *arg, const char *bytes, size_t len); /* of the others */
 	/* Once, unless it was cancelled. truncated: something was too deep to be looked at. */
 	void (*done)(void *arg, bool truncated, const struct error *e);
 };

@@ -45,7 +45,7 @@ struct box {
 	struct snapshot *snapshot_order;
 	struct volume *volumes;
 	struct porter *porters; /* who work on volumes' files */
-	unsigned snapshots_pending, comparisons, imports, inventories, portables;
+	unsigned snapshots_pending, comparisons, imports, measurements, portables;
 	struct catalogue *catalogue; /* templates and builds */
 	struct sandbox *pool;
 	unsigned pool_count, pool_booting;
