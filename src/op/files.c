@@ -184,18 +184,27 @@ static int begin_in_volume(struct files_op *f, const struct file_request *reques
 	return v ? volume_file_begin(v, request, &files_events, f, &f->call, e) : -1;
 }
 
+char *op_root_cwd(const struct sandbox *s, const char *user)
+{
+	struct sandbox_view view;
+	struct buf home = {0};
+	sandbox_view(s, &view);
+	if (!user && view.workdir[0])
+		return mem_copy_text(view.workdir);
+	buf_append_str(&home, "~");
+	buf_append_str(&home, user ? user : view.user);
+	return buf_take_str(&home);
+}
+
 static int begin_as_root(
 	struct files_op *f, struct sandbox *s, const struct op_files *request, struct error *e)
 {
 	struct file_request full = request->request;
 	struct sandbox_view view;
-	struct buf home = {0};
 	sandbox_view(s, &view);
 	f->owner = mem_copy_text(request->user ? request->user : view.user);
-	buf_append_str(&home, "~");
-	buf_append_str(&home, f->owner);
-	autofree char *cwd = buf_take_str(&home);
-	full.text[FILE_CWD] = request->user || !view.workdir[0] ? cwd : view.workdir;
+	autofree char *cwd = op_root_cwd(s, request->user);
+	full.text[FILE_CWD] = cwd;
 	if (full.fixed.op == FILE_MKDIR || full.fixed.op == FILE_MOVE)
 		full.text[FILE_OWNER] = f->owner;
 	return file_begin(s, ROOT, &full, &files_events, f, &f->call, e);

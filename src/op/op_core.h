@@ -75,6 +75,11 @@ struct sandbox *op_sandbox(const struct op *op, struct error *e);
 struct volume;
 /* The same of the volume. */
 struct volume *op_volume(const struct op *op, struct error *e);
+/*
+ * Where paths begin when root works for a user: in its home, or where the sandbox begins if `user`
+ * is NULL. To be freed.
+ */
+char *op_root_cwd(const struct sandbox *s, const char *user);
 /* A callback is due that cannot be taken back. */
 void op_await(struct op *op);
 /* It has come. False: nobody wants it any more, and op is gone. */

@@ -236,22 +236,15 @@ static void watch_ended(void *arg, const struct file_result *result, const struc
 		watch_advance(w);
 }
 
-/* Fills in whose rights are meant, and where paths begin. The home is to be freed. */
+/* Fills in whose rights are meant, and where paths begin; *cwd is to be freed. */
 static struct watch_spec watch_resolve(
-	const struct sandbox *s, const struct watch_spec *spec, char **home)
+	const struct sandbox *s, const struct watch_spec *spec, char **cwd)
 {
 	struct watch_spec full = *spec;
-	struct sandbox_view view;
-	*home = NULL;
-	if (!spec->as_root)
-		return full;
-	sandbox_view(s, &view);
-	struct buf text = {0};
-	buf_append_str(&text, "~");
-	buf_append_str(&text, spec->user ? spec->user : view.user);
-	*home = buf_take_str(&text);
-	full.user = ROOT;
-	full.cwd = spec->user || !view.workdir[0] ? *home : view.workdir;
+	if (spec->as_root) {
+		full.user = ROOT;
+		full.cwd = *cwd = op_root_cwd(s, spec->user);
+	}
 	return full;
 }
 
@@ -267,8 +260,8 @@ struct op *op_watch(const struct op_call *call, const struct watch_spec *given)
 		.fixed = {.op = FILE_WATCH, .flags = given->recursive ? FILE_RECURSIVE : 0}};
 	if (w->op.failed)
 		return &w->op;
-	autofree char *home = NULL;
-	const struct watch_spec spec = watch_resolve(s, given, &home);
+	autofree char *cwd = NULL;
+	const struct watch_spec spec = watch_resolve(s, given, &cwd);
 	request.text[FILE_PATH] = spec.path;
 	request.text[FILE_CWD] = spec.cwd;
 	w->idle = true;
@@ -326,10 +319,10 @@ static void watcher_create_ask(struct op *op)
 {
 	struct error e;
 	struct sandbox *s = op_sandbox(op, &e);
-	autofree char *home = NULL;
+	autofree char *cwd = NULL;
 	op_await(op);
 	if (s) {
-		const struct watch_spec spec = watch_resolve(s, op_asked(op), &home);
+		const struct watch_spec spec = watch_resolve(s, op_asked(op), &cwd);
 		if (watcher_create(s, &spec, watcher_made, op, &e) == 0)
 			return;
 	}
