@@ -41,7 +41,7 @@ static const char *parse_fraction(const char *p, int64_t *ms)
 	return p;
 }
 
-static int parse_offset(const char *p, int64_t *seconds)
+static int clock_parse_offset(const char *p, int64_t *seconds)
 {
 	int hours, minutes, used = 0;
 	*seconds = 0;
@@ -62,7 +62,7 @@ int clock_parse_rfc3339(const char *text, int64_t *wall_ms)
 	if (!p)
 		return -EINVAL;
 	p = parse_fraction(p, &ms);
-	if (parse_offset(p, &offset) < 0)
+	if (clock_parse_offset(p, &offset) < 0)
 		return -EINVAL;
 	*wall_ms = ((int64_t)timegm(&tm) - offset) * 1000 + ms;
 	return 0;

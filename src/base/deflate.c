@@ -42,7 +42,7 @@ struct expansion {
 	struct code literals, distances;
 };
 
-static int fail(struct expansion *x, int error)
+static int deflate_fail(struct expansion *x, int error)
 {
 	if (!x->error)
 		x->error = error;
@@ -51,13 +51,13 @@ static int fail(struct expansion *x, int error)
 
 /* ---- bits, the lowest first ---- */
 
-static void refill(struct expansion *x)
+static void deflate_refill(struct expansion *x)
 {
 	while (x->bit_count <= 48 && !x->error) {
 		if (x->input_at == x->input_len) {
 			ssize_t n = x->io->read(x->io->arg, x->input, sizeof x->input);
 			if (n < 0)
-				fail(x, (int)n);
+				deflate_fail(x, (int)n);
 			if (n <= 0)
 				return;
 			x->input_len = (size_t)n;
@@ -68,29 +68,29 @@ static void refill(struct expansion *x)
 	}
 }
 
-static void drop(struct expansion *x, unsigned count)
+static void deflate_drop(struct expansion *x, unsigned count)
 {
 	x->bits >>= count;
 	x->bit_count -= count;
 }
 
 /* 0 after a failure, which is seen at the end. */
-static unsigned take(struct expansion *x, unsigned count)
+static unsigned deflate_take(struct expansion *x, unsigned count)
 {
 	if (x->bit_count < count)
-		refill(x);
+		deflate_refill(x);
 	if (x->bit_count < count) {
-		fail(x, -EBADMSG);
+		deflate_fail(x, -EBADMSG);
 		return 0;
 	}
 	unsigned value = (unsigned)(x->bits & ((UINT64_C(1) << count) - 1));
-	drop(x, count);
+	deflate_drop(x, count);
 	return value;
 }
 
 /* ---- codes ---- */
 
-static unsigned reversed(unsigned code, unsigned len)
+static unsigned deflate_reversed(unsigned code, unsigned len)
 {
 	unsigned r = 0;
 	for (; len > 0; len--, code >>= 1)
@@ -108,14 +108,14 @@ static void fill_fast(struct code *c, const uint8_t *lengths, size_t n)
 		unsigned len = lengths[i];
 		if (len == 0 || len > FAST_BITS)
 			continue;
-		unsigned at = reversed(next[len]++, len);
+		unsigned at = deflate_reversed(next[len]++, len);
 		for (; at < 1u << FAST_BITS; at += 1u << len)
 			c->fast[at] = (uint16_t)(i << 4 | len);
 	}
 }
 
 /* A code must be complete; one of a single bit may have one symbol only, if that is allowed. */
-static int build(struct code *c, const uint8_t *lengths, size_t n, bool may_be_single)
+static int deflate_build(struct code *c, const uint8_t *lengths, size_t n, bool may_be_single)
 {
 	uint16_t offsets[CODE_MAX + 2] = {0};
 	int left = 1;
@@ -148,54 +148,54 @@ static int decode_long(struct expansion *x, const struct code *c)
 	for (unsigned len = 1; len <= CODE_MAX && len <= x->bit_count; len++) {
 		code = code << 1 | (unsigned)(x->bits >> (len - 1) & 1);
 		if (code - first < c->count[len]) {
-			drop(x, len);
+			deflate_drop(x, len);
 			return c->symbols[index + code - first];
 		}
 		index += c->count[len];
 		first = (first + c->count[len]) << 1;
 	}
-	return fail(x, -EBADMSG);
+	return deflate_fail(x, -EBADMSG);
 }
 
-static int decode(struct expansion *x, const struct code *c)
+static int deflate_decode(struct expansion *x, const struct code *c)
 {
 	if (x->bit_count < CODE_MAX)
-		refill(x);
+		deflate_refill(x);
 	unsigned found = c->fast[x->bits & ((1u << FAST_BITS) - 1)];
 	unsigned len = found & 15;
 	if (len == 0)
 		return decode_long(x, c);
 	if (len > x->bit_count)
-		return fail(x, -EBADMSG);
-	drop(x, len);
+		return deflate_fail(x, -EBADMSG);
+	deflate_drop(x, len);
 	return (int)(found >> 4);
 }
 
 /* ---- output ---- */
 
-static int flush(struct expansion *x)
+static int deflate_flush(struct expansion *x)
 {
 	int r = x->window_at ? x->io->write(x->io->arg, x->window, x->window_at) : 0;
 	x->window_at = 0;
-	return r < 0 ? fail(x, r) : 0;
+	return r < 0 ? deflate_fail(x, r) : 0;
 }
 
-static int put(struct expansion *x, unsigned char byte)
+static int deflate_put(struct expansion *x, unsigned char byte)
 {
 	if (x->total == x->limit)
-		return fail(x, -EBADMSG);
+		return deflate_fail(x, -EBADMSG);
 	x->total++;
 	x->window[x->window_at++] = byte;
-	return x->window_at == WINDOW ? flush(x) : 0;
+	return x->window_at == WINDOW ? deflate_flush(x) : 0;
 }
 
 /* May reach into what it is writing itself. */
-static int repeat(struct expansion *x, unsigned distance, unsigned len)
+static int deflate_repeat(struct expansion *x, unsigned distance, unsigned len)
 {
 	if (distance > x->total)
-		return fail(x, -EBADMSG);
+		return deflate_fail(x, -EBADMSG);
 	for (; len > 0; len--)
-		if (put(x, x->window[(x->window_at - distance) & (WINDOW - 1)]) < 0)
+		if (deflate_put(x, x->window[(x->window_at - distance) & (WINDOW - 1)]) < 0)
 			return -1;
 	return 0;
 }
@@ -204,25 +204,25 @@ static int repeat(struct expansion *x, unsigned distance, unsigned len)
 
 static int expand_stored(struct expansion *x)
 {
-	drop(x, x->bit_count & 7);
-	unsigned len = take(x, 16), complement = take(x, 16);
+	deflate_drop(x, x->bit_count & 7);
+	unsigned len = deflate_take(x, 16), complement = deflate_take(x, 16);
 	if (x->error || (len ^ complement) != 0xffff)
-		return fail(x, -EBADMSG);
+		return deflate_fail(x, -EBADMSG);
 	for (; len > 0 && !x->error; len--) {
-		unsigned byte = take(x, 8);
+		unsigned byte = deflate_take(x, 8);
 		if (!x->error)
-			put(x, (unsigned char)byte);
+			deflate_put(x, (unsigned char)byte);
 	}
 	return x->error ? -1 : 0;
 }
 
-static unsigned take_length(struct expansion *x, unsigned symbol)
+static unsigned deflate_take_length(struct expansion *x, unsigned symbol)
 {
 	static const uint16_t base[] = {3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35,
 		43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
 	static const uint8_t extra[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3,
 		4, 4, 4, 4, 5, 5, 5, 5, 0};
-	return base[symbol] + take(x, extra[symbol]);
+	return base[symbol] + deflate_take(x, extra[symbol]);
 }
 
 /* Two symbols share each number of extra bits. */
@@ -231,28 +231,28 @@ static unsigned take_distance(struct expansion *x, unsigned symbol)
 	if (symbol < 4)
 		return symbol + 1;
 	unsigned extra = symbol / 2 - 1;
-	return ((2 + (symbol & 1)) << extra) + 1 + take(x, extra);
+	return ((2 + (symbol & 1)) << extra) + 1 + deflate_take(x, extra);
 }
 
 static int expand_coded(struct expansion *x)
 {
 	while (!x->error) {
-		int symbol = decode(x, &x->literals);
+		int symbol = deflate_decode(x, &x->literals);
 		if (symbol < 0 || symbol == END_OF_BLOCK)
 			break;
 		if (symbol < END_OF_BLOCK) {
-			put(x, (unsigned char)symbol);
+			deflate_put(x, (unsigned char)symbol);
 			continue;
 		}
 		if (symbol >= LITERALS_USED)
-			return fail(x, -EBADMSG);
-		unsigned len = take_length(x, (unsigned)symbol - FIRST_LENGTH);
-		int distance = x->error ? -1 : decode(x, &x->distances);
+			return deflate_fail(x, -EBADMSG);
+		unsigned len = deflate_take_length(x, (unsigned)symbol - FIRST_LENGTH);
+		int distance = x->error ? -1 : deflate_decode(x, &x->distances);
 		if (distance < 0 || distance >= DISTANCE_USED)
-			return fail(x, -EBADMSG);
+			return deflate_fail(x, -EBADMSG);
 		unsigned back = take_distance(x, (unsigned)distance);
 		if (!x->error)
-			repeat(x, back, len);
+			deflate_repeat(x, back, len);
 	}
 	return x->error ? -1 : 0;
 }
@@ -264,9 +264,9 @@ static int expand_fixed(struct expansion *x)
 	memset(lengths + 144, 9, 112);
 	memset(lengths + 256, 7, 24);
 	memset(lengths + 280, 8, 8);
-	build(&x->literals, lengths, LITERALS, false);
+	deflate_build(&x->literals, lengths, LITERALS, false);
 	memset(lengths, 5, DISTANCES);
-	build(&x->distances, lengths, DISTANCES, false);
+	deflate_build(&x->distances, lengths, DISTANCES, false);
 	return expand_coded(x);
 }
 
@@ -274,19 +274,19 @@ static int expand_fixed(struct expansion *x)
 static int take_lengths(struct expansion *x, uint8_t *lengths, size_t count)
 {
 	for (size_t n = 0; n < count;) {
-		int symbol = decode(x, &x->literals);
+		int symbol = deflate_decode(x, &x->literals);
 		if (symbol < 0 || (symbol == 16 && n == 0))
-			return fail(x, -EBADMSG);
+			return deflate_fail(x, -EBADMSG);
 		if (symbol < 16) {
 			lengths[n++] = (uint8_t)symbol;
 			continue;
 		}
 		uint8_t value = symbol == 16 ? lengths[n - 1] : 0;
-		unsigned times = symbol == 16   ? 3 + take(x, 2)
-				 : symbol == 17 ? 3 + take(x, 3)
-						: 11 + take(x, 7);
+		unsigned times = symbol == 16   ? 3 + deflate_take(x, 2)
+				 : symbol == 17 ? 3 + deflate_take(x, 3)
+						: 11 + deflate_take(x, 7);
 		if (x->error || times > count - n)
-			return fail(x, -EBADMSG);
+			return deflate_fail(x, -EBADMSG);
 		memset(lengths + n, value, times);
 		n += times;
 	}
@@ -298,19 +298,21 @@ static int expand_dynamic(struct expansion *x)
 	static const uint8_t order[LENGTHS] = {
 		16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
 	uint8_t lengths[LITERALS + DISTANCES] = {0};
-	unsigned literals = take(x, 5) + 257, distances = take(x, 5) + 1, count = take(x, 4) + 4;
+	unsigned literals = deflate_take(x, 5) + 257, distances = deflate_take(x, 5) + 1,
+		 count = deflate_take(x, 4) + 4;
 	if (x->error || literals > LITERALS_USED || distances > DISTANCE_USED)
-		return fail(x, -EBADMSG);
+		return deflate_fail(x, -EBADMSG);
 	for (unsigned i = 0; i < count; i++)
-		lengths[order[i]] = (uint8_t)take(x, 3);
-	if (x->error || build(&x->literals, lengths, LENGTHS, false) < 0)
-		return fail(x, -EBADMSG);
+		lengths[order[i]] = (uint8_t)deflate_take(x, 3);
+	if (x->error || deflate_build(&x->literals, lengths, LENGTHS, false) < 0)
+		return deflate_fail(x, -EBADMSG);
 	memset(lengths, 0, sizeof lengths);
 	if (take_lengths(x, lengths, literals + distances) < 0)
 		return -1;
-	if (lengths[END_OF_BLOCK] == 0 || build(&x->literals, lengths, literals, true) < 0 ||
-		build(&x->distances, lengths + literals, distances, true) < 0)
-		return fail(x, -EBADMSG);
+	if (lengths[END_OF_BLOCK] == 0 ||
+		deflate_build(&x->literals, lengths, literals, true) < 0 ||
+		deflate_build(&x->distances, lengths + literals, distances, true) < 0)
+		return deflate_fail(x, -EBADMSG);
 	return expand_coded(x);
 }
 
@@ -325,14 +327,14 @@ int deflate_expand(const struct deflate_io *io, uint64_t limit)
 	x->limit = limit;
 	bool last = false;
 	while (!last && !x->error) {
-		last = take(x, 1);
-		unsigned kind = take(x, 2);
+		last = deflate_take(x, 1);
+		unsigned kind = deflate_take(x, 2);
 		if (x->error || kind >= ARRAY_LEN(kinds))
-			fail(x, -EBADMSG);
+			deflate_fail(x, -EBADMSG);
 		else
 			kinds[kind](x);
 	}
 	if (!x->error)
-		flush(x);
+		deflate_flush(x);
 	return x->error;
 }

@@ -31,7 +31,7 @@ static bool put_octal(char *field, size_t size, uint64_t value)
 	return value == 0;
 }
 
-static unsigned checksum(const struct ustar *h)
+static unsigned tar_checksum(const struct ustar *h)
 {
 	const unsigned char *bytes = (const unsigned char *)h;
 	unsigned sum = 0;
@@ -47,7 +47,7 @@ static void append_block(struct buf *out, struct ustar *h)
 {
 	memcpy(h->magic, "ustar", 6);
 	memcpy(h->version, "00", 2);
-	put_octal(h->checksum, 7, checksum(h));
+	put_octal(h->checksum, 7, tar_checksum(h));
 	h->checksum[7] = ' ';
 	buf_append(out, h, sizeof *h);
 }
@@ -68,7 +68,7 @@ static void append_pax(struct buf *out, const char *key, const char *value, size
 	buf_append_char(out, '\n');
 }
 
-static void pad(struct buf *out, size_t len)
+static void tar_pad(struct buf *out, size_t len)
 {
 	static const char zeros[TAR_BLOCK];
 	buf_append(out, zeros, (TAR_BLOCK - len % TAR_BLOCK) % TAR_BLOCK);
@@ -83,7 +83,7 @@ static void append_extended(struct buf *out, const struct buf *records)
 	put_octal(h.mtime, sizeof h.mtime, 0);
 	append_block(out, &h);
 	buf_append(out, records->data, records->len);
-	pad(out, records->len);
+	tar_pad(out, records->len);
 }
 
 static size_t text_len(const struct buf *text)
@@ -153,7 +153,7 @@ void tar_append_header(struct buf *out, const struct tar_member *m)
 /* ---- numbers ---- */
 
 /* Octal digits with blanks or NULs around, or, with the first bit set, base 256. */
-static int parse_number(const char *field, size_t size, uint64_t *ret)
+static int tar_parse_number(const char *field, size_t size, uint64_t *ret)
 {
 	const unsigned char *p = (const unsigned char *)field;
 	uint64_t value = 0;
@@ -186,13 +186,13 @@ static int parse_number(const char *field, size_t size, uint64_t *ret)
 static int parse_small(const char *field, size_t size, uint32_t *ret)
 {
 	uint64_t value;
-	if (parse_number(field, size, &value) < 0 || value > UINT32_MAX)
+	if (tar_parse_number(field, size, &value) < 0 || value > UINT32_MAX)
 		return -EBADMSG;
 	*ret = (uint32_t)value;
 	return 0;
 }
 
-static int parse_decimal(const char *text, size_t len, int64_t *ret)
+static int tar_parse_decimal(const char *text, size_t len, int64_t *ret)
 {
 	int64_t value = 0;
 	if (len == 0 || len > 18)
@@ -207,13 +207,13 @@ static int parse_decimal(const char *text, size_t len, int64_t *ret)
 }
 
 /* "-12.5": seconds, rounded down, and nanoseconds above them. */
-static int parse_time(const char *text, size_t len, int64_t *seconds, uint32_t *ns)
+static int tar_parse_time(const char *text, size_t len, int64_t *seconds, uint32_t *ns)
 {
 	bool negative = len > 0 && text[0] == '-';
 	const char *at = text + negative, *end = text + len;
 	const char *dot = memchr(text, '.', len);
 	uint32_t fraction = 0, unit = 100000000;
-	if (parse_decimal(at, (size_t)((dot ? dot : end) - at), seconds) < 0)
+	if (tar_parse_decimal(at, (size_t)((dot ? dot : end) - at), seconds) < 0)
 		return -EBADMSG;
 	for (const char *p = dot ? dot + 1 : end; p < end; p++, unit /= 10) {
 		if (*p < '0' || *p > '9')
@@ -240,7 +240,7 @@ static bool is_zero(const struct ustar *h)
 	return memcmp(h, &zero, sizeof zero) == 0;
 }
 
-static int take_text(struct buf *out, const char *bytes, size_t max)
+static int tar_take_text(struct buf *out, const char *bytes, size_t max)
 {
 	size_t len = strnlen(bytes, max);
 	out->len = 0;
@@ -253,7 +253,7 @@ static int take_text(struct buf *out, const char *bytes, size_t max)
 static int read_extended(struct tar_reader *t, const struct ustar *h, struct buf *out)
 {
 	uint64_t size;
-	if (parse_number(h->size, sizeof h->size, &size) < 0 || size > EXTENDED_MAX)
+	if (tar_parse_number(h->size, sizeof h->size, &size) < 0 || size > EXTENDED_MAX)
 		return -EBADMSG;
 	size_t padded = ((size_t)size + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;
 	out->len = 0;
@@ -268,26 +268,26 @@ static int read_extended(struct tar_reader *t, const struct ustar *h, struct buf
 /* An owner, which is a number of 32 bits everywhere else. */
 static int parse_owner(const char *text, size_t len, int64_t *ret)
 {
-	return parse_decimal(text, len, ret) < 0 || *ret > UINT32_MAX ? -EBADMSG : 0;
+	return tar_parse_decimal(text, len, ret) < 0 || *ret > UINT32_MAX ? -EBADMSG : 0;
 }
 
-static int take_record(
+static int tar_take_record(
 	struct tar_reader *t, const char *key, size_t key_len, const char *value, size_t len)
 {
 #define IS(name) (key_len == strlen(name) && memcmp(key, name, key_len) == 0)
 	if (IS("path") || IS("linkpath")) {
 		if (memchr(value, '\0', len))
 			return -EBADMSG;
-		return take_text(IS("path") ? &t->long_path : &t->long_target, value, len);
+		return tar_take_text(IS("path") ? &t->long_path : &t->long_target, value, len);
 	}
 	if (IS("size"))
-		return parse_decimal(value, len, &t->next_size);
+		return tar_parse_decimal(value, len, &t->next_size);
 	if (IS("uid"))
 		return parse_owner(value, len, &t->next_uid);
 	if (IS("gid"))
 		return parse_owner(value, len, &t->next_gid);
 	if (IS("mtime"))
-		return parse_time(value, len, &t->next_mtime_s, &t->next_mtime_ns);
+		return tar_parse_time(value, len, &t->next_mtime_s, &t->next_mtime_ns);
 	if (IS(PLAIN)) {
 		t->next_plain = true;
 		return 0;
@@ -297,20 +297,20 @@ static int take_record(
 #undef IS
 }
 
-static int take_records(struct tar_reader *t, const struct buf *records)
+static int tar_take_records(struct tar_reader *t, const struct buf *records)
 {
 	const char *at = records->data, *end = records->data + records->len;
 	while (at < end) {
 		const char *space = memchr(at, ' ', (size_t)(end - at));
 		int64_t total;
-		if (!space || parse_decimal(at, (size_t)(space - at), &total) < 0 ||
+		if (!space || tar_parse_decimal(at, (size_t)(space - at), &total) < 0 ||
 			total < space - at + 3 || total > end - at || at[total - 1] != '\n')
 			return -EBADMSG;
 		const char *key = space + 1, *stop = at + total - 1;
 		const char *equal = memchr(key, '=', (size_t)(stop - key));
 		if (!equal)
 			return -EBADMSG;
-		int r = take_record(
+		int r = tar_take_record(
 			t, key, (size_t)(equal - key), equal + 1, (size_t)(stop - equal - 1));
 		if (r < 0)
 			return r;
@@ -336,9 +336,9 @@ static int take_extended(struct tar_reader *t, const struct ustar *h)
 		return 0;
 	r = read_extended(t, h, &content);
 	if (r == 0 && h->type == 'x')
-		r = take_records(t, &content);
+		r = tar_take_records(t, &content);
 	else if (r == 0 && h->type != 'g')
-		r = take_text(h->type == 'L' ? &t->long_path : &t->long_target, content.data,
+		r = tar_take_text(h->type == 'L' ? &t->long_path : &t->long_target, content.data,
 			content.len);
 	return r < 0 ? r : 1;
 }
@@ -360,9 +360,9 @@ static int take_names(struct tar_reader *t, const struct ustar *h)
 		buf_append_char(&m->path, '\0');
 	}
 	if (t->long_target.len > 0)
-		r = take_text(&m->target, t->long_target.data, t->long_target.len);
+		r = tar_take_text(&m->target, t->long_target.data, t->long_target.len);
 	else
-		r = take_text(&m->target, h->target, sizeof h->target);
+		r = tar_take_text(&m->target, h->target, sizeof h->target);
 	return m->path.failed ? -ENOMEM : r;
 }
 
@@ -370,13 +370,13 @@ static int take_numbers(struct tar_reader *t, const struct ustar *h)
 {
 	struct tar_member *m = &t->member;
 	uint64_t mtime;
-	if (parse_number(h->size, sizeof h->size, &m->size) < 0 ||
+	if (tar_parse_number(h->size, sizeof h->size, &m->size) < 0 ||
 		parse_small(h->mode, sizeof h->mode, &m->mode) < 0 ||
 		parse_small(h->uid, sizeof h->uid, &m->uid) < 0 ||
 		parse_small(h->gid, sizeof h->gid, &m->gid) < 0)
 		return -EBADMSG;
 	/* A time before 1970 is no reason to refuse the file. */
-	m->mtime_s = parse_number(h->mtime, sizeof h->mtime, &mtime) < 0 ? 0 : (int64_t)mtime;
+	m->mtime_s = tar_parse_number(h->mtime, sizeof h->mtime, &mtime) < 0 ? 0 : (int64_t)mtime;
 	m->mtime_ns = 0;
 	m->plain = t->next_plain;
 	if (t->next_mtime_s != INT64_MIN) {
@@ -405,7 +405,8 @@ static void settle_type(struct tar_member *m, char type)
 static int check_checksum(const struct ustar *h)
 {
 	uint32_t wanted;
-	return parse_small(h->checksum, sizeof h->checksum, &wanted) == 0 && wanted == checksum(h)
+	return parse_small(h->checksum, sizeof h->checksum, &wanted) == 0 &&
+			       wanted == tar_checksum(h)
 		       ? 0
 		       : -EBADMSG;
 }

@@ -22,7 +22,7 @@ void tar_push_add(struct tar_push *p, const void *bytes, size_t len)
 }
 
 /* Extended headers belong to their member: all of it is there, or it is read again later. */
-static int next_member(struct tar_push *p)
+static int tar_push_next_member(struct tar_push *p)
 {
 	size_t began = p->at;
 	p->reader.read = read_added;
@@ -42,7 +42,7 @@ static int next_member(struct tar_push *p)
 	return TAR_MEMBER;
 }
 
-static uint64_t take(struct tar_push *p, uint64_t want)
+static uint64_t tar_push_take(struct tar_push *p, uint64_t want)
 {
 	uint64_t have = p->in.len - p->at, n = want < have ? want : have;
 	p->at += (size_t)n;
@@ -57,12 +57,12 @@ int tar_push_step(struct tar_push *p)
 		return TAR_END;
 	if (p->left > 0) {
 		p->piece = p->in.data + p->at;
-		p->piece_len = (size_t)take(p, p->left);
+		p->piece_len = (size_t)tar_push_take(p, p->left);
 		p->left -= p->piece_len;
 		return p->piece_len > 0 ? TAR_CONTENT : TAR_MORE;
 	}
-	p->padding -= take(p, p->padding);
-	return p->padding > 0 ? TAR_MORE : next_member(p);
+	p->padding -= tar_push_take(p, p->padding);
+	return p->padding > 0 ? TAR_MORE : tar_push_next_member(p);
 }
 
 void tar_push_finish(struct tar_push *p)

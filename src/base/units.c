@@ -21,7 +21,7 @@ static const struct unit size_units[] = {{"Ki", 1LL << 10}, {"Mi", 1LL << 20}, {
 static const struct unit cpu_units[] = {{"m", 1}, {"", 1000}, {NULL, 0}};
 
 /* Digits with an optional fraction, times factor, rounded down. Advances *text past the digits. */
-static int parse_decimal(const char **text, int64_t *whole, int64_t *fraction, int64_t *scale)
+static int units_parse_decimal(const char **text, int64_t *whole, int64_t *fraction, int64_t *scale)
 {
 	const char *p = *text;
 	bool any = false;
@@ -50,7 +50,7 @@ static int parse_decimal(const char **text, int64_t *whole, int64_t *fraction, i
 static int parse_quantity(const char **text, const struct unit *units, int64_t *ret)
 {
 	int64_t whole, fraction, scale, value, part;
-	int r = parse_decimal(text, &whole, &fraction, &scale);
+	int r = units_parse_decimal(text, &whole, &fraction, &scale);
 	if (r < 0)
 		return r;
 	for (const struct unit *u = units; u->name; u++) {

@@ -20,19 +20,19 @@
 
 /* ---- numbers, the lowest byte first ---- */
 
-static uint32_t number16(const unsigned char *p)
+static uint32_t base_zip_number16(const unsigned char *p)
 {
 	return (uint32_t)(p[0] | p[1] << 8);
 }
 
-static uint32_t number32(const unsigned char *p)
+static uint32_t base_zip_number32(const unsigned char *p)
 {
-	return number16(p) | number16(p + 2) << 16;
+	return base_zip_number16(p) | base_zip_number16(p + 2) << 16;
 }
 
-static uint64_t number64(const unsigned char *p)
+static uint64_t base_zip_number64(const unsigned char *p)
 {
-	return number32(p) | (uint64_t)number32(p + 4) << 32;
+	return base_zip_number32(p) | (uint64_t)base_zip_number32(p + 4) << 32;
 }
 
 /* Four bits at a time: a table that is small enough to be read. */
@@ -75,7 +75,7 @@ static int find_end(const struct zip_reader *z, uint64_t *at, unsigned char end[
 			return r;
 		for (size_t i = len - END_SIZE + 1; i-- > 0;) {
 			if (memcmp(tail + i, "PK\5\6", 4) != 0 ||
-				low + i + END_SIZE + number16(tail + i + 20) != z->size)
+				low + i + END_SIZE + base_zip_number16(tail + i + 20) != z->size)
 				continue;
 			*at = low + i;
 			memcpy(end, tail + i, END_SIZE);
@@ -92,16 +92,17 @@ static int read_end64(struct zip_reader *z, uint64_t end_at, uint64_t *directory
 	unsigned char locator[LOCATOR_SIZE], end[END64_SIZE];
 	int r = end_at < LOCATOR_SIZE ? -EBADMSG
 				      : read_at(z, end_at - LOCATOR_SIZE, locator, sizeof locator);
-	if (r < 0 || memcmp(locator, "PK\6\7", 4) != 0 || number32(locator + 4) != 0)
+	if (r < 0 || memcmp(locator, "PK\6\7", 4) != 0 || base_zip_number32(locator + 4) != 0)
 		return r < 0 ? r : -EBADMSG;
-	z->directory_end = number64(locator + 8);
+	z->directory_end = base_zip_number64(locator + 8);
 	r = read_at(z, z->directory_end, end, sizeof end);
-	if (r < 0 || memcmp(end, "PK\6\6", 4) != 0 || number32(end + 16) != 0 ||
-		number32(end + 20) != 0 || number64(end + 24) != number64(end + 32))
+	if (r < 0 || memcmp(end, "PK\6\6", 4) != 0 || base_zip_number32(end + 16) != 0 ||
+		base_zip_number32(end + 20) != 0 ||
+		base_zip_number64(end + 24) != base_zip_number64(end + 32))
 		return r < 0 ? r : -EBADMSG;
-	z->left = number64(end + 32);
-	*directory_size = number64(end + 40);
-	z->directory_at = number64(end + 48);
+	z->left = base_zip_number64(end + 32);
+	*directory_size = base_zip_number64(end + 40);
+	z->directory_at = base_zip_number64(end + 48);
 	return 0;
 }
 
@@ -113,13 +114,13 @@ int zip_open(struct zip_reader *z)
 	if (r < 0)
 		return r;
 	z->directory_end = end_at;
-	z->left = number16(end + 10);
-	size = number32(end + 12);
-	z->directory_at = number32(end + 16);
+	z->left = base_zip_number16(end + 10);
+	size = base_zip_number32(end + 12);
+	z->directory_at = base_zip_number32(end + 16);
 	bool wide = z->left == 0xffff || size == 0xffffffff || z->directory_at == 0xffffffff;
 	if (wide && (r = read_end64(z, end_at, &size)) < 0)
 		return r;
-	if (!wide && (number32(end + 4) != 0 || number16(end + 8) != z->left))
+	if (!wide && (base_zip_number32(end + 4) != 0 || base_zip_number16(end + 8) != z->left))
 		return -EBADMSG;
 	/* What is in front of an archive would move all of its numbers. */
 	if (z->directory_at > z->directory_end || size != z->directory_end - z->directory_at)
@@ -139,7 +140,7 @@ static int take_zip64(struct zip_entry *e, const unsigned char *p, size_t len)
 			continue;
 		if (len < 8)
 			return -EBADMSG;
-		*numbers[i] = number64(p);
+		*numbers[i] = base_zip_number64(p);
 		p += 8;
 		len -= 8;
 	}
@@ -149,8 +150,8 @@ static int take_zip64(struct zip_entry *e, const unsigned char *p, size_t len)
 static int take_extra(struct zip_entry *e, const unsigned char *p, size_t len)
 {
 	while (len >= 4) {
-		size_t size = number16(p + 2);
-		unsigned kind = number16(p);
+		size_t size = base_zip_number16(p + 2);
+		unsigned kind = base_zip_number16(p);
 		p += 4;
 		len -= 4;
 		if (size > len)
@@ -158,7 +159,7 @@ static int take_extra(struct zip_entry *e, const unsigned char *p, size_t len)
 		if (kind == EXTRA_ZIP64 && take_zip64(e, p, size) < 0)
 			return -EBADMSG;
 		if (kind == EXTRA_TIME && size >= 5 && (p[0] & 1))
-			e->mtime_s = (int32_t)number32(p + 1);
+			e->mtime_s = (int32_t)base_zip_number32(p + 1);
 		p += size;
 		len -= size;
 	}
@@ -187,7 +188,7 @@ static int64_t dos_time(uint32_t date, uint32_t time)
 
 static uint32_t mode_of(const unsigned char *h, bool is_directory)
 {
-	uint32_t mode = h[5] == MADE_ON_UNIX ? number32(h + 38) >> 16 : 0;
+	uint32_t mode = h[5] == MADE_ON_UNIX ? base_zip_number32(h + 38) >> 16 : 0;
 	if (is_directory)
 		return S_IFDIR | (mode ? mode & 07777 : DIRECTORY_MODE & 07777);
 	if ((mode & S_IFMT) == 0)
@@ -199,7 +200,7 @@ static uint32_t mode_of(const unsigned char *h, bool is_directory)
 static int take_rest(struct zip_reader *z, const unsigned char *h)
 {
 	struct zip_entry *e = &z->entry;
-	size_t name_len = number16(h + 28), extra_len = number16(h + 30);
+	size_t name_len = base_zip_number16(h + 28), extra_len = base_zip_number16(h + 30);
 	unsigned char extra[COMMENT_MAX];
 	e->name.len = 0;
 	if (name_len == 0 || !buf_reserve(&e->name, name_len + 1))
@@ -224,15 +225,16 @@ int zip_next(struct zip_reader *z)
 	int r = read_at(z, z->at, h, sizeof h);
 	if (r < 0 || memcmp(h, "PK\1\2", 4) != 0)
 		return r < 0 ? r : -EBADMSG;
-	uint64_t whole = ENTRY_SIZE + number16(h + 28) + number16(h + 30) + number16(h + 32);
+	uint64_t whole = ENTRY_SIZE + base_zip_number16(h + 28) + base_zip_number16(h + 30) +
+			 base_zip_number16(h + 32);
 	if (whole > z->directory_end - z->at)
 		return -EBADMSG;
-	e->method = number16(h + 10);
-	e->crc = number32(h + 16);
-	e->packed = number32(h + 20);
-	e->size = number32(h + 24);
-	e->header_at = number32(h + 42);
-	e->mtime_s = dos_time(number16(h + 14), number16(h + 12));
+	e->method = base_zip_number16(h + 10);
+	e->crc = base_zip_number32(h + 16);
+	e->packed = base_zip_number32(h + 20);
+	e->size = base_zip_number32(h + 24);
+	e->header_at = base_zip_number32(h + 42);
+	e->mtime_s = dos_time(base_zip_number16(h + 14), base_zip_number16(h + 12));
 	r = take_rest(z, h);
 	if (r < 0)
 		return r;
@@ -240,7 +242,7 @@ int zip_next(struct zip_reader *z)
 	z->at += whole;
 	z->left--;
 	bool known = e->method == ZIP_DEFLATED || (e->method == ZIP_STORED && e->packed == e->size);
-	return known && !(number16(h + 8) & ENCRYPTED) ? 1 : -EBADMSG;
+	return known && !(base_zip_number16(h + 8) & ENCRYPTED) ? 1 : -EBADMSG;
 }
 
 int zip_find_content(struct zip_reader *z, uint64_t *at)
@@ -250,7 +252,7 @@ int zip_find_content(struct zip_reader *z, uint64_t *at)
 	int r = read_at(z, e->header_at, h, sizeof h);
 	if (r < 0 || memcmp(h, "PK\3\4", 4) != 0)
 		return r < 0 ? r : -EBADMSG;
-	*at = e->header_at + LOCAL_SIZE + number16(h + 26) + number16(h + 28);
+	*at = e->header_at + LOCAL_SIZE + base_zip_number16(h + 26) + base_zip_number16(h + 28);
 	return *at <= z->directory_at && e->packed <= z->directory_at - *at ? 0 : -EBADMSG;
 }
 

@@ -60,7 +60,7 @@ const struct option cli_command_options[] = {
 };
 
 /* Splits "K=V" in argv itself. A bare K is refused, or looked up in our environment. */
-static int split_pair(char *item, bool is_env, struct bunker_pair *ret)
+static int arguments_split_pair(char *item, bool is_env, struct bunker_pair *ret)
 {
 	char *equals = strchr(item, '=');
 	if (equals == item || !*item)
@@ -85,7 +85,7 @@ static int resolve_pairs(const struct option_list *list, bool is_env, struct bun
 	if (!*ret)
 		return cli_report("out of memory");
 	for (size_t i = 0; i < list->count; i++)
-		if (split_pair(list->items[i], is_env, &(*ret)[i]) < 0)
+		if (arguments_split_pair(list->items[i], is_env, &(*ret)[i]) < 0)
 			return -1;
 	return 0;
 }
@@ -140,7 +140,7 @@ static int resolve_mounts(struct arguments *args)
 	return 0;
 }
 
-static int load_file(const char *local, struct bunker_file *file)
+static int arguments_load_file(const char *local, struct bunker_file *file)
 {
 	autobuf content = {0};
 	struct stat st;
@@ -161,7 +161,7 @@ static int load_file(const char *local, struct bunker_file *file)
 int cli_arguments_load_files(struct arguments *args)
 {
 	for (size_t i = 0; i < args->files.count; i++)
-		if (load_file(args->files.items[i], &args->local_files[i]) < 0)
+		if (arguments_load_file(args->files.items[i], &args->local_files[i]) < 0)
 			return -1;
 	return 0;
 }

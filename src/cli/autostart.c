@@ -50,7 +50,7 @@ static int make_data_dir(void)
 	return 0;
 }
 
-static int open_log(struct starting *s)
+static int autostart_open_log(struct starting *s)
 {
 	s->log_path = cli_session_data_path("serve.log");
 	if (!s->log_path)
@@ -82,7 +82,7 @@ static _Noreturn void become_server(const char *log_path)
 	_exit(STATUS_FAILED);
 }
 
-static int spawn(struct starting *s)
+static int autostart_spawn(struct starting *s)
 {
 	s->pid = fork();
 	if (s->pid == 0)
@@ -94,7 +94,7 @@ static int spawn(struct starting *s)
 	return 0;
 }
 
-static bool is_ready(struct starting *s)
+static bool autostart_is_ready(struct starting *s)
 {
 	char events[4096];
 	while (read(s->watch_fd, events, sizeof events) > 0)
@@ -109,7 +109,7 @@ static const char *await_ready(struct starting *s)
 	int64_t deadline_us = clock_monotonic_us() + READY_TIME_US;
 	struct pollfd fds[] = {
 		{.fd = s->watch_fd, .events = POLLIN}, {.fd = s->child_fd, .events = POLLIN}};
-	while (!is_ready(s)) {
+	while (!autostart_is_ready(s)) {
 		int64_t left_us = deadline_us - clock_monotonic_us();
 		if (fds[1].revents)
 			return "it ended at once";
@@ -134,7 +134,7 @@ static void show_log_end(const struct starting *s)
 
 static int start_and_wait(struct starting *s)
 {
-	if (spawn(s) < 0)
+	if (autostart_spawn(s) < 0)
 		return -1;
 	const char *wrong = await_ready(s);
 	if (wrong) {
@@ -155,7 +155,7 @@ int cli_autostart_server(const char *url)
 			"no server at %s, and only root can start one: sudo bunker serve", url);
 	int r = make_data_dir();
 	if (r == 0)
-		r = open_log(&s);
+		r = autostart_open_log(&s);
 	/* While we waited for the lock, the one before us may have started it. */
 	if (r == 0 && cli_session_is_dead(url))
 		r = start_and_wait(&s);

@@ -23,7 +23,7 @@ static const struct option *const plain_options[] = {
 
 /* ---- create ---- */
 
-static int work_create(struct job *j, struct bunker_error *e)
+static int checkpoint_work_create(struct job *j, struct bunker_error *e)
 {
 	struct bunker_checkpoint c;
 	if (bunker_checkpoint_create(j->bunker, j->sandbox, j->rest[0], &c, e) < 0)
@@ -47,12 +47,12 @@ const struct command cmd_checkpoint_create = {
 	.min_operands = 2,
 	.max_operands = 2,
 	.in_sandbox = true,
-	.work = work_create,
+	.work = checkpoint_work_create,
 };
 
 /* ---- ls ---- */
 
-static void print_table(const struct bunker_checkpoint_list *list)
+static void checkpoint_print_table(const struct bunker_checkpoint_list *list)
 {
 	struct table t = {.columns = 4};
 	cli_table_add(&t, (const char *const[]){"NAME", "ID", "AGE", "STATUS"});
@@ -65,7 +65,7 @@ static void print_table(const struct bunker_checkpoint_list *list)
 	cli_table_show(&t);
 }
 
-static int work_ls(struct job *j, struct bunker_error *e)
+static int checkpoint_work_ls(struct job *j, struct bunker_error *e)
 {
 	struct bunker_checkpoint_list list;
 	if (bunker_checkpoint_list(j->bunker, j->sandbox, &list, e) < 0)
@@ -74,7 +74,7 @@ static int work_ls(struct job *j, struct bunker_error *e)
 	if (json)
 		puts(json);
 	else
-		print_table(&list);
+		checkpoint_print_table(&list);
 	bunker_checkpoint_list_finish(&list);
 	return 0;
 }
@@ -90,7 +90,7 @@ const struct command cmd_checkpoint_ls = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.in_sandbox = true,
-	.work = work_ls,
+	.work = checkpoint_work_ls,
 };
 
 /* ---- restore ---- */
@@ -124,7 +124,7 @@ const struct command cmd_checkpoint_restore = {
 
 /* ---- rm ---- */
 
-static int work_rm(struct job *j, struct bunker_error *e)
+static int checkpoint_work_rm(struct job *j, struct bunker_error *e)
 {
 	int r = 0;
 	for (char **name = j->rest; r == 0 && *name; name++)
@@ -143,5 +143,5 @@ const struct command cmd_checkpoint_rm = {
 	.min_operands = 2,
 	.max_operands = OPERANDS_MANY,
 	.in_sandbox = true,
-	.work = work_rm,
+	.work = checkpoint_work_rm,
 };

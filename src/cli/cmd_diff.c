@@ -30,7 +30,8 @@ static bool is_missing(const struct bunker_error *e, const char *field)
 }
 
 /* A name is a checkpoint's before it is a snapshot's. */
-static int compare(struct diff_work *w, const char *against, compare_fn *fn, struct bunker_error *e)
+static int diff_compare(
+	struct diff_work *w, const char *against, compare_fn *fn, struct bunker_error *e)
 {
 	struct bunker_diff_options options = {0};
 	if (!against || strcmp(against, "template") == 0)
@@ -122,7 +123,7 @@ static void print_end(const struct diff_counts *c)
 
 static int work_list(struct diff_work *w, struct bunker_error *e)
 {
-	int r = compare(w, w->job->args->disk.against, list, e);
+	int r = diff_compare(w, w->job->args->disk.against, list, e);
 	if (r == 0)
 		print_end(&w->counts);
 	return r;
@@ -179,14 +180,14 @@ static int work_json(struct diff_work *w, struct bunker_error *e)
 {
 	const char *against = w->job->args->disk.against;
 	if (!w->paths.paths[0]) {
-		int r = compare(w, against, pass_json, e);
+		int r = diff_compare(w, against, pass_json, e);
 		if (r == 0)
 			putchar('\n');
 		return r;
 	}
 	cJSON *answer = cJSON_CreateObject();
 	w->changes = cJSON_AddArrayToObject(answer, "changes");
-	int r = compare(w, against, filter_json, e);
+	int r = diff_compare(w, against, filter_json, e);
 	cJSON_AddNumberToObject(answer, "added", (double)w->counts.added);
 	cJSON_AddNumberToObject(answer, "changed", (double)w->counts.changed);
 	cJSON_AddNumberToObject(answer, "deleted", (double)w->counts.deleted);
@@ -218,7 +219,7 @@ static int text(
 
 /* ---- a tar ---- */
 
-static int tar(
+static int diff_tar(
 	struct diff_work *w, const struct bunker_diff_options *options, struct bunker_error *e)
 {
 	struct transfer transfer;
@@ -267,9 +268,9 @@ static int work_diff(struct job *j, struct bunker_error *e)
 	if (r < 0)
 		return r;
 	if (args->disk.text)
-		r = compare(&w, args->disk.against, text, e);
+		r = diff_compare(&w, args->disk.against, text, e);
 	else if (args->disk.tar)
-		r = compare(&w, args->disk.against, tar, e);
+		r = diff_compare(&w, args->disk.against, diff_tar, e);
 	else
 		r = args->json ? work_json(&w, e) : work_list(&w, e);
 	cli_diff_paths_finish(&w.paths);

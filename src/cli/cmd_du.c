@@ -12,7 +12,7 @@ struct du {
 	int64_t bytes, files;
 };
 
-static int add_row(void *arg, const struct bunker_disk *d)
+static int du_add_row(void *arg, const struct bunker_disk *d)
 {
 	struct du *du = arg;
 	char size[SIZE_TEXT], limit[SIZE_TEXT] = "-", files[24];
@@ -34,7 +34,7 @@ static int add_json(void *arg, const struct bunker_disk *d)
 	return cJSON_AddItemToArray(du->disks, cJSON_CreateRaw(json ? json : "null")) ? 0 : -1;
 }
 
-static void show(struct du *du)
+static void du_show(struct du *du)
 {
 	char size[SIZE_TEXT], files[24];
 	cli_table_format_size((double)du->bytes, size);
@@ -55,9 +55,9 @@ static int work_du(struct job *j, struct bunker_error *e)
 	cli_table_add(
 		&du.table, (const char *const[]){"KIND", "NAME", "ID", "SIZE", "LIMIT", "FILES"});
 	int r = bunker_disks(
-		j->bunker, j->rest[0] ? sandbox : NULL, json ? add_json : add_row, &du, e);
+		j->bunker, j->rest[0] ? sandbox : NULL, json ? add_json : du_add_row, &du, e);
 	if (r == 0 && !json)
-		show(&du);
+		du_show(&du);
 	autofree char *text = r == 0 && json ? cJSON_PrintUnformatted(answer) : NULL;
 	if (text)
 		puts(text);

@@ -72,7 +72,7 @@ static void print_quoted(const char *text)
 	putchar('\'');
 }
 
-static void add(cJSON *to, const char *name, const char *first, const char *second)
+static void env_add(cJSON *to, const char *name, const char *first, const char *second)
 {
 	autobuf value = {0};
 	buf_append_str(&value, first);
@@ -83,7 +83,7 @@ static void add(cJSON *to, const char *name, const char *first, const char *seco
 }
 
 /* The server takes a key's body behind any prefix it knows. */
-static const char *key_body(const char *key)
+static const char *env_key_body(const char *key)
 {
 	static const char *const prefixes[] = {"bnk_", "e2b_"};
 	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
@@ -94,15 +94,15 @@ static const char *key_body(const char *key)
 
 static cJSON *make_variables(const struct dialect *d, const char *url, const char *key)
 {
-	const char *body = key_body(key);
+	const char *body = env_key_body(key);
 	cJSON *variables = cJSON_CreateObject();
 	for (const struct variable *v = d->variables; v->name; v++)
-		add(variables, v->name, v->kind == VALUE_URL ? url : v->text,
+		env_add(variables, v->name, v->kind == VALUE_URL ? url : v->text,
 			v->kind == VALUE_URL   ? v->text
 			: v->kind == VALUE_KEY ? body
 					       : "");
 	if (d->key_check && strspn(body, "0123456789abcdef") != strlen(body))
-		add(variables, d->key_check, "false", "");
+		env_add(variables, d->key_check, "false", "");
 	return variables;
 }
 

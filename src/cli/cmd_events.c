@@ -6,7 +6,7 @@
 #include "cli/session.h"
 #include "cli/target.h"
 
-static int print_event(void *arg, const struct bunker_event *event)
+static int events_print_event(void *arg, const struct bunker_event *event)
 {
 	const struct arguments *args = arg;
 	if (args->json) {
@@ -24,7 +24,7 @@ static int print_event(void *arg, const struct bunker_event *event)
 static int read_events(struct bunker *b, const char *id, void *arg, struct bunker_error *e)
 {
 	struct arguments *args = arg;
-	return bunker_events(b, id, 0, args->follow, print_event, args, e);
+	return bunker_events(b, id, 0, args->follow, events_print_event, args, e);
 }
 
 static int run_events(struct arguments *args)

@@ -26,7 +26,7 @@ struct start_call {
 	struct bunker_process process;
 };
 
-static int start_in(struct bunker *b, const char *id, void *arg, struct bunker_error *e)
+static int exec_start_in(struct bunker *b, const char *id, void *arg, struct bunker_error *e)
 {
 	struct start_call *call = arg;
 	const struct arguments *args = call->args;
@@ -67,7 +67,7 @@ static int run_process(struct arguments *args)
 	}
 	if (cli_session_open(args, SESSION_NEEDS_SERVER, &b) < 0)
 		return STATUS_NOT_EXECUTED;
-	if (cli_target_apply(b, args->operands[0], start_in, &call, &e) < 0) {
+	if (cli_target_apply(b, args->operands[0], exec_start_in, &call, &e) < 0) {
 		cli_session_report(args, &e);
 	} else if (args->detach) {
 		autofree char *json = args->json ? bunker_json_text(call.process.json) : NULL;

@@ -13,7 +13,7 @@ static const struct option quiet_option[] = {
 
 /* ---- export ---- */
 
-static int work_export(struct job *j, struct bunker_error *e)
+static int export_work_export(struct job *j, struct bunker_error *e)
 {
 	struct transfer t;
 	if (cli_transfer_receive(&t, j->rest[0] ? j->rest[0] : "-", j->args->quiet) < 0)
@@ -48,12 +48,12 @@ const struct command cmd_export = {
 	.min_operands = 1,
 	.max_operands = 2,
 	.in_sandbox = true,
-	.work = work_export,
+	.work = export_work_export,
 };
 
 /* ---- import ---- */
 
-static int work_import(struct job *j, struct bunker_error *e)
+static int export_work_import(struct job *j, struct bunker_error *e)
 {
 	struct transfer t;
 	struct bunker_sandbox s;
@@ -94,5 +94,5 @@ const struct command cmd_import = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 1,
 	.max_operands = 1,
-	.work = work_import,
+	.work = export_work_import,
 };

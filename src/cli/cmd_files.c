@@ -55,7 +55,7 @@ static const struct option *const recursive_options[] = {
 
 /* ---- cat ---- */
 
-static int write_out(void *arg, const void *data, size_t size)
+static int files_write_out(void *arg, const void *data, size_t size)
 {
 	(void)arg;
 	return fd_write_all(STDOUT_FILENO, data, size);
@@ -65,8 +65,8 @@ static int work_cat(struct job *j, struct bunker_error *e)
 {
 	int r = 0;
 	for (char **path = j->rest; r == 0 && *path; path++)
-		r = bunker_file_read(
-			j->bunker, j->sandbox, *path, &j->args->file.place, write_out, NULL, e);
+		r = bunker_file_read(j->bunker, j->sandbox, *path, &j->args->file.place,
+			files_write_out, NULL, e);
 	return r;
 }
 
@@ -86,7 +86,7 @@ const struct command cmd_files_cat = {
 
 /* ---- rm ---- */
 
-static int work_rm(struct job *j, struct bunker_error *e)
+static int files_work_rm(struct job *j, struct bunker_error *e)
 {
 	int r = 0;
 	for (char **path = j->rest; r == 0 && *path; path++)
@@ -106,7 +106,7 @@ const struct command cmd_files_rm = {
 	.min_operands = 2,
 	.max_operands = OPERANDS_MANY,
 	.in_sandbox = true,
-	.work = work_rm,
+	.work = files_work_rm,
 };
 
 /* ---- mkdir ---- */
@@ -135,7 +135,7 @@ const struct command cmd_files_mkdir = {
 
 /* ---- stat ---- */
 
-static void print_entry(const struct bunker_entry *entry)
+static void files_print_entry(const struct bunker_entry *entry)
 {
 	char size[24], owner[256];
 	snprintf(size, sizeof size, "%lld", (long long)entry->size);
@@ -162,7 +162,7 @@ static int work_stat(struct job *j, struct bunker_error *e)
 	if (json)
 		puts(json);
 	else
-		print_entry(&entry);
+		files_print_entry(&entry);
 	bunker_entry_finish(&entry);
 	return 0;
 }

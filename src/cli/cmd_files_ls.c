@@ -29,7 +29,7 @@ struct listing {
 	size_t prefix; /* of a path, what is not shown */
 };
 
-static int print_entry(void *arg, const struct bunker_entry *entry)
+static int files_ls_print_entry(void *arg, const struct bunker_entry *entry)
 {
 	const struct listing *l = arg;
 	if (l->long_form)
@@ -43,7 +43,7 @@ static int print_entry(void *arg, const struct bunker_entry *entry)
 	return 0;
 }
 
-static int work_ls(struct job *j, struct bunker_error *e)
+static int files_ls_work_ls(struct job *j, struct bunker_error *e)
 {
 	const struct arguments *args = j->args;
 	const char *path = j->rest[0] ? j->rest[0] : ".";
@@ -59,13 +59,13 @@ static int work_ls(struct job *j, struct bunker_error *e)
 	bool directory = strcmp(top.type, "directory") == 0;
 	if (!directory) {
 		l.prefix = 0;
-		print_entry(&l, &top);
+		files_ls_print_entry(&l, &top);
 	}
 	bunker_entry_finish(&top);
 	if (!directory)
 		return 0;
 	return bunker_file_list(
-		j->bunker, j->sandbox, path, depth, &args->file.place, print_entry, &l, e);
+		j->bunker, j->sandbox, path, depth, &args->file.place, files_ls_print_entry, &l, e);
 }
 
 static const struct option own_options[] = {
@@ -94,5 +94,5 @@ const struct command cmd_files_ls = {
 	.min_operands = 1,
 	.max_operands = 2,
 	.in_sandbox = true,
-	.work = work_ls,
+	.work = files_ls_work_ls,
 };

@@ -98,7 +98,7 @@ const struct command cmd_files_grep = {
 
 /* ---- watch ---- */
 
-static int print_event(void *arg, const struct bunker_file_event *event)
+static int files_search_print_event(void *arg, const struct bunker_file_event *event)
 {
 	const struct arguments *args = arg;
 	if (args->json) {
@@ -118,7 +118,8 @@ static int print_event(void *arg, const struct bunker_file_event *event)
 static int work_watch(struct job *j, struct bunker_error *e)
 {
 	return bunker_file_watch(j->bunker, j->sandbox, j->rest[0] ? j->rest[0] : ".",
-		j->args->file.recursive, &j->args->file.place, print_event, j->args, e);
+		j->args->file.recursive, &j->args->file.place, files_search_print_event, j->args,
+		e);
 }
 
 static const struct option watch_option[] = {

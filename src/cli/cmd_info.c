@@ -36,7 +36,7 @@ static void print_sandbox(const struct bunker_sandbox *s)
 	print_pairs("metadata", s->metadata, s->metadata_count);
 }
 
-static int get(struct bunker *b, const char *id, void *sandbox, struct bunker_error *e)
+static int info_get(struct bunker *b, const char *id, void *sandbox, struct bunker_error *e)
 {
 	return bunker_get(b, id, sandbox, e);
 }
@@ -48,7 +48,7 @@ static int run_info(struct arguments *args)
 	struct bunker_error e;
 	if (cli_session_open(args, SESSION_NEEDS_SERVER, &b) < 0)
 		return STATUS_FAILED;
-	int r = cli_target_apply(b, args->operands[0], get, &sandbox, &e);
+	int r = cli_target_apply(b, args->operands[0], info_get, &sandbox, &e);
 	bunker_close(b);
 	if (r < 0) {
 		cli_session_report(args, &e);

@@ -27,7 +27,7 @@ static const struct {
 
 /* ---- list ---- */
 
-static int list_in(struct bunker *b, const char *id, void *arg, struct bunker_error *e)
+static int jobs_list_in(struct bunker *b, const char *id, void *arg, struct bunker_error *e)
 {
 	return bunker_process_list(b, id, BUNKER_JOBS, 50, arg, e);
 }
@@ -37,7 +37,7 @@ static int list_jobs(struct arguments *args, struct bunker *b)
 	struct bunker_error e;
 	struct bunker_process_list list = {0};
 	int status = STATUS_FAILED;
-	if (cli_target_apply(b, args->operands[0], list_in, &list, &e) < 0)
+	if (cli_target_apply(b, args->operands[0], jobs_list_in, &list, &e) < 0)
 		cli_session_report(args, &e);
 	else
 		status = cli_processes_print(args, &list);
@@ -78,7 +78,7 @@ static int call_job(struct arguments *args, struct bunker *b, target_fn *fn)
 	return status;
 }
 
-static int start_in(struct bunker *b, const char *id, void *arg, struct bunker_error *e)
+static int jobs_start_in(struct bunker *b, const char *id, void *arg, struct bunker_error *e)
 {
 	struct job_call *call = arg;
 	const struct bunker_process_options options = {
@@ -93,7 +93,7 @@ static int start_job(struct arguments *args, struct bunker *b)
 		return status;
 	args->exec.env = args->create.env;
 	args->exec.env_count = args->create.env_count;
-	return call_job(args, b, start_in);
+	return call_job(args, b, jobs_start_in);
 }
 
 static int stop_in(struct bunker *b, const char *id, void *arg, struct bunker_error *e)

@@ -44,7 +44,7 @@ static void fill_row(
 	row[COLUMN_EXECUTIONS] = made->executions;
 }
 
-static int print_table(const struct bunker_sandbox_list *list)
+static int ls_print_table(const struct bunker_sandbox_list *list)
 {
 	autofree const char **cells = calloc((list->count + 1) * COLUMN_COUNT, sizeof *cells);
 	autofree struct made_cells *made = calloc(list->count + 1, sizeof *made);
@@ -58,14 +58,14 @@ static int print_table(const struct bunker_sandbox_list *list)
 	return 0;
 }
 
-static int print_list(const struct arguments *args, const struct bunker_sandbox_list *list)
+static int ls_print_list(const struct arguments *args, const struct bunker_sandbox_list *list)
 {
 	if (args->json) {
 		autofree char *json = bunker_sandbox_list_json(list);
 		return json ? (puts(json), 0) : cli_report("out of memory");
 	}
 	if (!args->ids_only)
-		return print_table(list);
+		return ls_print_table(list);
 	for (size_t i = 0; i < list->count; i++)
 		puts(list->items[i].id);
 	return 0;
@@ -84,7 +84,7 @@ static int run_ls(struct arguments *args)
 		cli_session_report(args, &e);
 		return STATUS_FAILED;
 	}
-	r = print_list(args, &list);
+	r = ls_print_list(args, &list);
 	bunker_sandbox_list_finish(&list);
 	return r < 0 ? STATUS_FAILED : 0;
 }

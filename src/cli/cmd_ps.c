@@ -16,7 +16,7 @@ struct listing {
 	struct bunker_process_list running, ended;
 };
 
-static int list_in(struct bunker *b, const char *id, void *arg, struct bunker_error *e)
+static int ps_list_in(struct bunker *b, const char *id, void *arg, struct bunker_error *e)
 {
 	struct listing *l = arg;
 	int r = bunker_process_list(b, id, BUNKER_RUNNING, 0, &l->running, e);
@@ -26,7 +26,7 @@ static int list_in(struct bunker *b, const char *id, void *arg, struct bunker_er
 }
 
 /* One list of both; the items move. */
-static int join(struct listing *l)
+static int ps_join(struct listing *l)
 {
 	struct bunker_process_list *all = &l->running, *more = &l->ended;
 	if (more->count == 0)
@@ -50,9 +50,9 @@ static int run_ps(struct arguments *args)
 	int status = STATUS_FAILED;
 	if (cli_session_open(args, SESSION_NEEDS_SERVER, &b) < 0)
 		return STATUS_FAILED;
-	if (cli_target_apply(b, args->operands[0], list_in, &l, &e) < 0)
+	if (cli_target_apply(b, args->operands[0], ps_list_in, &l, &e) < 0)
 		cli_session_report(args, &e);
-	else if (join(&l) == 0)
+	else if (ps_join(&l) == 0)
 		status = cli_processes_print(args, &l.running);
 	bunker_process_list_finish(&l.running);
 	bunker_process_list_finish(&l.ended);

@@ -14,7 +14,7 @@ struct removal {
 	int status;
 };
 
-static int destroy(struct bunker *b, const char *id, void *arg, struct bunker_error *e)
+static int rm_destroy(struct bunker *b, const char *id, void *arg, struct bunker_error *e)
 {
 	cJSON *removed = arg;
 	int r = bunker_destroy(b, id, e);
@@ -27,7 +27,7 @@ static int destroy(struct bunker *b, const char *id, void *arg, struct bunker_er
 static void remove_one(struct removal *removal, const char *target)
 {
 	struct bunker_error e;
-	if (cli_target_apply(removal->bunker, target, destroy, removal->removed, &e) < 0) {
+	if (cli_target_apply(removal->bunker, target, rm_destroy, removal->removed, &e) < 0) {
 		cli_session_report(removal->args, &e);
 		removal->status = STATUS_FAILED;
 	}

@@ -44,7 +44,7 @@ void cli_snapshot_print_made(const struct job *j, struct bunker_snapshot *s)
 
 /* ---- create ---- */
 
-static int work_create(struct job *j, struct bunker_error *e)
+static int snapshot_work_create(struct job *j, struct bunker_error *e)
 {
 	struct bunker_snapshot s;
 	struct bunker_snapshot_options options = {
@@ -77,7 +77,7 @@ const struct command cmd_snapshot_create = {
 	.min_operands = 1,
 	.max_operands = 2,
 	.in_sandbox = true,
-	.work = work_create,
+	.work = snapshot_work_create,
 };
 
 /* ---- ls ---- */
@@ -90,7 +90,7 @@ static void format_size(const struct bunker_snapshot *s, char out[SIZE_TEXT])
 		cli_table_format_size((double)s->size, out);
 }
 
-static void print_table(const struct bunker_snapshot_list *list)
+static void snapshot_print_table(const struct bunker_snapshot_list *list)
 {
 	struct table t = {.columns = 7};
 	cli_table_add(
@@ -109,24 +109,24 @@ static void print_table(const struct bunker_snapshot_list *list)
 	cli_table_show(&t);
 }
 
-static int print_list(const struct job *j, const struct bunker_snapshot_list *list)
+static int snapshot_print_list(const struct job *j, const struct bunker_snapshot_list *list)
 {
 	autofree char *json = j->args->json ? bunker_snapshot_list_json(list) : NULL;
 	if (json)
 		puts(json);
 	else if (!j->args->ids_only)
-		print_table(list);
+		snapshot_print_table(list);
 	for (size_t i = 0; j->args->ids_only && !json && i < list->count; i++)
 		puts(list->items[i].id);
 	return 0;
 }
 
-static int work_ls(struct job *j, struct bunker_error *e)
+static int snapshot_work_ls(struct job *j, struct bunker_error *e)
 {
 	struct bunker_snapshot_list list;
 	if (bunker_snapshot_list(j->bunker, j->rest[0], &list, e) < 0)
 		return -1;
-	int r = print_list(j, &list);
+	int r = snapshot_print_list(j, &list);
 	bunker_snapshot_list_finish(&list);
 	return r;
 }
@@ -149,7 +149,7 @@ const struct command cmd_snapshot_ls = {
 	.options = ls_options,
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.max_operands = 1,
-	.work = work_ls,
+	.work = snapshot_work_ls,
 };
 
 /* ---- info ---- */
@@ -171,7 +171,7 @@ static void print_snapshot(const struct bunker_snapshot *s)
 			cli_table_print_field(fields[i].title, fields[i].value);
 }
 
-static int work_info(struct job *j, struct bunker_error *e)
+static int snapshot_work_info(struct job *j, struct bunker_error *e)
 {
 	struct bunker_snapshot s;
 	if (bunker_snapshot_get(j->bunker, j->rest[0], &s, e) < 0)
@@ -192,12 +192,12 @@ const struct command cmd_snapshot_info = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 1,
 	.max_operands = 1,
-	.work = work_info,
+	.work = snapshot_work_info,
 };
 
 /* ---- tag ---- */
 
-static int work_tag(struct job *j, struct bunker_error *e)
+static int snapshot_work_tag(struct job *j, struct bunker_error *e)
 {
 	struct bunker_snapshot s;
 	const char *tag = j->rest[1];
@@ -231,12 +231,12 @@ const struct command cmd_snapshot_tag = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 1,
 	.max_operands = 2,
-	.work = work_tag,
+	.work = snapshot_work_tag,
 };
 
 /* ---- rm ---- */
 
-static int work_rm(struct job *j, struct bunker_error *e)
+static int snapshot_work_rm(struct job *j, struct bunker_error *e)
 {
 	int r = 0;
 	for (char **ref = j->rest; r == 0 && *ref; ref++)
@@ -255,5 +255,5 @@ const struct command cmd_snapshot_rm = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 1,
 	.max_operands = OPERANDS_MANY,
-	.work = work_rm,
+	.work = snapshot_work_rm,
 };

@@ -14,7 +14,7 @@ static const struct option quiet_option[] = {
 
 /* ---- export ---- */
 
-static int work_export(struct job *j, struct bunker_error *e)
+static int snapshot_file_work_export(struct job *j, struct bunker_error *e)
 {
 	struct transfer t;
 	const char *format = j->args->template.format;
@@ -53,12 +53,12 @@ const struct command cmd_snapshot_export = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 1,
 	.max_operands = 2,
-	.work = work_export,
+	.work = snapshot_file_work_export,
 };
 
 /* ---- import ---- */
 
-static int work_import(struct job *j, struct bunker_error *e)
+static int snapshot_file_work_import(struct job *j, struct bunker_error *e)
 {
 	struct transfer t;
 	struct bunker_snapshot s;
@@ -97,5 +97,5 @@ const struct command cmd_snapshot_import = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 1,
 	.max_operands = 2,
-	.work = work_import,
+	.work = snapshot_file_work_import,
 };

@@ -48,7 +48,7 @@ int cli_template_report(const struct arguments *args, struct bunker_build *build
 	return status;
 }
 
-static int print_entry(void *arg, const struct bunker_log_entry *entry)
+static int template_print_entry(void *arg, const struct bunker_log_entry *entry)
 {
 	(void)arg;
 	fprintf(stderr, "%s %s\n", entry->step, entry->message);
@@ -59,7 +59,8 @@ int cli_template_follow(struct arguments *args, struct bunker *b, const char *id
 {
 	struct bunker_build build;
 	struct bunker_error e;
-	if (bunker_build_follow(b, id, args->quiet ? NULL : print_entry, NULL, &build, &e) < 0) {
+	if (bunker_build_follow(
+		    b, id, args->quiet ? NULL : template_print_entry, NULL, &build, &e) < 0) {
 		cli_session_report(args, &e);
 		return STATUS_FAILED;
 	}
@@ -84,7 +85,7 @@ const struct command cmd_template_ls = {
 
 /* ---- info ---- */
 
-static int work_info(struct job *j, struct bunker_error *e)
+static int template_work_info(struct job *j, struct bunker_error *e)
 {
 	struct bunker_json *json;
 	if (bunker_template_get(j->bunker, j->rest[0], &json, e) < 0)
@@ -106,7 +107,7 @@ const struct command cmd_template_info = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 1,
 	.max_operands = 1,
-	.work = work_info,
+	.work = template_work_info,
 };
 
 /* ---- tag, untag, rm ---- */
@@ -121,7 +122,7 @@ static char *split_tag(char *ref)
 	return colon + 1;
 }
 
-static int work_tag(struct job *j, struct bunker_error *e)
+static int template_work_tag(struct job *j, struct bunker_error *e)
 {
 	char *build = split_tag(j->rest[0]);
 	return bunker_template_tag(j->bunker, j->rest[0], j->rest[1], build, e);
@@ -139,7 +140,7 @@ const struct command cmd_template_tag = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 2,
 	.max_operands = 2,
-	.work = work_tag,
+	.work = template_work_tag,
 };
 
 static int work_untag(struct job *j, struct bunker_error *e)
@@ -161,7 +162,7 @@ const struct command cmd_template_untag = {
 	.work = work_untag,
 };
 
-static int work_rm(struct job *j, struct bunker_error *e)
+static int template_work_rm(struct job *j, struct bunker_error *e)
 {
 	int r = 0;
 	for (char **name = j->rest; r == 0 && *name; name++)
@@ -181,7 +182,7 @@ const struct command cmd_template_rm = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 1,
 	.max_operands = OPERANDS_MANY,
-	.work = work_rm,
+	.work = template_work_rm,
 };
 
 /* ---- log ---- */

@@ -91,7 +91,8 @@ static int make_plan(struct building *g, const char *path)
 
 /* ---- steps ---- */
 
-static struct bunker_build_step *add_step(struct building *g, enum bunker_step_kind kind)
+static struct bunker_build_step *template_build_add_step(
+	struct building *g, enum bunker_step_kind kind)
 {
 	if (g->step_count == g->step_capacity) {
 		size_t capacity = g->step_capacity ? 2 * g->step_capacity : 64;
@@ -110,7 +111,7 @@ static struct bunker_build_step *add_step(struct building *g, enum bunker_step_k
 static void add_copy(struct building *g, const struct dockerfile_step *from, const char *hash,
 	const char *source, const char *path)
 {
-	struct bunker_build_step *step = add_step(g, BUNKER_STEP_COPY);
+	struct bunker_build_step *step = template_build_add_step(g, BUNKER_STEP_COPY);
 	char *context = scratch_alloc(&g->memory, CONTEXT_HASH_SIZE);
 	memcpy(context, hash, CONTEXT_HASH_SIZE);
 	step->context = context;
@@ -120,7 +121,7 @@ static void add_copy(struct building *g, const struct dockerfile_step *from, con
 	step->mode = from->mode;
 }
 
-static int sent(struct building *g, int r, const struct bunker_error *e)
+static int template_build_sent(struct building *g, int r, const struct bunker_error *e)
 {
 	if (r == -2)
 		cli_session_report(g->args, e);
@@ -135,7 +136,7 @@ static int add_archive(struct building *g, const struct dockerfile_step *from, c
 	size_t size = strlen(from->path) + 2;
 	char *path = scratch_alloc(&g->memory, size);
 	snprintf(path, size, "%s/", from->path);
-	if (sent(g, cli_context_send_archive(g->b, source, hash, &e), &e) < 0)
+	if (template_build_sent(g, cli_context_send_archive(g->b, source, hash, &e), &e) < 0)
 		return -1;
 	add_copy(g, from, hash, ".", path);
 	return 0;
@@ -165,7 +166,7 @@ static int add_copies(struct building *g, const struct dockerfile_step *from)
 	}
 	if (plain == 0)
 		return count ? 0 : cli_report("%d: there is nothing to copy", from->line);
-	if (sent(g, cli_context_send(g->b, packed, &g->ignore, hash, &e), &e) < 0)
+	if (template_build_sent(g, cli_context_send(g->b, packed, &g->ignore, hash, &e), &e) < 0)
 		return -1;
 	for (size_t i = 0; i < plain; i++)
 		add_copy(g, from, hash, packed[i], from->path);
@@ -183,18 +184,18 @@ static int add_steps(struct building *g)
 				return -1;
 			break;
 		case DOCKERFILE_RUN:
-			step = add_step(g, BUNKER_STEP_RUN);
+			step = template_build_add_step(g, BUNKER_STEP_RUN);
 			step->argv = from->argv;
 			step->env = from->env;
 			break;
 		case DOCKERFILE_ENV:
-			add_step(g, BUNKER_STEP_ENV)->env = from->env;
+			template_build_add_step(g, BUNKER_STEP_ENV)->env = from->env;
 			break;
 		case DOCKERFILE_WORKDIR:
-			add_step(g, BUNKER_STEP_WORKDIR)->path = from->path;
+			template_build_add_step(g, BUNKER_STEP_WORKDIR)->path = from->path;
 			break;
 		case DOCKERFILE_USER:
-			step = add_step(g, BUNKER_STEP_USER);
+			step = template_build_add_step(g, BUNKER_STEP_USER);
 			step->user = dockerfile_user(&g->memory, from->user);
 			break;
 		}
@@ -270,7 +271,7 @@ static const char *const *resolve_args(struct building *g)
 }
 
 /* The path of the Dockerfile is the user's, from where he stands: it is read before we move. */
-static int prepare(struct building *g)
+static int template_build_prepare(struct building *g)
 {
 	autobuf path = {0};
 	const char *directory = g->args->operands[0];
@@ -300,7 +301,7 @@ static int run_build(struct arguments *args)
 		cli_report("the template needs a name: -t NAME[:TAG]");
 		return STATUS_USAGE;
 	}
-	int status = prepare(&g) < 0 ? STATUS_FAILED : build(&g);
+	int status = template_build_prepare(&g) < 0 ? STATUS_FAILED : build(&g);
 	bunker_close(g.b);
 	cli_ignore_finish(&g.ignore);
 	scratch_finish(&g.memory);

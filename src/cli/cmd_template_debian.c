@@ -26,7 +26,7 @@ static const struct {
 };
 
 /* The part of "name:tag" in front of the colon. */
-static bool is_called(const char *ref, const char *name)
+static bool template_debian_is_called(const char *ref, const char *name)
 {
 	size_t len = strcspn(ref, ":");
 	return strlen(name) == len && strncmp(ref, name, len) == 0;
@@ -38,7 +38,8 @@ static const char *packages_of(struct arguments *args)
 	for (size_t i = 0; i < ARRAY_LEN(recipes); i++) {
 		bool wanted = recipe ? strcmp(recipe, recipes[i].name) == 0
 				     : !args->template.include &&
-					       is_called(args->operands[0], recipes[i].name);
+					       template_debian_is_called(
+						       args->operands[0], recipes[i].name);
 		if (!wanted)
 			continue;
 		if (!args->create.description)

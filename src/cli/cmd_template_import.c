@@ -44,8 +44,8 @@ int cli_template_send(struct arguments *args, const struct bunker_import_options
 	return r < 0 || !well ? STATUS_FAILED : cli_template_report(args, &build);
 }
 
-static int send_archive(struct arguments *args, const char *format, int fd, struct program *program,
-	const char *program_name)
+static int template_import_send_archive(struct arguments *args, const char *format, int fd,
+	struct program *program, const char *program_name)
 {
 	struct bunker_import_options options = {
 		.name = args->operands[1],
@@ -66,7 +66,7 @@ static int import_file(struct arguments *args, const char *path)
 		cli_report("%s: %s", path, strerror(errno));
 		return STATUS_FAILED;
 	}
-	return send_archive(args, NULL, fd, NULL, NULL);
+	return template_import_send_archive(args, NULL, fd, NULL, NULL);
 }
 
 static int import_directory(struct arguments *args, const char *path)
@@ -80,7 +80,7 @@ static int import_directory(struct arguments *args, const char *path)
 	bool is_oci = !layout.failed && access(layout.data, F_OK) == 0;
 	if (cli_program_start(&p, argv, -1, true) < 0)
 		return STATUS_FAILED;
-	return send_archive(args, is_oci ? "oci" : "root", p.output, &p, "tar");
+	return template_import_send_archive(args, is_oci ? "oci" : "root", p.output, &p, "tar");
 }
 
 /* ---- registries: skopeo fetches, the server checks ---- */
@@ -96,7 +96,7 @@ static bool is_for_skopeo(const char *source)
 	return false;
 }
 
-static int fetch(const struct arguments *args, const char *directory)
+static int template_import_fetch(const struct arguments *args, const char *directory)
 {
 	const char *argv[16] = {"skopeo", "--override-os", "linux", "copy", "--quiet"};
 	size_t n = 5;
@@ -127,7 +127,7 @@ static int import_fetched(struct arguments *args)
 		return STATUS_FAILED;
 	}
 	int status = STATUS_FAILED;
-	if (fetch(args, directory) == 0) {
+	if (template_import_fetch(args, directory) == 0) {
 		args->template.format = "oci";
 		status = import_directory(args, directory);
 	}

@@ -9,7 +9,7 @@
 static const char *const titles[] = {"NAME", "DEFAULT", "TAGS", "STATUS", "DESCRIPTION"};
 #define COLUMN_COUNT ARRAY_LEN(titles)
 
-static int print_table(const struct bunker_template_list *list)
+static int templates_print_table(const struct bunker_template_list *list)
 {
 	autofree const char **cells = calloc((list->count + 1) * COLUMN_COUNT, sizeof *cells);
 	if (!cells)
@@ -42,7 +42,7 @@ int cli_templates_list(struct arguments *args)
 		return STATUS_FAILED;
 	}
 	autofree char *json = args->json ? bunker_json_text(list.json) : NULL;
-	r = json ? puts(json) : print_table(&list);
+	r = json ? puts(json) : templates_print_table(&list);
 	bunker_template_list_finish(&list);
 	return r < 0 ? STATUS_FAILED : 0;
 }

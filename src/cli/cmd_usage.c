@@ -6,7 +6,7 @@
 #include "cli/table.h"
 #include "cli/target.h"
 
-static void print_text(const char *title, double amount, const char *unit)
+static void usage_print_text(const char *title, double amount, const char *unit)
 {
 	char text[64];
 	snprintf(text, sizeof text, "%.1f %s", amount, unit);
@@ -16,15 +16,15 @@ static void print_text(const char *title, double amount, const char *unit)
 static void print_usage(const struct bunker_usage *u)
 {
 	char pids[24];
-	print_text("cpu time", (double)u->cpu_ms / 1000, "s");
-	print_text("memory over time", (double)u->memory_byte_seconds / (1 << 20), "MiB s");
-	print_text("network", (double)(u->network_in + u->network_out) / (1 << 20), "MiB");
+	usage_print_text("cpu time", (double)u->cpu_ms / 1000, "s");
+	usage_print_text("memory over time", (double)u->memory_byte_seconds / (1 << 20), "MiB s");
+	usage_print_text("network", (double)(u->network_in + u->network_out) / (1 << 20), "MiB");
 	if (*u->ended_at) {
 		cli_table_print_field("ended", u->ended_at);
 		return;
 	}
-	print_text("memory", (double)u->memory / (1 << 20), "MiB");
-	print_text("disk", (double)u->disk / (1 << 20), "MiB");
+	usage_print_text("memory", (double)u->memory / (1 << 20), "MiB");
+	usage_print_text("disk", (double)u->disk / (1 << 20), "MiB");
 	snprintf(pids, sizeof pids, "%lld", (long long)u->pids);
 	cli_table_print_field("processes", pids);
 }

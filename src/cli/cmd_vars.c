@@ -13,7 +13,7 @@ struct change {
 	struct bunker_env env;
 };
 
-static int apply(struct bunker *b, const char *id, void *arg, struct bunker_error *e)
+static int vars_apply(struct bunker *b, const char *id, void *arg, struct bunker_error *e)
 {
 	struct change *c = arg;
 	if (c->count == 0)
@@ -22,7 +22,7 @@ static int apply(struct bunker *b, const char *id, void *arg, struct bunker_erro
 }
 
 /* NAME=VALUE operands, then those to take out. Splits in argv itself. */
-static int collect(const struct arguments *args, struct change *c)
+static int vars_collect(const struct arguments *args, struct change *c)
 {
 	c->pairs = calloc((size_t)args->operand_count + args->unset.count, sizeof *c->pairs);
 	if (!c->pairs)
@@ -55,10 +55,10 @@ static int run_vars(struct arguments *args)
 	struct bunker_error e;
 	struct change c = {0};
 	int status = STATUS_USAGE;
-	if (collect(args, &c) == 0) {
+	if (vars_collect(args, &c) == 0) {
 		status = STATUS_FAILED;
 		if (cli_session_open(args, SESSION_NEEDS_SERVER, &b) == 0) {
-			if (cli_target_apply(b, args->operands[0], apply, &c, &e) < 0)
+			if (cli_target_apply(b, args->operands[0], vars_apply, &c, &e) < 0)
 				cli_session_report(args, &e);
 			else
 				status = 0;

@@ -23,7 +23,7 @@ static const struct option *const plain_options[] = {
 
 /* ---- create ---- */
 
-static int work_create(struct job *j, struct bunker_error *e)
+static int volume_work_create(struct job *j, struct bunker_error *e)
 {
 	struct bunker_volume v;
 	if (bunker_volume_create(j->bunker, j->rest[0], j->args->disk.size, &v, e) < 0)
@@ -54,12 +54,12 @@ const struct command cmd_volume_create = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 1,
 	.max_operands = 1,
-	.work = work_create,
+	.work = volume_work_create,
 };
 
 /* ---- ls ---- */
 
-static void print_table(const struct bunker_volume_list *list)
+static void volume_print_table(const struct bunker_volume_list *list)
 {
 	struct table t = {.columns = 6};
 	cli_table_add(
@@ -75,7 +75,7 @@ static void print_table(const struct bunker_volume_list *list)
 	cli_table_show(&t);
 }
 
-static int work_ls(struct job *j, struct bunker_error *e)
+static int volume_work_ls(struct job *j, struct bunker_error *e)
 {
 	struct bunker_volume_list list;
 	if (bunker_volume_list(j->bunker, &list, e) < 0)
@@ -84,7 +84,7 @@ static int work_ls(struct job *j, struct bunker_error *e)
 	if (json)
 		puts(json);
 	else
-		print_table(&list);
+		volume_print_table(&list);
 	bunker_volume_list_finish(&list);
 	return 0;
 }
@@ -97,12 +97,12 @@ const struct command cmd_volume_ls = {
 	.examples = "  bunker volume ls",
 	.options = plain_options,
 	.operands_before_command = OPTIONS_ANYWHERE,
-	.work = work_ls,
+	.work = volume_work_ls,
 };
 
 /* ---- info ---- */
 
-static int work_info(struct job *j, struct bunker_error *e)
+static int volume_work_info(struct job *j, struct bunker_error *e)
 {
 	struct bunker_volume v;
 	char sandboxes[24];
@@ -131,12 +131,12 @@ const struct command cmd_volume_info = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 1,
 	.max_operands = 1,
-	.work = work_info,
+	.work = volume_work_info,
 };
 
 /* ---- rm ---- */
 
-static int work_rm(struct job *j, struct bunker_error *e)
+static int volume_work_rm(struct job *j, struct bunker_error *e)
 {
 	int r = 0;
 	for (char **ref = j->rest; r == 0 && *ref; ref++)
@@ -156,5 +156,5 @@ const struct command cmd_volume_rm = {
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 1,
 	.max_operands = OPERANDS_MANY,
-	.work = work_rm,
+	.work = volume_work_rm,
 };

@@ -75,7 +75,7 @@ static void make_cooked(struct console_run *r)
 }
 
 /* In raw mode a line ends only with both. */
-static void say(const char *text)
+static void console_say(const char *text)
 {
 	fd_write_all(STDERR_FILENO, text, strlen(text));
 }
@@ -92,7 +92,8 @@ static bool filter_keys(struct console_run *r, const char *keys, size_t len, str
 			if (key == '.')
 				return true;
 			if (key == '?') {
-				say("\r\n~. detaches and leaves the process running, ~~ is a ~\r\n");
+				console_say(
+					"\r\n~. detaches and leaves the process running, ~~ is a ~\r\n");
 				continue;
 			}
 			buf_append_char(out, '~');
@@ -109,7 +110,7 @@ static bool filter_keys(struct console_run *r, const char *keys, size_t len, str
 	return false;
 }
 
-static int input_ready(struct console_run *r)
+static int console_input_ready(struct console_run *r)
 {
 	char data[16384];
 	autobuf keys = {0};
@@ -161,7 +162,7 @@ static int signal_ready(struct console_run *r)
 
 /* ---- the connection ---- */
 
-static int attach(struct console_run *r, struct bunker_error *e)
+static int console_attach(struct console_run *r, struct bunker_error *e)
 {
 	int result = bunker_attach(r->bunker, r->console->sandbox, r->console->process, r->offset,
 		cli_execution_pass_output, &r->execution, &r->attachment, e);
@@ -173,7 +174,7 @@ static int attach(struct console_run *r, struct bunker_error *e)
 	return 0;
 }
 
-static bool is_lost(const struct bunker_error *e)
+static bool console_is_lost(const struct bunker_error *e)
 {
 	return strcmp(e->code, BUNKER_CONNECTION_LOST) == 0 ||
 	       strcmp(e->code, BUNKER_NO_SERVER) == 0 || e->http_status == 503;
@@ -189,15 +190,15 @@ static int attach_again(struct console_run *r, struct bunker_error *e)
 	r->attachment = NULL;
 	for (int i = 0; i < RETRIES; i++) {
 		nanosleep(&pause, NULL);
-		if (attach(r, e) == 0)
+		if (console_attach(r, e) == 0)
 			return 0;
-		if (!is_lost(e))
+		if (!console_is_lost(e))
 			break;
 	}
 	return -1;
 }
 
-static int finish(struct console_run *r)
+static int console_finish(struct console_run *r)
 {
 	struct bunker_result result;
 	struct bunker_error e;
@@ -217,7 +218,7 @@ static void report_end(const struct console_run *r, const struct bunker_error *e
 	if (r->console->terminal)
 		fputc('\n', stderr);
 	cli_session_report(r->args, e);
-	if (is_lost(e))
+	if (console_is_lost(e))
 		cli_report("the process goes on; come back with: bunker attach %s %s",
 			r->console->sandbox, r->console->process);
 }
@@ -229,8 +230,8 @@ static int connection_ready(struct console_run *r)
 	if (more > 0)
 		return STATUS_GOES_ON;
 	if (more == 0)
-		return finish(r);
-	if (is_lost(&e) && attach_again(r, &e) == 0)
+		return console_finish(r);
+	if (console_is_lost(&e) && attach_again(r, &e) == 0)
 		return STATUS_GOES_ON;
 	make_cooked(r);
 	if (r->execution.write_error == EPIPE)
@@ -258,7 +259,7 @@ static int wait_and_handle(struct console_run *r)
 	if (fds[1].revents)
 		status = signal_ready(r);
 	if (status == STATUS_GOES_ON && fds[2].revents)
-		status = input_ready(r);
+		status = console_input_ready(r);
 	if (status == STATUS_GOES_ON && fds[0].revents)
 		status = connection_ready(r);
 	return status;
@@ -274,7 +275,7 @@ int cli_console_run(const struct arguments *args, struct bunker *b, const struct
 		.line_begins = true};
 	struct bunker_error e;
 	sigset_t before;
-	if (attach(&r, &e) < 0) {
+	if (console_attach(&r, &e) < 0) {
 		cli_session_report(args, &e);
 		return STATUS_NOT_EXECUTED;
 	}

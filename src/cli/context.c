@@ -23,7 +23,7 @@
 /* ---- which files ---- */
 
 /* "./a//b/" as "a/b"; NULL: it leads out of the directory. */
-static char *clean_path(struct scratch *memory, const char *path)
+static char *context_clean_path(struct scratch *memory, const char *path)
 {
 	char *made = scratch_alloc(memory, strlen(path) + 2), *out = made;
 	while (*path) {
@@ -51,7 +51,7 @@ static int add_matches(
 	if (glob(pattern, 0, NULL, &found) != 0)
 		return cli_report("nothing here matches %s", pattern);
 	for (size_t i = 0; i < found.gl_pathc && *count < PATHS_MAX; i++)
-		paths[(*count)++] = clean_path(memory, found.gl_pathv[i]);
+		paths[(*count)++] = context_clean_path(memory, found.gl_pathv[i]);
 	globfree(&found);
 	return 0;
 }
@@ -62,7 +62,7 @@ int cli_context_expand(const char *const *sources, struct scratch *memory, const
 	size_t count = 0;
 	struct stat st;
 	for (; *sources; sources++) {
-		char *path = clean_path(memory, *sources);
+		char *path = context_clean_path(memory, *sources);
 		if (!path)
 			return cli_report("%s leads out of the directory", *sources);
 		if (strpbrk(path, "*?[")) {
@@ -177,7 +177,7 @@ static int copy_hashed(int fd, int to_fd, char hash[CONTEXT_HASH_SIZE])
 	return lseek(to_fd >= 0 ? to_fd : fd, 0, SEEK_SET) < 0 ? -1 : 0;
 }
 
-static ptrdiff_t read_archive(void *arg, char *data, size_t size)
+static ptrdiff_t context_read_archive(void *arg, char *data, size_t size)
 {
 	return read(*(int *)arg, data, size);
 }
@@ -188,12 +188,12 @@ static int send_if_missing(struct bunker *b, int fd, const char *hash, struct bu
 	bool exists;
 	if (bunker_context_exists(b, hash, &exists, e) < 0)
 		return -2;
-	if (!exists && bunker_context_put(b, hash, read_archive, &fd, e) < 0)
+	if (!exists && bunker_context_put(b, hash, context_read_archive, &fd, e) < 0)
 		return -2;
 	return 0;
 }
 
-static int pack(int list_fd, int to_fd, char hash[CONTEXT_HASH_SIZE])
+static int context_pack(int list_fd, int to_fd, char hash[CONTEXT_HASH_SIZE])
 {
 	/* 1980-01-02: what cannot be older than ZIP files must work with it. */
 	static const char *const argv[] = {"tar", "--create", "--format=gnu", "--no-recursion",
@@ -214,7 +214,7 @@ int cli_context_send(struct bunker *b, const char *const *paths, const struct ig
 	if (!file)
 		return -1;
 	int fd = fileno(file);
-	int r = pack(list, fd, hash);
+	int r = context_pack(list, fd, hash);
 	if (r == 0)
 		r = send_if_missing(b, fd, hash, e);
 	fclose(file);

@@ -46,7 +46,7 @@ static const char *path_of(const struct packing *p, const FTSENT *f)
 	return *path ? path + (*path == '/') : ".";
 }
 
-static void set_text(struct buf *out, const char *text, const char *end)
+static void copy_pack_set_text(struct buf *out, const char *text, const char *end)
 {
 	buf_append_str(out, text);
 	buf_append(out, end, strlen(end) + 1);
@@ -81,7 +81,7 @@ static int set_link(struct tar_member *m, const char *path)
 	if (len < 0)
 		return cli_report("%s: %s", path, strerror(errno));
 	target[len] = '\0';
-	set_text(&m->target, target, "");
+	copy_pack_set_text(&m->target, target, "");
 	m->type = '2';
 	return 0;
 }
@@ -112,7 +112,7 @@ static int add_member(struct packing *p, const FTSENT *f)
 	int r = 0;
 	if (first) {
 		m.type = '1';
-		set_text(&m.target, first, "");
+		copy_pack_set_text(&m.target, first, "");
 	} else if (S_ISDIR(st->st_mode)) {
 		m.type = '5';
 	} else if (S_ISLNK(st->st_mode)) {
@@ -121,7 +121,7 @@ static int add_member(struct packing *p, const FTSENT *f)
 		r = set_file(p, &m, f->fts_accpath);
 	}
 	if (r == 0 && m.type) {
-		set_text(&m.path, path, m.type == '5' ? "/" : "");
+		copy_pack_set_text(&m.path, path, m.type == '5' ? "/" : "");
 		tar_append_header(&p->ready, &m);
 	}
 	tar_member_finish(&m);
@@ -204,7 +204,7 @@ ptrdiff_t cli_pack_read(void *packing, char *data, size_t size)
 /* ---- begin and end ---- */
 
 /* How much there is; what changes until then only makes the bar wrong. */
-static uint64_t measure(const char *path)
+static uint64_t copy_pack_measure(const char *path)
 {
 	char *const roots[] = {(char *)(uintptr_t)path, NULL};
 	uint64_t total = 0;
@@ -241,7 +241,7 @@ struct packing *cli_pack_open(
 		free(p);
 		return NULL;
 	}
-	*size = measure(path);
+	*size = copy_pack_measure(path);
 	return p;
 }
 

@@ -30,7 +30,7 @@ struct unpacking {
 };
 
 /* All of it; 1 when there is nothing more, at a place where that may be. */
-static int read_archive(void *arg, char *bytes, size_t len)
+static int copy_unpack_read_archive(void *arg, char *bytes, size_t len)
 {
 	struct unpacking *u = arg;
 	size_t got = 0;
@@ -48,7 +48,7 @@ static int read_archive(void *arg, char *bytes, size_t len)
 	return 0;
 }
 
-static int take_content(struct unpacking *u, int fd)
+static int copy_unpack_take_content(struct unpacking *u, int fd)
 {
 	static char chunk[256 * 1024];
 	uint64_t size = u->tar.member.size;
@@ -56,7 +56,7 @@ static int take_content(struct unpacking *u, int fd)
 		return -EBADMSG;
 	for (uint64_t left = (size + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK; left > 0;) {
 		size_t n = left < sizeof chunk ? (size_t)left : sizeof chunk;
-		int r = read_archive(u, chunk, n);
+		int r = copy_unpack_read_archive(u, chunk, n);
 		if (r != 0)
 			return r == 1 ? -EBADMSG : r;
 		size_t useful = size < n ? (size_t)size : n;
@@ -71,7 +71,7 @@ static int take_content(struct unpacking *u, int fd)
 /* ---- members ---- */
 
 /* What is in the way goes, unless it is a directory. */
-static int make_room(int dir, const char *name)
+static int copy_unpack_make_room(int dir, const char *name)
 {
 	return unlinkat(dir, name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
@@ -82,18 +82,18 @@ static struct timespec time_of(const struct tar_member *m)
 }
 
 /* Set-id bits stay behind: they would be ours. */
-static int unpack_file(struct unpacking *u, int dir, const char *name)
+static int copy_unpack_file(struct unpacking *u, int dir, const char *name)
 {
 	const struct tar_member *m = &u->tar.member;
 	struct timespec times[2] = {{0, UTIME_OMIT}, time_of(m)};
-	int r = make_room(dir, name);
+	int r = copy_unpack_make_room(dir, name);
 	if (r < 0)
 		return r;
 	autoclose int fd =
 		openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	r = take_content(u, fd);
+	r = copy_unpack_take_content(u, fd);
 	if (r < 0)
 		return r;
 	return fchmod(fd, m->mode & 0777) < 0 || futimens(fd, times) < 0 ? -errno : 0;
@@ -103,7 +103,7 @@ static int unpack_link(struct unpacking *u, int dir, const char *name)
 {
 	const struct tar_member *m = &u->tar.member;
 	struct timespec times[2] = {{0, UTIME_OMIT}, time_of(m)};
-	int r = make_room(dir, name);
+	int r = copy_unpack_make_room(dir, name);
 	if (r < 0)
 		return r;
 	if (symlinkat(m->target.data, dir, name) < 0)
@@ -112,7 +112,7 @@ static int unpack_link(struct unpacking *u, int dir, const char *name)
 	return 0;
 }
 
-static int unpack_hard_link(struct unpacking *u, int dir, const char *name)
+static int copy_unpack_hard_link(struct unpacking *u, int dir, const char *name)
 {
 	char *target = u->tar.member.target.data;
 	if (!tar_clean_path(target) || !target[0])
@@ -124,13 +124,13 @@ static int unpack_hard_link(struct unpacking *u, int dir, const char *name)
 		beneath_open(u->top, slash ? target : "", O_PATH | O_DIRECTORY, BENEATH_STAYS);
 	if (from < 0)
 		return from;
-	int r = make_room(dir, name);
+	int r = copy_unpack_make_room(dir, name);
 	if (r < 0)
 		return r;
 	return linkat(from, slash ? slash + 1 : target, dir, name, 0) < 0 ? -errno : 0;
 }
 
-static int unpack_directory(struct unpacking *u, int dir, const char *name, const char *path)
+static int copy_unpack_directory(struct unpacking *u, int dir, const char *name, const char *path)
 {
 	const struct tar_member *m = &u->tar.member;
 	struct later *l = calloc(1, sizeof *l + strlen(path) + 1);
@@ -147,7 +147,7 @@ static int unpack_directory(struct unpacking *u, int dir, const char *name, cons
 	return there < 0 ? there : 0;
 }
 
-static int unpack_member(struct unpacking *u, char *path)
+static int copy_unpack_member(struct unpacking *u, char *path)
 {
 	char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
@@ -160,20 +160,20 @@ static int unpack_member(struct unpacking *u, char *path)
 		return dir;
 	switch (u->tar.member.type) {
 	case '0':
-		return unpack_file(u, dir, name);
+		return copy_unpack_file(u, dir, name);
 	case '1':
-		return unpack_hard_link(u, dir, name);
+		return copy_unpack_hard_link(u, dir, name);
 	case '2':
 		return unpack_link(u, dir, name);
 	case '5':
-		return unpack_directory(u, dir, name, path);
+		return copy_unpack_directory(u, dir, name, path);
 	default:
 		/* FIFOs, devices: they would not be the same here. */
-		return take_content(u, -1);
+		return copy_unpack_take_content(u, -1);
 	}
 }
 
-static int take_member(struct unpacking *u)
+static int copy_unpack_take_member(struct unpacking *u)
 {
 	struct tar_member *m = &u->tar.member;
 	if (u->name) {
@@ -186,12 +186,12 @@ static int take_member(struct unpacking *u)
 		return -EXDEV;
 	if (m->path.data[0] == '\0' && m->type != '5')
 		return -EBADMSG;
-	return unpack_member(u, m->path.data);
+	return copy_unpack_member(u, m->path.data);
 }
 
 /* ---- all of it ---- */
 
-static int apply_later(struct unpacking *u)
+static int copy_unpack_apply_later(struct unpacking *u)
 {
 	int r = 0;
 	for (struct later *l = u->later, *next; l; l = next) {
@@ -207,7 +207,7 @@ static int apply_later(struct unpacking *u)
 	return r;
 }
 
-static int report(const struct unpacking *u, int r)
+static int copy_unpack_report(const struct unpacking *u, int r)
 {
 	const struct buf *path = &u->tar.member.path;
 	const char *name = path->len > 1 ? path->data : "the archive";
@@ -226,20 +226,20 @@ int cli_unpack(int fd, const char *directory, const char *name, struct progress 
 	u.top = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (u.top < 0)
 		return cli_report("%s: %s", directory, strerror(errno));
-	u.tar = (struct tar_reader){.read = read_archive, .arg = &u};
+	u.tar = (struct tar_reader){.read = copy_unpack_read_archive, .arg = &u};
 	int r, last;
 	while ((r = tar_next(&u.tar)) > 0) {
-		r = take_member(&u);
+		r = copy_unpack_take_member(&u);
 		if (r < 0)
 			break;
 	}
 	/* What is behind the end. */
 	for (last = r; last == 0;)
-		last = read_archive(&u, rest, sizeof rest);
-	int settled = apply_later(&u);
+		last = copy_unpack_read_archive(&u, rest, sizeof rest);
+	int settled = copy_unpack_apply_later(&u);
 	r = r < 0 ? r : settled;
 	if (r < 0)
-		report(&u, r);
+		copy_unpack_report(&u, r);
 	tar_reader_finish(&u.tar);
 	close(u.top);
 	return r < 0 ? -1 : 0;

@@ -8,7 +8,7 @@
 
 /* ---- paths ---- */
 
-static char *absolute(const char *path, const char *workdir)
+static char *diff_filter_absolute(const char *path, const char *workdir)
 {
 	autobuf text = {0};
 	/* "." in front keeps what follows from being absolute: it goes when it is cleaned. */
@@ -31,7 +31,7 @@ int cli_diff_paths_init(struct diff_paths *p, char **operands, const char *workd
 		count++;
 	p->paths = calloc(count + 1, sizeof *p->paths);
 	for (size_t i = 0; p->paths && i < count; i++)
-		if (!(p->paths[i] = absolute(operands[i], workdir))) {
+		if (!(p->paths[i] = diff_filter_absolute(operands[i], workdir))) {
 			cli_diff_paths_finish(p);
 			return -1;
 		}
@@ -69,7 +69,7 @@ bool cli_diff_paths_match(const struct diff_paths *p, const char *path, bool sta
 static const char section[] = "diff --git ";
 
 /* "a/PATH" as git quotes it, up to the quote; the slash of "a/" begins the path. */
-static char *unquote(const char *at, const char *end)
+static char *diff_filter_unquote(const char *at, const char *end)
 {
 	autobuf out = {0};
 	for (; at < end && *at != '"'; at++) {
@@ -91,7 +91,7 @@ static char *section_path(const struct buf *line)
 {
 	const char *at = line->data + sizeof section - 1, *end = line->data + line->len - 1;
 	if (*at == '"')
-		return unquote(at + 2, end);
+		return diff_filter_unquote(at + 2, end);
 	return strndup(at + 1, (size_t)(end - at - 1) / 2 - 1);
 }
 
@@ -124,7 +124,7 @@ static int write_for_people(struct diff_text *t)
 	return out.failed ? -1 : t->write(t->arg, out.data, out.len);
 }
 
-static int take_line(struct diff_text *t)
+static int diff_filter_take_line(struct diff_text *t)
 {
 	size_t len = sizeof section - 1;
 	if (t->line.failed)
@@ -151,7 +151,7 @@ int cli_diff_text_take(void *diff_text, const void *data, size_t size)
 		size_t len = feed ? (size_t)(feed - at) + 1 : (size_t)(end - at);
 		buf_append(&t->line, at, len);
 		at += len;
-		if (feed && take_line(t) != 0)
+		if (feed && diff_filter_take_line(t) != 0)
 			return -1;
 	}
 	return 0;
@@ -167,7 +167,7 @@ void cli_diff_text_finish(struct diff_text *t)
 static const char whiteout[] = ".wh.";
 
 /* What the member is about: a whiteout is about what it hides. */
-static bool is_wanted(const struct diff_tar *t)
+static bool diff_filter_is_wanted(const struct diff_tar *t)
 {
 	autobuf path = {0};
 	autofree char *name = strdup(t->tar.reader.member.path.data);
@@ -183,17 +183,17 @@ static bool is_wanted(const struct diff_tar *t)
 	return !path.failed && cli_diff_paths_match(t->paths, path.data, deleted);
 }
 
-static int begin_member(struct diff_tar *t)
+static int diff_filter_begin_member(struct diff_tar *t)
 {
 	autobuf header = {0};
-	t->wanted = is_wanted(t);
+	t->wanted = diff_filter_is_wanted(t);
 	if (!t->wanted)
 		return 0;
 	tar_append_header(&header, &t->tar.reader.member);
 	return header.failed ? -1 : t->write(t->arg, header.data, header.len);
 }
 
-static int write_content(struct diff_tar *t)
+static int diff_filter_write_content(struct diff_tar *t)
 {
 	static const char zeros[TAR_BLOCK];
 	int r = t->wanted ? t->write(t->arg, t->tar.piece, t->tar.piece_len) : 0;
@@ -210,7 +210,7 @@ int cli_diff_tar_take(void *diff_tar, const void *data, size_t size)
 	while (r == 0 && (step = tar_push_step(&t->tar)) != TAR_MORE && step != TAR_END) {
 		if (step < 0)
 			return cli_report("what the server sent is no archive");
-		r = step == TAR_MEMBER ? begin_member(t) : write_content(t);
+		r = step == TAR_MEMBER ? diff_filter_begin_member(t) : diff_filter_write_content(t);
 	}
 	return r;
 }

@@ -29,7 +29,7 @@ int cli_execution_pass_output(void *arg, enum bunker_stream stream, const void *
 	return x->write_error;
 }
 
-static int read_input(struct arguments *args)
+static int cli_execution_read_input(struct arguments *args)
 {
 	if (isatty(STDIN_FILENO))
 		return cli_report("--stdin sends a pipe or a file, and stdin is a terminal");
@@ -64,7 +64,8 @@ int cli_execution_prepare(struct arguments *args, int first, struct execution *x
 	int status = cli_execution_take_command(args, first);
 	if (status)
 		return status;
-	if (cli_arguments_load_files(args) < 0 || (args->with_input && read_input(args) < 0))
+	if (cli_arguments_load_files(args) < 0 ||
+		(args->with_input && cli_execution_read_input(args) < 0))
 		return STATUS_NOT_EXECUTED;
 	if (!args->json) {
 		args->exec.output = cli_execution_pass_output;
@@ -73,7 +74,7 @@ int cli_execution_prepare(struct arguments *args, int first, struct execution *x
 	return 0;
 }
 
-static int fail(
+static int cli_execution_fail(
 	const struct arguments *args, const struct execution *x, const struct bunker_error *e)
 {
 	if (x->write_error == EPIPE)
@@ -85,7 +86,7 @@ static int fail(
 	return STATUS_NOT_EXECUTED;
 }
 
-static void explain(const struct bunker_result *result)
+static void cli_execution_explain(const struct bunker_result *result)
 {
 	if (result->timed_out)
 		cli_report("the command was killed: it ran into its time limit (see --timeout)");
@@ -107,7 +108,7 @@ static int exit_status(const struct bunker_result *result)
 
 int cli_execution_status(const struct bunker_result *result)
 {
-	explain(result);
+	cli_execution_explain(result);
 	return exit_status(result);
 }
 
@@ -115,12 +116,12 @@ int cli_execution_finish(const struct arguments *args, const struct execution *x
 	struct bunker_result *result, const struct bunker_error *e)
 {
 	if (r < 0)
-		return fail(args, x, e);
+		return cli_execution_fail(args, x, e);
 	autofree char *json = args->json ? bunker_result_json(result) : NULL;
 	if (json)
 		puts(json);
 	else
-		explain(result);
+		cli_execution_explain(result);
 	int status = exit_status(result);
 	bunker_result_finish(result);
 	return status;

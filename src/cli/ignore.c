@@ -31,7 +31,7 @@ static bool match_class(const char *pattern, char c, size_t *length)
 }
 
 /* One character of a path; how much of the pattern it took, or 0. */
-static size_t match_one(const char *pattern, char c)
+static size_t ignore_match_one(const char *pattern, char c)
 {
 	size_t length;
 	if (!c || c == '/')
@@ -46,7 +46,7 @@ static size_t match_one(const char *pattern, char c)
 }
 
 /* By steps, of which there are at most so many: stars can be made to try for ever. */
-static bool match(const char *pattern, const char *path, unsigned *budget)
+static bool ignore_match(const char *pattern, const char *path, unsigned *budget)
 {
 	if ((*budget)-- == 0)
 		return false;
@@ -56,7 +56,7 @@ static bool match(const char *pattern, const char *path, unsigned *budget)
 		const char *rest = pattern + 2 + (pattern[2] == '/');
 		for (const char *at = path;; at++) {
 			bool border = at == path || at[-1] == '/' || pattern[2] != '/';
-			if (border && match(rest, at, budget))
+			if (border && ignore_match(rest, at, budget))
 				return true;
 			if (!*at || *budget == 0)
 				return false;
@@ -64,22 +64,22 @@ static bool match(const char *pattern, const char *path, unsigned *budget)
 	}
 	if (*pattern == '*') {
 		for (const char *at = path;; at++) {
-			if (match(pattern + 1, at, budget))
+			if (ignore_match(pattern + 1, at, budget))
 				return true;
 			if (!*at || *at == '/' || *budget == 0)
 				return false;
 		}
 	}
 	if (*pattern == '/')
-		return *path == '/' && match(pattern + 1, path + 1, budget);
-	size_t taken = match_one(pattern, *path);
-	return taken > 0 && match(pattern + taken, path + 1, budget);
+		return *path == '/' && ignore_match(pattern + 1, path + 1, budget);
+	size_t taken = ignore_match_one(pattern, *path);
+	return taken > 0 && ignore_match(pattern + taken, path + 1, budget);
 }
 
 bool cli_ignore_match_pattern(const char *pattern, const char *path)
 {
 	unsigned budget = 100000;
-	return match(pattern, path, &budget);
+	return ignore_match(pattern, path, &budget);
 }
 
 /* The path, or a directory that it is in. */
@@ -113,20 +113,20 @@ bool cli_ignore_matches(const struct ignore *i, const char *path)
 
 /* ---- the file ---- */
 
-static bool is_space(char c)
+static bool ignore_is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
 /* Without spaces, and without slashes at the ends; as it will be compared. Owned, "": nothing. */
-static char *clean(const char *line, size_t len)
+static char *ignore_clean(const char *line, size_t len)
 {
 	char *made = malloc(len + 2), *out = made;
 	if (!made)
 		return NULL;
-	while (len > 0 && is_space(line[len - 1]))
+	while (len > 0 && ignore_is_space(line[len - 1]))
 		len--;
-	while (len > 0 && is_space(*line)) {
+	while (len > 0 && ignore_is_space(*line)) {
 		line++;
 		len--;
 	}
@@ -134,7 +134,7 @@ static char *clean(const char *line, size_t len)
 		*out++ = *line++;
 		len--;
 	}
-	while (len > 0 && (is_space(*line) || *line == '/' ||
+	while (len > 0 && (ignore_is_space(*line) || *line == '/' ||
 				  (len > 1 && line[0] == '.' && line[1] == '/'))) {
 		line++;
 		len--;
@@ -155,7 +155,7 @@ int cli_ignore_parse(struct ignore *i, const char *text, size_t len)
 	while (len > 0 && i->count < PATTERNS_MAX) {
 		const char *end = memchr(text, '\n', len);
 		size_t line = end ? (size_t)(end - text) : len;
-		char *pattern = *text == '#' ? calloc(1, 1) : clean(text, line);
+		char *pattern = *text == '#' ? calloc(1, 1) : ignore_clean(text, line);
 		if (!pattern)
 			return -1;
 		if (pattern[0] && strcmp(pattern, "!") != 0 && strlen(pattern) < PATTERN_MAX) {

@@ -24,7 +24,7 @@ static const struct {
 	{"-V", &cmd_version},
 };
 
-static const struct command *find(const char *word)
+static const struct command *cli_main_find(const char *word)
 {
 	for (size_t i = 0; i < ARRAY_LEN(aliases); i++)
 		if (strcmp(aliases[i].option, word) == 0)
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 		cli_help_print_overview();
 		return STATUS_USAGE;
 	}
-	const struct command *command = find(argv[1]);
+	const struct command *command = cli_main_find(argv[1]);
 	if (!command) {
 		cli_report("there is no command \"%s\"; see: bunker help", argv[1]);
 		return STATUS_USAGE;

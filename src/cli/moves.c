@@ -13,13 +13,13 @@ struct moving {
 	struct bunker_sandbox sandbox;
 };
 
-static int apply(struct bunker *b, const char *id, void *arg, struct bunker_error *e)
+static int moves_apply(struct bunker *b, const char *id, void *arg, struct bunker_error *e)
 {
 	struct moving *m = arg;
 	return m->move(b, id, m->args, &m->sandbox, e);
 }
 
-static void print(const struct moving *m)
+static void moves_print(const struct moving *m)
 {
 	const struct bunker_sandbox *s = &m->sandbox;
 	autofree char *json = m->args->json ? bunker_json_text(s->json) : NULL;
@@ -40,12 +40,12 @@ int cli_move_sandboxes(const struct arguments *args, int count, move_fn *move)
 	if (cli_session_open(args, SESSION_NEEDS_SERVER, &b) < 0)
 		return STATUS_FAILED;
 	for (int i = 0; i < count; i++) {
-		if (cli_target_apply(b, args->operands[i], apply, &m, &e) < 0) {
+		if (cli_target_apply(b, args->operands[i], moves_apply, &m, &e) < 0) {
 			cli_session_report(args, &e);
 			status = STATUS_FAILED;
 			continue;
 		}
-		print(&m);
+		moves_print(&m);
 		bunker_sandbox_finish(&m.sandbox);
 	}
 	bunker_close(b);

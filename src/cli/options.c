@@ -13,7 +13,7 @@ struct parser {
 	size_t message_size;
 };
 
-static int fail(struct parser *p, const char *what, const char *option, int option_len)
+static int options_fail(struct parser *p, const char *what, const char *option, int option_len)
 {
 	snprintf(p->message, p->message_size, "%s %.*s", what, option_len, option);
 	return -1;
@@ -115,7 +115,7 @@ bool cli_options_next(const struct option *const *tables, size_t *at, struct opt
 	return false;
 }
 
-static bool find_option(
+static bool options_find_option(
 	const struct parser *p, char letter, const char *name, size_t name_len, struct option *ret)
 {
 	for (size_t at = 0; cli_options_next(p->input->tables, &at, ret);)
@@ -130,15 +130,15 @@ static int take_value(
 	struct parser *p, const struct option *o, char *value, const char *shown, int shown_len)
 {
 	if (o->kind == OPTION_FLAG && value)
-		return fail(p, "there is no value to give to", shown, shown_len);
+		return options_fail(p, "there is no value to give to", shown, shown_len);
 	if (o->kind != OPTION_FLAG && !value) {
 		if (p->next == p->input->argc)
-			return fail(p, "a value is missing after", shown, shown_len);
+			return options_fail(p, "a value is missing after", shown, shown_len);
 		value = p->input->argv[p->next++];
 	}
 	void *to = (char *)p->destination + o->offset;
 	if ((o->field ? store_setting(to, value, o->field) : store[o->kind](to, value)) < 0)
-		return fail(p,
+		return options_fail(p,
 			o->kind == OPTION_NUMBER ? "a positive number is needed after"
 						 : "out of memory at",
 			shown, shown_len);
@@ -150,8 +150,8 @@ static int take_long(struct parser *p, char *arg)
 	char *name = arg + 2;
 	size_t len = strcspn(name, "=");
 	struct option o;
-	if (!find_option(p, 0, name, len, &o))
-		return fail(p, "unknown option", arg, (int)len + 2);
+	if (!options_find_option(p, 0, name, len, &o))
+		return options_fail(p, "unknown option", arg, (int)len + 2);
 	return take_value(p, &o, name[len] ? name + len + 1 : NULL, arg, (int)len + 2);
 }
 
@@ -160,8 +160,8 @@ static int take_letters(struct parser *p, char *arg)
 	for (char *letter = arg + 1; *letter; letter++) {
 		const char shown[] = {'-', *letter, '\0'};
 		struct option o;
-		if (!find_option(p, *letter, NULL, 0, &o))
-			return fail(p, "unknown option", shown, 2);
+		if (!options_find_option(p, *letter, NULL, 0, &o))
+			return options_fail(p, "unknown option", shown, 2);
 		bool ends = o.kind != OPTION_FLAG;
 		int r = take_value(p, &o, ends && letter[1] ? letter + 1 : NULL, shown, 2);
 		if (r < 0 || ends)

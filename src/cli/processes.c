@@ -43,7 +43,7 @@ static void format_row(const struct bunker_process *p, struct row *row)
 	format_command(p, row->command);
 }
 
-static int print_table(const struct bunker_process_list *list)
+static int cli_processes_print_table(const struct bunker_process_list *list)
 {
 	static const char *const titles[COLUMNS] = {
 		"ID", "PID", "NAME", "STATUS", "USER", "AGE", "COMMAND"};
@@ -73,7 +73,7 @@ int cli_processes_print(const struct arguments *args, const struct bunker_proces
 		return json ? 0 : STATUS_FAILED;
 	}
 	if (!args->ids_only)
-		return print_table(list);
+		return cli_processes_print_table(list);
 	for (size_t i = 0; i < list->count; i++)
 		puts(list->items[i].id);
 	return 0;

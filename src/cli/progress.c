@@ -23,7 +23,7 @@ static void draw_bar(const struct progress *p)
 	fprintf(stderr, " [%s] %3.0f%%", bar, (double)done * 100 / (double)p->total);
 }
 
-static void draw(struct progress *p)
+static void progress_draw(struct progress *p)
 {
 	char done[SIZE_TEXT], rate[SIZE_TEXT];
 	double seconds = (double)(p->drawn_us - p->began_us) / 1e6;
@@ -51,7 +51,7 @@ void cli_progress_add(struct progress *p, uint64_t bytes)
 	if (!p->shown || now - p->drawn_us < REDRAW_US)
 		return;
 	p->drawn_us = now;
-	draw(p);
+	progress_draw(p);
 }
 
 void cli_progress_end(struct progress *p)

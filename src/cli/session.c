@@ -15,7 +15,7 @@
 #define KEY_FILE_MAX 4096
 #define START_WITH   "start one with: sudo bunker serve"
 
-static const char *setting(const char *option, const char *variable, const char *otherwise)
+static const char *session_setting(const char *option, const char *variable, const char *otherwise)
 {
 	if (option)
 		return option;
@@ -25,13 +25,13 @@ static const char *setting(const char *option, const char *variable, const char 
 
 static const char *session_url(const struct arguments *args)
 {
-	return setting(args->url, "BUNKER_URL", BUNKER_DEFAULT_URL);
+	return session_setting(args->url, "BUNKER_URL", BUNKER_DEFAULT_URL);
 }
 
 char *cli_session_data_path(const char *name)
 {
 	autobuf path = {0};
-	buf_printf(&path, "%s/%s", setting(NULL, "BUNKER_DATA", DEFAULT_DATA), name);
+	buf_printf(&path, "%s/%s", session_setting(NULL, "BUNKER_DATA", DEFAULT_DATA), name);
 	return buf_take_str(&path);
 }
 
@@ -88,7 +88,7 @@ static int read_key_file(const char *url, char **ret)
 
 static int find_key(const struct arguments *args, const char *url, bool is_local, char **ret)
 {
-	const char *key = setting(args->api_key, "BUNKER_API_KEY", NULL);
+	const char *key = session_setting(args->api_key, "BUNKER_API_KEY", NULL);
 	if (!key && is_local)
 		return read_key_file(url, ret);
 	if (!key)

@@ -102,7 +102,7 @@ ptrdiff_t cli_transfer_read(void *transfer, char *data, size_t size)
 }
 
 /* With the mode that a new file of ours has. */
-static int give_name(struct transfer *t)
+static int transfer_give_name(struct transfer *t)
 {
 	mode_t mask = umask(0);
 	umask(mask);
@@ -116,7 +116,7 @@ int cli_transfer_end(struct transfer *t, int r, const struct bunker_error *e)
 	cli_progress_end(&t->progress);
 	if (r < 0 && strcmp(e->code, BUNKER_STOPPED) == 0)
 		r = JOB_SAID;
-	if (t->temporary && r == 0 && give_name(t) < 0)
+	if (t->temporary && r == 0 && transfer_give_name(t) < 0)
 		r = JOB_SAID;
 	else if (t->temporary && r < 0)
 		unlink(t->temporary);

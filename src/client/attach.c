@@ -50,7 +50,7 @@ static void move_to(struct bunker_attachment *a, const cJSON *message, const cha
 		a->offset[a->current] = (int64_t)number->valuedouble;
 }
 
-static void take_data(struct bunker_attachment *a, cJSON **message)
+static void attach_take_data(struct bunker_attachment *a, cJSON **message)
 {
 	move_to(a, *message, "offset");
 }
@@ -60,7 +60,7 @@ static void take_truncated(struct bunker_attachment *a, cJSON **message)
 	move_to(a, *message, "to");
 }
 
-static void take_exit(struct bunker_attachment *a, cJSON **message)
+static void attach_take_exit(struct bunker_attachment *a, cJSON **message)
 {
 	cJSON_Delete(a->exit);
 	a->exit = take_ptr(*message);
@@ -71,9 +71,9 @@ static const struct {
 	const char *type;
 	void (*take)(struct bunker_attachment *a, cJSON **message);
 } types[] = {
-	{"data", take_data},
+	{"data", attach_take_data},
 	{"truncated", take_truncated},
-	{"exit", take_exit},
+	{"exit", attach_take_exit},
 };
 
 static void take_text(struct bunker_attachment *a, const char *text, size_t len)
@@ -89,7 +89,7 @@ static void take_text(struct bunker_attachment *a, const char *text, size_t len)
 		}
 }
 
-static void take_message(
+static void attach_take_message(
 	wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *message, void *arg)
 {
 	struct bunker_attachment *a = arg;
@@ -105,7 +105,7 @@ static void take_message(
 
 /* ---- bytes ---- */
 
-static ssize_t give_bytes(
+static ssize_t attach_give_bytes(
 	wslay_event_context_ptr ctx, uint8_t *buf, size_t len, int flags, void *arg)
 {
 	struct bunker_attachment *a = arg;
@@ -124,7 +124,7 @@ static ssize_t give_bytes(
 	return -1;
 }
 
-static ssize_t take_bytes(
+static ssize_t attach_take_bytes(
 	wslay_event_context_ptr ctx, const uint8_t *data, size_t len, int flags, void *arg)
 {
 	struct bunker_attachment *a = arg;
@@ -161,10 +161,10 @@ static void write_target(
 
 static int start_wslay(struct bunker_attachment *a, struct bunker_error *e)
 {
-	const struct wslay_event_callbacks callbacks = {.recv_callback = give_bytes,
-		.send_callback = take_bytes,
+	const struct wslay_event_callbacks callbacks = {.recv_callback = attach_give_bytes,
+		.send_callback = attach_take_bytes,
 		.genmask_callback = make_mask,
-		.on_msg_recv_callback = take_message};
+		.on_msg_recv_callback = attach_take_message};
 	if (wslay_event_context_client_init(&a->wslay, &callbacks, a) != 0)
 		return client_fail(e, BUNKER_OUT_OF_MEMORY, "out of memory");
 	wslay_event_config_set_max_recv_msg_length(a->wslay, MESSAGE_MAX);
@@ -244,7 +244,7 @@ size_t bunker_attachment_queued(const struct bunker_attachment *a)
 						: 0;
 }
 
-static int queue(struct bunker_attachment *a, uint8_t opcode, const void *data, size_t size)
+static int attach_queue(struct bunker_attachment *a, uint8_t opcode, const void *data, size_t size)
 {
 	const struct wslay_event_msg message = {opcode, data, size};
 	if (wslay_event_queue_msg(a->wslay, &message) != 0)
@@ -254,15 +254,15 @@ static int queue(struct bunker_attachment *a, uint8_t opcode, const void *data, 
 
 int bunker_attachment_write(struct bunker_attachment *a, const void *data, size_t size)
 {
-	return queue(a, WSLAY_BINARY_FRAME, data, size);
+	return attach_queue(a, WSLAY_BINARY_FRAME, data, size);
 }
 
 static int queue_text(struct bunker_attachment *a, struct buf *text)
 {
-	return text->failed ? -1 : queue(a, WSLAY_TEXT_FRAME, text->data, text->len);
+	return text->failed ? -1 : attach_queue(a, WSLAY_TEXT_FRAME, text->data, text->len);
 }
 
-static struct json_writer message_begin(struct buf *out, const char *type)
+static struct json_writer attach_message_begin(struct buf *out, const char *type)
 {
 	struct json_writer w = {.out = out};
 	json_begin_object(&w);
@@ -273,7 +273,7 @@ static struct json_writer message_begin(struct buf *out, const char *type)
 int bunker_attachment_end_input(struct bunker_attachment *a)
 {
 	autobuf text = {0};
-	struct json_writer w = message_begin(&text, "end");
+	struct json_writer w = attach_message_begin(&text, "end");
 	json_end_object(&w);
 	return queue_text(a, &text);
 }
@@ -281,7 +281,7 @@ int bunker_attachment_end_input(struct bunker_attachment *a)
 int bunker_attachment_resize(struct bunker_attachment *a, unsigned rows, unsigned columns)
 {
 	autobuf text = {0};
-	struct json_writer w = message_begin(&text, "resize");
+	struct json_writer w = attach_message_begin(&text, "resize");
 	json_put_int(&w, "rows", rows);
 	json_put_int(&w, "columns", columns);
 	json_end_object(&w);
@@ -291,7 +291,7 @@ int bunker_attachment_resize(struct bunker_attachment *a, unsigned rows, unsigne
 int bunker_attachment_signal(struct bunker_attachment *a, const char *signal)
 {
 	autobuf text = {0};
-	struct json_writer w = message_begin(&text, "signal");
+	struct json_writer w = attach_message_begin(&text, "signal");
 	json_put_string(&w, "signal", signal);
 	json_end_object(&w);
 	return queue_text(a, &text);

@@ -75,7 +75,7 @@ int bunker_template_import(struct bunker *b, const struct bunker_import_options 
 
 /* ---- builds ---- */
 
-static void put_list(struct json_writer *w, const char *key, const char *const *list)
+static void client_build_put_list(struct json_writer *w, const char *key, const char *const *list)
 {
 	if (!list)
 		return;
@@ -102,7 +102,7 @@ static void put_env(struct json_writer *w, const char *const *env)
 	json_end_object(w);
 }
 
-static void put_text(struct json_writer *w, const char *key, const char *text)
+static void client_build_put_text(struct json_writer *w, const char *key, const char *text)
 {
 	if (text)
 		json_put_string(w, key, text);
@@ -113,10 +113,10 @@ static void put_copy(struct json_writer *w, const struct bunker_build_step *step
 	char mode[8];
 	json_key(w, "copy");
 	json_begin_object(w);
-	put_text(w, "context", step->context);
-	put_text(w, "source", step->source);
-	put_text(w, "path", step->path);
-	put_text(w, "owner", step->owner);
+	client_build_put_text(w, "context", step->context);
+	client_build_put_text(w, "source", step->source);
+	client_build_put_text(w, "path", step->path);
+	client_build_put_text(w, "owner", step->owner);
 	snprintf(mode, sizeof mode, "%04o", (unsigned)step->mode & 07777);
 	if (step->mode >= 0)
 		json_put_string(w, "mode", mode);
@@ -127,17 +127,17 @@ static void put_step(struct json_writer *w, const struct bunker_build_step *step
 {
 	json_begin_object(w);
 	if (step->kind == BUNKER_STEP_RUN) {
-		put_list(w, "run", step->argv);
-		put_text(w, "user", step->user);
+		client_build_put_list(w, "run", step->argv);
+		client_build_put_text(w, "user", step->user);
 	}
 	if (step->kind == BUNKER_STEP_RUN || step->kind == BUNKER_STEP_ENV)
 		put_env(w, step->env);
 	if (step->kind == BUNKER_STEP_COPY)
 		put_copy(w, step);
 	if (step->kind == BUNKER_STEP_WORKDIR)
-		put_text(w, "workdir", step->path);
+		client_build_put_text(w, "workdir", step->path);
 	if (step->kind == BUNKER_STEP_USER)
-		put_text(w, "setUser", step->user);
+		client_build_put_text(w, "setUser", step->user);
 	json_end_object(w);
 }
 
@@ -149,20 +149,20 @@ int bunker_build_create(struct bunker *b, const struct bunker_build_options *opt
 	cJSON *tree;
 	buf_append_str(&target, "/v1/templates/builds");
 	json_begin_object(&w);
-	put_text(&w, "name", options->name);
-	put_text(&w, "description", options->description);
-	put_text(&w, "from", options->from);
+	client_build_put_text(&w, "name", options->name);
+	client_build_put_text(&w, "description", options->description);
+	client_build_put_text(&w, "from", options->from);
 	json_key(&w, "steps");
 	json_begin_array(&w);
 	for (size_t i = 0; i < options->step_count; i++)
 		put_step(&w, &options->steps[i]);
 	json_end_array(&w);
-	put_list(&w, "start", options->start);
-	put_list(&w, "entrypoint", options->entrypoint);
-	put_list(&w, "command", options->command);
-	put_list(&w, "ports", options->ports);
-	put_text(&w, "ready", options->ready);
-	put_text(&w, "timeout", options->timeout);
+	client_build_put_list(&w, "start", options->start);
+	client_build_put_list(&w, "entrypoint", options->entrypoint);
+	client_build_put_list(&w, "command", options->command);
+	client_build_put_list(&w, "ports", options->ports);
+	client_build_put_text(&w, "ready", options->ready);
+	client_build_put_text(&w, "timeout", options->timeout);
 	if (options->no_cache)
 		json_put_bool(&w, "noCache", true);
 	json_end_object(&w);
@@ -172,7 +172,7 @@ int bunker_build_create(struct bunker *b, const struct bunker_build_options *opt
 	return r;
 }
 
-static void begin_target(struct buf *target, const char *id, const char *rest)
+static void client_build_begin_target(struct buf *target, const char *id, const char *rest)
 {
 	buf_append_str(target, "/v1/templates/builds/");
 	client_call_append_escaped(target, id);
@@ -183,7 +183,7 @@ int bunker_build_cancel(struct bunker *b, const char *id, struct bunker_error *e
 {
 	autobuf target = {0};
 	autojson *tree = NULL;
-	begin_target(&target, id, "");
+	client_build_begin_target(&target, id, "");
 	return client_call_json(b, "DELETE", &target, NULL, &tree, e);
 }
 
@@ -195,7 +195,7 @@ struct following {
 	cJSON *build; /* the last event's */
 };
 
-static int take_line(void *arg, const char *line, size_t len, struct bunker_error *e)
+static int client_build_take_line(void *arg, const char *line, size_t len, struct bunker_error *e)
 {
 	struct following *f = arg;
 	autojson *tree = NULL;
@@ -222,8 +222,8 @@ int bunker_build_follow(struct bunker *b, const char *id, bunker_log_fn *log, vo
 {
 	autobuf target = {0};
 	struct following f = {.log = log, .arg = arg};
-	struct lines lines = {.take = take_line, .arg = &f};
-	begin_target(&target, id, "/log");
+	struct lines lines = {.take = client_build_take_line, .arg = &f};
+	client_build_begin_target(&target, id, "/log");
 	int r = client_call_lines(b, "GET", &target, NULL, &lines, e);
 	client_lines_finish(&lines);
 	if (r == 0 && !f.build)

@@ -125,7 +125,7 @@ int client_call_fail(struct bunker_error *e, int http_status, const cJSON *error
 	return -1;
 }
 
-static int receive(void *arg, int status, const char *data, size_t len)
+static int client_call_receive(void *arg, int status, const char *data, size_t len)
 {
 	struct receiver *receiver = arg;
 	if (receiver->lines && status == 200)
@@ -141,8 +141,8 @@ static int receive(void *arg, int status, const char *data, size_t len)
 	return 0;
 }
 
-static int exchange(struct bunker *b, struct transport_request *request, struct buf *target,
-	const struct buf *body, struct receiver *receiver, int *status)
+static int client_call_exchange(struct bunker *b, struct transport_request *request,
+	struct buf *target, const struct buf *body, struct receiver *receiver, int *status)
 {
 	buf_append_char(target, '\0');
 	if (target->failed || (body && body->failed))
@@ -153,7 +153,8 @@ static int exchange(struct bunker *b, struct transport_request *request, struct 
 		request->body = body->data;
 		request->body_len = body->len;
 	}
-	int r = client_transport_exchange(&b->url, request, receive, receiver, status, receiver->e);
+	int r = client_transport_exchange(
+		&b->url, request, client_call_receive, receiver, status, receiver->e);
 	if (r == 0 && receiver->text.failed)
 		return client_fail(receiver->e, BUNKER_OUT_OF_MEMORY, "out of memory");
 	return r;
@@ -185,7 +186,7 @@ static int call_for_json(struct bunker *b, struct transport_request *request, st
 {
 	struct receiver receiver = {.e = e};
 	int status = 0;
-	int r = exchange(b, request, target, body, &receiver, &status);
+	int r = client_call_exchange(b, request, target, body, &receiver, &status);
 	if (r == 0 && (status < 200 || status > 299))
 		r = client_call_fail_refused(e, status, &receiver.text);
 	if (r == 0)
@@ -227,7 +228,7 @@ int client_call_lines(struct bunker *b, const char *method, struct buf *target,
 	struct transport_request request = {.method = method, .accept = "application/x-ndjson"};
 	struct receiver receiver = {.lines = lines, .e = e};
 	int status = 0;
-	int r = exchange(b, &request, target, body, &receiver, &status);
+	int r = client_call_exchange(b, &request, target, body, &receiver, &status);
 	if (r == 0 && status != 200)
 		r = client_call_fail_refused(e, status, &receiver.text);
 	buf_finish(&receiver.text);
@@ -240,7 +241,7 @@ int client_call_bytes(struct bunker *b, struct buf *target, const char *accept,
 	struct transport_request request = {.method = "GET", .accept = accept};
 	struct receiver receiver = {.data = data, .arg = arg, .e = e};
 	int status = 0;
-	int r = exchange(b, &request, target, NULL, &receiver, &status);
+	int r = client_call_exchange(b, &request, target, NULL, &receiver, &status);
 	if (r == 0 && status != 200)
 		r = client_call_fail_refused(e, status, &receiver.text);
 	buf_finish(&receiver.text);

@@ -24,7 +24,7 @@ static const struct answer_field checkpoint_fields[] = {
 	FIELD("frozenMs", ANSWER_NUMBER, frozen_ms),
 };
 
-static int decode_item(cJSON *tree, void *item, struct bunker_error *e)
+static int client_checkpoint_decode_item(cJSON *tree, void *item, struct bunker_error *e)
 {
 	struct bunker_checkpoint *c = item;
 	(void)e;
@@ -39,15 +39,16 @@ void bunker_checkpoint_finish(struct bunker_checkpoint *checkpoint)
 	*checkpoint = (struct bunker_checkpoint){0};
 }
 
-static void finish_item(void *item)
+static void client_checkpoint_finish_item(void *item)
 {
 	bunker_checkpoint_finish(item);
 }
 
 static const struct list_kind checkpoint_list = {"checkpoints", sizeof(struct bunker_checkpoint),
-	offsetof(struct bunker_checkpoint, json), decode_item, finish_item};
+	offsetof(struct bunker_checkpoint, json), client_checkpoint_decode_item,
+	client_checkpoint_finish_item};
 
-static void append_path(
+static void client_checkpoint_append_path(
 	struct buf *target, const char *sandbox_id, const char *checkpoint, const char *rest)
 {
 	client_append_sandbox_path(target, sandbox_id, "/checkpoints/");
@@ -66,7 +67,7 @@ int bunker_checkpoint_create(struct bunker *b, const char *sandbox_id, const cha
 	json_put_string(&w, "name", name);
 	json_end_object(&w);
 	int r = client_call_json(b, "POST", &target, &body, &tree, e);
-	return r < 0 ? r : decode_item(tree, ret, e);
+	return r < 0 ? r : client_checkpoint_decode_item(tree, ret, e);
 }
 
 int bunker_checkpoint_list(struct bunker *b, const char *sandbox_id,
@@ -104,7 +105,7 @@ int bunker_checkpoint_restore(struct bunker *b, const char *sandbox_id, const ch
 	struct bunker_sandbox *ret, struct bunker_error *e)
 {
 	autobuf target = {0};
-	append_path(&target, sandbox_id, checkpoint, "/restore");
+	client_checkpoint_append_path(&target, sandbox_id, checkpoint, "/restore");
 	return call_for_sandbox(b, &target, ret, e);
 }
 
@@ -120,7 +121,7 @@ int bunker_checkpoint_delete(
 	struct bunker *b, const char *sandbox_id, const char *checkpoint, struct bunker_error *e)
 {
 	autobuf target = {0};
-	append_path(&target, sandbox_id, checkpoint, "");
+	client_checkpoint_append_path(&target, sandbox_id, checkpoint, "");
 	return client_call_nothing(b, "DELETE", &target, NULL, e);
 }
 

@@ -47,7 +47,7 @@ static int give_change(struct diff_reader *r, cJSON *tree, struct bunker_error *
 	return stop ? client_fail(e, BUNKER_STOPPED, "stopped by the caller") : 0;
 }
 
-static int parse_line(const char *line, size_t len, cJSON **ret, struct bunker_error *e)
+static int client_diff_parse_line(const char *line, size_t len, cJSON **ret, struct bunker_error *e)
 {
 	struct error bad;
 	if (json_parse(line, len, ret, &bad) < 0)
@@ -56,11 +56,11 @@ static int parse_line(const char *line, size_t len, cJSON **ret, struct bunker_e
 }
 
 /* The last line has the numbers, and no path. */
-static int take_change(void *arg, const char *line, size_t len, struct bunker_error *e)
+static int client_diff_take_change(void *arg, const char *line, size_t len, struct bunker_error *e)
 {
 	struct diff_reader *r = arg;
 	autojson *tree = NULL;
-	if (parse_line(line, len, &tree, e) < 0)
+	if (client_diff_parse_line(line, len, &tree, e) < 0)
 		return -1;
 	if (cJSON_GetObjectItemCaseSensitive(tree, "path"))
 		return give_change(r, tree, e);
@@ -83,7 +83,7 @@ int bunker_diff(struct bunker *b, const char *sandbox_id, const struct bunker_di
 {
 	autobuf target = {0};
 	struct diff_reader reader = {.each = each, .arg = arg};
-	struct lines lines = {.take = take_change, .arg = &reader};
+	struct lines lines = {.take = client_diff_take_change, .arg = &reader};
 	append_target(&target, sandbox_id, options, "lines");
 	int r = client_call_lines(b, "GET", &target, NULL, &lines, e);
 	client_lines_finish(&lines);
@@ -127,11 +127,11 @@ struct disk_reader {
 	void *arg;
 };
 
-static int take_disk(void *arg, const char *line, size_t len, struct bunker_error *e)
+static int client_diff_take_disk(void *arg, const char *line, size_t len, struct bunker_error *e)
 {
 	const struct disk_reader *r = arg;
 	autojson *tree = NULL;
-	if (parse_line(line, len, &tree, e) < 0)
+	if (client_diff_parse_line(line, len, &tree, e) < 0)
 		return -1;
 	struct bunker_disk disk = {.json = client_answer_to_json(tree)};
 	client_answer_decode(tree, disk_fields, ARRAY_LEN(disk_fields), &disk);
@@ -143,7 +143,7 @@ int bunker_disks(struct bunker *b, const char *sandbox_id, bunker_disk_fn *each,
 {
 	autobuf target = {0};
 	struct disk_reader reader = {each, arg};
-	struct lines lines = {.take = take_disk, .arg = &reader};
+	struct lines lines = {.take = client_diff_take_disk, .arg = &reader};
 	buf_append_str(&target, "/v1/disks?format=lines");
 	client_call_append_query(&target, "sandbox", sandbox_id);
 	int r = client_call_lines(b, "GET", &target, NULL, &lines, e);

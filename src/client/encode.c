@@ -49,7 +49,7 @@ static void put_pairs(
 	json_end_object(w);
 }
 
-static void write_file(struct json_writer *w, const struct bunker_file *file)
+static void client_encode_write_file(struct json_writer *w, const struct bunker_file *file)
 {
 	json_begin_object(w);
 	json_put_string(w, "path", file->path);
@@ -64,19 +64,21 @@ static void write_file(struct json_writer *w, const struct bunker_file *file)
 	json_end_object(w);
 }
 
-static void write_files(struct json_writer *w, const struct bunker_file *files, size_t count)
+static void client_encode_write_files(
+	struct json_writer *w, const struct bunker_file *files, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		write_file(w, &files[i]);
+		client_encode_write_file(w, &files[i]);
 }
 
-static void put_files(struct json_writer *w, const struct bunker_file *files, size_t count)
+static void client_encode_put_files(
+	struct json_writer *w, const struct bunker_file *files, size_t count)
 {
 	if (count == 0)
 		return;
 	json_key(w, "files");
 	json_begin_array(w);
-	write_files(w, files, count);
+	client_encode_write_files(w, files, count);
 	json_end_array(w);
 }
 
@@ -192,7 +194,8 @@ static void put_strings(
 	json_end_array(w);
 }
 
-static void put_volumes(struct json_writer *w, const struct bunker_mount *volumes, size_t count)
+static void client_encode_put_volumes(
+	struct json_writer *w, const struct bunker_mount *volumes, size_t count)
 {
 	if (count == 0)
 		return;
@@ -212,14 +215,14 @@ static void put_volumes(struct json_writer *w, const struct bunker_mount *volume
 static void put_sandbox(struct json_writer *w, const struct bunker_create_options *o)
 {
 	put_optional_string(w, "snapshot", o->snapshot);
-	put_volumes(w, o->volumes, o->volume_count);
+	client_encode_put_volumes(w, o->volumes, o->volume_count);
 	put_strings(w, "dependencies", o->dependencies, o->dependency_count);
 	put_strings(w, "packages", o->packages, o->package_count);
 	put_settings(w, o);
 	put_pairs(w, "metadata", o->metadata, o->metadata_count);
 }
 
-static void put_command(struct json_writer *w, const struct bunker_exec_options *o)
+static void client_encode_put_command(struct json_writer *w, const struct bunker_exec_options *o)
 {
 	json_key(w, "command");
 	if (o->shell) {
@@ -234,7 +237,7 @@ static void put_command(struct json_writer *w, const struct bunker_exec_options 
 
 static void put_execution(struct json_writer *w, const struct bunker_exec_options *o)
 {
-	put_command(w, o);
+	client_encode_put_command(w, o);
 	put_optional_string(w, "cwd", o->cwd);
 	if (o->input) {
 		json_key(w, "stdin");
@@ -248,7 +251,7 @@ void client_encode_create(struct json_writer *w, const struct bunker_create_opti
 	json_begin_object(w);
 	put_sandbox(w, o);
 	put_pairs(w, "env", o->env, o->env_count);
-	put_files(w, o->files, o->file_count);
+	client_encode_put_files(w, o->files, o->file_count);
 	json_end_object(w);
 }
 
@@ -260,7 +263,7 @@ void client_encode_exec(struct json_writer *w, const struct bunker_exec_options 
 	put_optional_string(w, "user", o->user);
 	put_optional_string(w, "timeout", o->timeout);
 	put_pairs(w, "env", o->env, o->env_count);
-	put_files(w, o->files, o->file_count);
+	client_encode_put_files(w, o->files, o->file_count);
 	json_end_object(w);
 }
 
@@ -309,8 +312,8 @@ void client_encode_run(struct json_writer *w, const struct bunker_create_options
 	json_end_object(w);
 	json_key(w, "files");
 	json_begin_array(w);
-	write_files(w, s->files, s->file_count);
-	write_files(w, o->files, o->file_count);
+	client_encode_write_files(w, s->files, s->file_count);
+	client_encode_write_files(w, o->files, o->file_count);
 	json_end_array(w);
 	json_end_object(w);
 }

@@ -28,7 +28,7 @@ struct execution {
 
 static int take_stdout(struct execution *x, cJSON **event, struct bunker_error *e);
 static int take_stderr(struct execution *x, cJSON **event, struct bunker_error *e);
-static int take_exit(struct execution *x, cJSON **event, struct bunker_error *e);
+static int client_exec_take_exit(struct execution *x, cJSON **event, struct bunker_error *e);
 static int take_error(struct execution *x, cJSON **event, struct bunker_error *e);
 
 /* A handler that keeps the event takes it from its owner. */
@@ -38,11 +38,11 @@ static const struct {
 } events[] = {
 	{"stdout", take_stdout},
 	{"stderr", take_stderr},
-	{"exit", take_exit},
+	{"exit", client_exec_take_exit},
 	{"error", take_error},
 };
 
-static int take_line(void *arg, const char *line, size_t len, struct bunker_error *e)
+static int client_exec_take_line(void *arg, const char *line, size_t len, struct bunker_error *e)
 {
 	autojson *event = NULL;
 	struct error why;
@@ -56,7 +56,7 @@ static int take_line(void *arg, const char *line, size_t len, struct bunker_erro
 	return 0;
 }
 
-static void collect(struct execution *x, enum bunker_stream stream)
+static void client_exec_collect(struct execution *x, enum bunker_stream stream)
 {
 	struct buf *to = &x->collected[stream];
 	size_t room = BUNKER_COLLECT_MAX - to->len, len = x->decoded.len;
@@ -67,7 +67,7 @@ static void collect(struct execution *x, enum bunker_stream stream)
 	buf_append(to, x->decoded.data, len);
 }
 
-static int take_output(
+static int client_exec_take_output(
 	struct execution *x, enum bunker_stream stream, const cJSON *event, struct bunker_error *e)
 {
 	const char *data = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(event, "data"));
@@ -75,7 +75,7 @@ static int take_output(
 	if (r < 0 || x->decoded.len == 0)
 		return r;
 	if (!x->options->output)
-		collect(x, stream);
+		client_exec_collect(x, stream);
 	else if (x->options->output(
 			 x->options->output_arg, stream, x->decoded.data, x->decoded.len) != 0)
 		return client_fail(e, BUNKER_STOPPED, "the output is not wanted any more");
@@ -84,15 +84,15 @@ static int take_output(
 
 static int take_stdout(struct execution *x, cJSON **event, struct bunker_error *e)
 {
-	return take_output(x, BUNKER_STDOUT, *event, e);
+	return client_exec_take_output(x, BUNKER_STDOUT, *event, e);
 }
 
 static int take_stderr(struct execution *x, cJSON **event, struct bunker_error *e)
 {
-	return take_output(x, BUNKER_STDERR, *event, e);
+	return client_exec_take_output(x, BUNKER_STDERR, *event, e);
 }
 
-static int take_exit(struct execution *x, cJSON **event, struct bunker_error *e)
+static int client_exec_take_exit(struct execution *x, cJSON **event, struct bunker_error *e)
 {
 	cJSON_Delete(x->exit);
 	x->exit = take_ptr(*event);
@@ -124,12 +124,12 @@ static int finish_result(struct execution *x, struct bunker_result *ret, struct 
 	return 0;
 }
 
-static int execute(struct bunker *b, struct buf *target, const struct buf *body,
+static int client_exec_execute(struct bunker *b, struct buf *target, const struct buf *body,
 	const struct bunker_exec_options *options, struct bunker_result *ret,
 	struct bunker_error *e)
 {
 	struct execution x = {.options = options, .collected_all = true};
-	struct lines lines = {.take = take_line, .arg = &x};
+	struct lines lines = {.take = client_exec_take_line, .arg = &x};
 	int r = client_call_lines(b, "POST", target, body, &lines, e);
 	if (r == 0)
 		r = finish_result(&x, ret, e);
@@ -158,7 +158,7 @@ int bunker_exec(struct bunker *b, const char *sandbox_id, const struct bunker_ex
 	client_call_append_escaped(&target, sandbox_id);
 	buf_append_str(&target, "/exec");
 	client_encode_exec(&(struct json_writer){.out = &body}, options);
-	return execute(b, &target, &body, options, ret, e);
+	return client_exec_execute(b, &target, &body, options, ret, e);
 }
 
 int bunker_run(struct bunker *b, const struct bunker_create_options *sandbox,
@@ -172,7 +172,7 @@ int bunker_run(struct bunker *b, const struct bunker_create_options *sandbox,
 	buf_append_str(&target, "/v1/run");
 	client_encode_run(
 		&(struct json_writer){.out = &body}, sandbox ? sandbox : &defaults, options);
-	return execute(b, &target, &body, options, ret, e);
+	return client_exec_execute(b, &target, &body, options, ret, e);
 }
 
 static void append_offset(struct buf *target, int64_t offset)
@@ -186,7 +186,7 @@ int bunker_process_output(struct bunker *b, const char *sandbox_id, const char *
 	const struct bunker_exec_options callback = {
 		.output = options->output, .output_arg = options->output_arg};
 	struct execution x = {.options = &callback, .collected_all = true};
-	struct lines lines = {.take = take_line, .arg = &x};
+	struct lines lines = {.take = client_exec_take_line, .arg = &x};
 	autobuf target = {0};
 	buf_append_str(&target, sandbox_id ? "/v1/sandboxes/" : "/v1/executions/");
 	client_call_append_escaped(&target, sandbox_id ? sandbox_id : process);

@@ -140,8 +140,9 @@ int bunker_file_list(struct bunker *b, const char *sandbox_id, const char *path,
 	return r;
 }
 
-static void begin_body(struct buf *target, struct json_writer *w, const char *sandbox_id,
-	const char *what, const char *path, const struct bunker_place *place)
+static void file_entries_begin_body(struct buf *target, struct json_writer *w,
+	const char *sandbox_id, const char *what, const char *path,
+	const struct bunker_place *place)
 {
 	buf_append_str(target, "/v1/sandboxes/");
 	client_call_append_escaped(target, sandbox_id);
@@ -160,7 +161,7 @@ int bunker_file_find(struct bunker *b, const char *sandbox_id, const char *path,
 		autobuf target = {0}, body = {0};
 		autojson *tree = NULL;
 		struct json_writer w = {.out = &body};
-		begin_body(&target, &w, sandbox_id, "/fs/find", path, place);
+		file_entries_begin_body(&target, &w, sandbox_id, "/fs/find", path, place);
 		json_put_string(&w, "pattern", pattern);
 		json_put_int(&w, "limit", atoi(PAGE));
 		if (p.cursor)
@@ -201,7 +202,7 @@ int bunker_file_grep(struct bunker *b, const char *sandbox_id, const char *path,
 	autojson *tree = NULL;
 	const cJSON *item;
 	struct json_writer w = {.out = &body};
-	begin_body(&target, &w, sandbox_id, "/fs/grep", path, &o->place);
+	file_entries_begin_body(&target, &w, sandbox_id, "/fs/grep", path, &o->place);
 	json_put_string(&w, "pattern", o->pattern);
 	json_put_bool(&w, "regex", o->regex);
 	json_put_bool(&w, "ignoreCase", o->ignore_case);

@@ -15,7 +15,7 @@ struct watching {
 	bool failed; /* *e says why */
 };
 
-static int tell(struct watching *w, const cJSON *object, const char *json)
+static int file_events_tell(struct watching *w, const cJSON *object, const char *json)
 {
 	autofree char *path = client_files_name(object, "path");
 	autofree char *to = client_files_name(object, "to");
@@ -32,7 +32,7 @@ static int tell(struct watching *w, const cJSON *object, const char *json)
 	return w->each(w->arg, &event) == 0 ? 0 : client_fail(w->e, BUNKER_STOPPED, "stopped");
 }
 
-static int take_line(void *arg, const char *line, size_t len, struct bunker_error *e)
+static int file_events_take_line(void *arg, const char *line, size_t len, struct bunker_error *e)
 {
 	static const char mark[] = "data: ";
 	struct watching *w = arg;
@@ -43,10 +43,10 @@ static int take_line(void *arg, const char *line, size_t len, struct bunker_erro
 	if (!json)
 		return client_fail(e, BUNKER_OUT_OF_MEMORY, "out of memory");
 	object = cJSON_Parse(json);
-	return tell(w, object, json);
+	return file_events_tell(w, object, json);
 }
 
-static int take_data(void *arg, const void *data, size_t size)
+static int file_events_take_data(void *arg, const void *data, size_t size)
 {
 	struct watching *w = arg;
 	w->failed = client_lines_feed(&w->lines, data, size, w->e) < 0;
@@ -60,10 +60,11 @@ int bunker_file_watch(struct bunker *b, const char *sandbox_id, const char *path
 	autobuf target = {0};
 	struct bunker_error why = {0}, ended;
 	struct watching w = {.each = each, .arg = arg, .e = &why};
-	w.lines = (struct lines){.take = take_line, .arg = &w};
+	w.lines = (struct lines){.take = file_events_take_line, .arg = &w};
 	client_files_target(&target, sandbox_id, "/fs/watch", path, place);
 	client_call_append_query(&target, "recursive", recursive ? "true" : NULL);
-	int r = client_call_bytes(b, &target, "text/event-stream", take_data, &w, &ended);
+	int r = client_call_bytes(
+		b, &target, "text/event-stream", file_events_take_data, &w, &ended);
 	client_lines_finish(&w.lines);
 	if (r < 0 && e)
 		*e = w.failed ? why : ended;

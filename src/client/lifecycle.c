@@ -15,7 +15,7 @@
 
 /* ---- pause, resume, lease ---- */
 
-static int move(struct bunker *b, const char *id, const char *path, bool memory,
+static int client_lifecycle_move(struct bunker *b, const char *id, const char *path, bool memory,
 	struct bunker_sandbox *ret, struct bunker_error *e)
 {
 	autobuf target = {0}, body = {0};
@@ -32,13 +32,13 @@ static int move(struct bunker *b, const char *id, const char *path, bool memory,
 int bunker_pause(struct bunker *b, const char *id, bool keep_memory, struct bunker_sandbox *ret,
 	struct bunker_error *e)
 {
-	return move(b, id, "/pause", keep_memory, ret, e);
+	return client_lifecycle_move(b, id, "/pause", keep_memory, ret, e);
 }
 
 int bunker_resume(struct bunker *b, const char *id, bool keep_memory, struct bunker_sandbox *ret,
 	struct bunker_error *e)
 {
-	return move(b, id, "/resume", keep_memory, ret, e);
+	return client_lifecycle_move(b, id, "/resume", keep_memory, ret, e);
 }
 
 int bunker_set_lease(struct bunker *b, const char *id, const char *duration,
@@ -89,7 +89,8 @@ static int give_event(struct event_reader *r, cJSON *tree, struct bunker_error *
 	return stop ? client_fail(e, BUNKER_STOPPED, "stopped by the caller") : 0;
 }
 
-static int take_line(void *arg, const char *line, size_t len, struct bunker_error *e)
+static int client_lifecycle_take_line(
+	void *arg, const char *line, size_t len, struct bunker_error *e)
 {
 	struct error bad;
 	autojson *tree = NULL;
@@ -100,7 +101,7 @@ static int take_line(void *arg, const char *line, size_t len, struct bunker_erro
 	return give_event(arg, tree, e);
 }
 
-static void append_number(struct buf *target, const char *name, int64_t number)
+static void client_lifecycle_append_number(struct buf *target, const char *name, int64_t number)
 {
 	buf_append_char(target, memchr(target->data, '?', target->len) ? '&' : '?');
 	buf_printf(target, "%s=%lld", name, (long long)number);
@@ -109,23 +110,23 @@ static void append_number(struct buf *target, const char *name, int64_t number)
 static int follow(struct bunker *b, const char *id, struct event_reader *r, struct bunker_error *e)
 {
 	autobuf target = {0};
-	struct lines lines = {.take = take_line, .arg = r};
+	struct lines lines = {.take = client_lifecycle_take_line, .arg = r};
 	client_append_sandbox_path(&target, id, "/events");
-	append_number(&target, "cursor", r->last);
+	client_lifecycle_append_number(&target, "cursor", r->last);
 	int result = client_call_lines(b, "GET", &target, NULL, &lines, e);
 	client_lines_finish(&lines);
 	return result;
 }
 
 /* 1 when there may be more. */
-static int read_page(
+static int client_lifecycle_read_page(
 	struct bunker *b, const char *id, struct event_reader *r, struct bunker_error *e)
 {
 	autobuf target = {0};
 	autojson *page = NULL;
 	client_append_sandbox_path(&target, id, "/events");
-	append_number(&target, "limit", EVENT_PAGE);
-	append_number(&target, "cursor", r->last);
+	client_lifecycle_append_number(&target, "limit", EVENT_PAGE);
+	client_lifecycle_append_number(&target, "cursor", r->last);
 	int result = client_call_json(b, "GET", &target, NULL, &page, e);
 	if (result < 0)
 		return result;
@@ -143,7 +144,7 @@ int bunker_events(struct bunker *b, const char *id, int64_t after, bool go_on,
 	int r;
 	if (go_on)
 		return follow(b, id, &reader, e);
-	while ((r = read_page(b, id, &reader, e)) > 0)
+	while ((r = client_lifecycle_read_page(b, id, &reader, e)) > 0)
 		;
 	return r;
 }

@@ -15,12 +15,12 @@ struct growing {
 	size_t count, limit;
 };
 
-static int fail_memory(struct bunker_error *e)
+static int client_list_fail_memory(struct bunker_error *e)
 {
 	return client_fail(e, BUNKER_OUT_OF_MEMORY, "out of memory");
 }
 
-static bool is_full(const struct growing *g)
+static bool client_list_is_full(const struct growing *g)
 {
 	return g->limit != 0 && g->count >= g->limit;
 }
@@ -30,7 +30,7 @@ static int append_item(struct growing *g, cJSON *tree, struct bunker_error *e)
 	char *items = reallocarray(g->items, g->count + 1, g->kind->size);
 	if (!items) {
 		cJSON_Delete(tree);
-		return fail_memory(e);
+		return client_list_fail_memory(e);
 	}
 	g->items = items;
 	int r = g->kind->decode(tree, items + g->count * g->kind->size, e);
@@ -45,14 +45,14 @@ static int append_page(struct growing *g, const cJSON *page, struct bunker_error
 	if (!cJSON_IsArray(array))
 		return client_fail(e, BUNKER_INVALID_RESPONSE, "the server's answer has no list");
 	int r = 0;
-	while (r == 0 && array->child && !is_full(g))
+	while (r == 0 && array->child && !client_list_is_full(g))
 		r = append_item(g, cJSON_DetachItemViaPointer(array, array->child), e);
 	return r;
 }
 
 /* *cursor is where the page starts (NULL: the first one), and then where the next one does. */
-static int read_page(struct bunker *b, const struct buf *first, char **cursor, struct growing *g,
-	struct bunker_error *e)
+static int client_list_read_page(struct bunker *b, const struct buf *first, char **cursor,
+	struct growing *g, struct bunker_error *e)
 {
 	autobuf target = {0};
 	autojson *page = NULL;
@@ -69,10 +69,10 @@ static int read_page(struct bunker *b, const struct buf *first, char **cursor, s
 	if (!cJSON_IsString(next) || !*next->valuestring)
 		return 0;
 	*cursor = strdup(next->valuestring);
-	return *cursor ? 0 : fail_memory(e);
+	return *cursor ? 0 : client_list_fail_memory(e);
 }
 
-static int give(const struct growing *g, int r, void **ret, size_t *ret_count)
+static int client_list_give(const struct growing *g, int r, void **ret, size_t *ret_count)
 {
 	if (r < 0) {
 		client_list_finish(g->kind, g->items, g->count);
@@ -90,18 +90,18 @@ int client_list(struct bunker *b, const struct buf *target, const struct list_ki
 	autofree char *cursor = NULL;
 	int r;
 	if (target->failed)
-		return fail_memory(e);
+		return client_list_fail_memory(e);
 	do
-		r = read_page(b, target, &cursor, &g, e);
-	while (r == 0 && cursor && !is_full(&g));
-	return give(&g, r, ret, ret_count);
+		r = client_list_read_page(b, target, &cursor, &g, e);
+	while (r == 0 && cursor && !client_list_is_full(&g));
+	return client_list_give(&g, r, ret, ret_count);
 }
 
 int client_list_take(const cJSON *page, const struct list_kind *kind, void **ret, size_t *ret_count,
 	struct bunker_error *e)
 {
 	struct growing g = {.kind = kind};
-	return give(&g, append_page(&g, page, e), ret, ret_count);
+	return client_list_give(&g, append_page(&g, page, e), ret, ret_count);
 }
 
 void client_list_finish(const struct list_kind *kind, void *items, size_t count)

@@ -38,7 +38,7 @@ static const struct answer_field process_fields[] = {
 	FIELD("durationMs", ANSWER_NUMBER, duration_ms),
 };
 
-static const char **decode_argv(const cJSON *array)
+static const char **client_process_decode_argv(const cJSON *array)
 {
 	size_t n = 0;
 	const char **argv = calloc((size_t)cJSON_GetArraySize(array) + 1, sizeof *argv);
@@ -49,14 +49,15 @@ static const char **decode_argv(const cJSON *array)
 }
 
 /* Takes the tree, also when it fails. */
-static int decode_process(cJSON *tree, struct bunker_process *ret, struct bunker_error *e)
+static int client_process_decode_process(
+	cJSON *tree, struct bunker_process *ret, struct bunker_error *e)
 {
 	struct bunker_process p = {.json = client_answer_to_json(tree)};
 	client_answer_decode(tree, process_fields, ARRAY_LEN(process_fields), &p);
 	const cJSON *exit_code = cJSON_GetObjectItemCaseSensitive(tree, "exitCode");
 	p.exit_code = cJSON_IsNumber(exit_code) ? exit_code->valueint : -1;
 	p.signal = client_decode_signal(cJSON_GetObjectItemCaseSensitive(tree, "signal"));
-	p.argv = decode_argv(cJSON_GetObjectItemCaseSensitive(tree, "command"));
+	p.argv = client_process_decode_argv(cJSON_GetObjectItemCaseSensitive(tree, "command"));
 	if (*p.id && p.argv) {
 		*ret = p;
 		return 0;
@@ -76,7 +77,7 @@ void bunker_process_finish(struct bunker_process *process)
 
 /* ---- one ---- */
 
-static void append_path(struct buf *target, const char *sandbox_id, const char *kind,
+static void client_process_append_path(struct buf *target, const char *sandbox_id, const char *kind,
 	const char *process, const char *rest)
 {
 	client_append_sandbox_path(target, sandbox_id, kind);
@@ -95,10 +96,11 @@ int bunker_process_start(struct bunker *b, const char *sandbox_id,
 	cJSON *tree;
 	if (!options->command.shell && (!options->command.argv || !options->command.argv[0]))
 		return client_fail(e, BUNKER_INVALID_ARGUMENT, "there is no command to run");
-	append_path(&target, sandbox_id, options->job ? "/jobs" : "/processes", NULL, "");
+	client_process_append_path(
+		&target, sandbox_id, options->job ? "/jobs" : "/processes", NULL, "");
 	client_encode_process(&(struct json_writer){.out = &body}, options);
 	int r = client_call_json(b, "POST", &target, &body, &tree, e);
-	return r < 0 ? r : decode_process(tree, ret, e);
+	return r < 0 ? r : client_process_decode_process(tree, ret, e);
 }
 
 int bunker_process_get(struct bunker *b, const char *sandbox_id, const char *process,
@@ -106,11 +108,12 @@ int bunker_process_get(struct bunker *b, const char *sandbox_id, const char *pro
 {
 	autobuf target = {0};
 	cJSON *tree;
-	append_path(&target, sandbox_id, "/processes", process, wait ? "?wait=" : "");
+	client_process_append_path(
+		&target, sandbox_id, "/processes", process, wait ? "?wait=" : "");
 	if (wait)
 		client_call_append_escaped(&target, wait);
 	int r = client_call_json(b, "GET", &target, NULL, &tree, e);
-	return r < 0 ? r : decode_process(tree, ret, e);
+	return r < 0 ? r : client_process_decode_process(tree, ret, e);
 }
 
 int bunker_process_signal(struct bunker *b, const char *sandbox_id, const char *process,
@@ -119,7 +122,7 @@ int bunker_process_signal(struct bunker *b, const char *sandbox_id, const char *
 	autobuf target = {0}, body = {0};
 	autojson *answer = NULL;
 	struct json_writer w = {.out = &body};
-	append_path(&target, sandbox_id, "/processes", process, "/signal");
+	client_process_append_path(&target, sandbox_id, "/processes", process, "/signal");
 	json_begin_object(&w);
 	json_put_string(&w, "signal", signal);
 	json_put_bool(&w, "tree", tree);
@@ -132,7 +135,7 @@ int bunker_process_kill(
 {
 	autobuf target = {0};
 	autojson *answer = NULL;
-	append_path(&target, sandbox_id, "/processes", process, "");
+	client_process_append_path(&target, sandbox_id, "/processes", process, "");
 	return client_call_json(b, "DELETE", &target, NULL, &answer, e);
 }
 
@@ -142,24 +145,24 @@ int bunker_job_stop(struct bunker *b, const char *sandbox_id, const char *job, c
 	autobuf target = {0}, body = {0};
 	cJSON *tree;
 	struct json_writer w = {.out = &body};
-	append_path(&target, sandbox_id, "/jobs", job, "/stop");
+	client_process_append_path(&target, sandbox_id, "/jobs", job, "/stop");
 	json_begin_object(&w);
 	if (grace)
 		json_put_string(&w, "grace", grace);
 	json_put_bool(&w, "force", force);
 	json_end_object(&w);
 	int r = client_call_json(b, "POST", &target, &body, &tree, e);
-	return r < 0 ? r : decode_process(tree, ret, e);
+	return r < 0 ? r : client_process_decode_process(tree, ret, e);
 }
 
 /* ---- many ---- */
 
-static int decode_item(cJSON *tree, void *item, struct bunker_error *e)
+static int client_process_decode_item(cJSON *tree, void *item, struct bunker_error *e)
 {
-	return decode_process(tree, item, e);
+	return client_process_decode_process(tree, item, e);
 }
 
-static void finish_item(void *item)
+static void client_process_finish_item(void *item)
 {
 	bunker_process_finish(item);
 }
@@ -167,7 +170,7 @@ static void finish_item(void *item)
 #define KIND(key)                                                                                  \
 	{                                                                                          \
 		key, sizeof(struct bunker_process), offsetof(struct bunker_process, json),         \
-			decode_item, finish_item                                                   \
+			client_process_decode_item, client_process_finish_item                     \
 	}
 
 static const struct list_kind process_list = KIND("processes"), job_list = KIND("jobs");

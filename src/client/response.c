@@ -15,11 +15,12 @@
 
 typedef int line_handler(struct response *r, char *line, struct bunker_error *e);
 
-static line_handler take_status_line, take_header, take_chunk_size, take_chunk_end, take_trailer;
+static line_handler take_status_line, client_response_take_header, take_chunk_size, take_chunk_end,
+	take_trailer;
 
 static line_handler *const line_handlers[] = {
 	[RESPONSE_STATUS_LINE] = take_status_line,
-	[RESPONSE_HEADER] = take_header,
+	[RESPONSE_HEADER] = client_response_take_header,
 	[RESPONSE_CHUNK_SIZE] = take_chunk_size,
 	[RESPONSE_CHUNK_END] = take_chunk_end,
 	[RESPONSE_TRAILER] = take_trailer,
@@ -35,7 +36,7 @@ void client_response_finish(struct response *r)
 	buf_finish(&r->line);
 }
 
-static int take_line(
+static int client_response_take_line(
 	struct response *r, const char *data, size_t len, size_t *used, struct bunker_error *e)
 {
 	const char *newline = memchr(data, '\n', len);
@@ -59,7 +60,7 @@ static int take_line(
 	return line_handlers[r->state](r, line, e);
 }
 
-static int take_body(struct response *r, const char *data, size_t len, size_t *used)
+static int client_response_take_body(struct response *r, const char *data, size_t len, size_t *used)
 {
 	*used = len;
 	if (r->state != RESPONSE_UNTIL_CLOSE) {
@@ -76,8 +77,9 @@ int client_response_feed(struct response *r, const char *data, size_t len, struc
 {
 	while (len > 0 && r->state != RESPONSE_DONE) {
 		size_t used;
-		int result = r->state < RESPONSE_BODY ? take_line(r, data, len, &used, e)
-						      : take_body(r, data, len, &used);
+		int result = r->state < RESPONSE_BODY
+				     ? client_response_take_line(r, data, len, &used, e)
+				     : client_response_take_body(r, data, len, &used);
 		if (result < 0)
 			return result;
 		data += used;
@@ -112,7 +114,7 @@ static int take_status_line(struct response *r, char *line, struct bunker_error 
 	return 0;
 }
 
-static void begin_body(struct response *r)
+static void client_response_begin_body(struct response *r)
 {
 	if (r->status < 200)
 		r->state = RESPONSE_STATUS_LINE; /* interim: the real one follows */
@@ -138,7 +140,7 @@ static unsigned digit_value(char c)
 }
 
 /* Digits only: strtoull would let signs, spaces and "0x" pass. */
-static bool parse_number(const char *text, unsigned base, uint64_t *ret)
+static bool client_response_parse_number(const char *text, unsigned base, uint64_t *ret)
 {
 	uint64_t value = 0;
 	if (!*text)
@@ -155,7 +157,7 @@ static bool parse_number(const char *text, unsigned base, uint64_t *ret)
 
 static int take_content_length(struct response *r, const char *value, struct bunker_error *e)
 {
-	if (r->has_length || r->chunked || !parse_number(value, 10, &r->remaining))
+	if (r->has_length || r->chunked || !client_response_parse_number(value, 10, &r->remaining))
 		return client_fail(
 			e, BUNKER_INVALID_RESPONSE, "the server sent an unusable Content-Length");
 	r->has_length = true;
@@ -179,10 +181,10 @@ static const struct {
 	{"Transfer-Encoding", take_transfer_encoding},
 };
 
-static int take_header(struct response *r, char *line, struct bunker_error *e)
+static int client_response_take_header(struct response *r, char *line, struct bunker_error *e)
 {
 	if (!*line) {
-		begin_body(r);
+		client_response_begin_body(r);
 		return 0;
 	}
 	size_t name_len = strcspn(line, ": \t");
@@ -204,7 +206,7 @@ static int take_header(struct response *r, char *line, struct bunker_error *e)
 static int take_chunk_size(struct response *r, char *line, struct bunker_error *e)
 {
 	line[strcspn(line, ";")] = '\0'; /* extensions mean nothing to us */
-	if (!parse_number(line, 16, &r->remaining))
+	if (!client_response_parse_number(line, 16, &r->remaining))
 		return client_fail(e, BUNKER_INVALID_RESPONSE, "the server sent a bad chunk size");
 	r->state = r->remaining > 0 ? RESPONSE_CHUNK : RESPONSE_TRAILER;
 	return 0;

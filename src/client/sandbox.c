@@ -126,18 +126,19 @@ int bunker_destroy(struct bunker *b, const char *id, struct bunker_error *e)
 	return client_call_json(b, "DELETE", &target, NULL, &tree, e);
 }
 
-static int decode_item(cJSON *tree, void *item, struct bunker_error *e)
+static int client_sandbox_decode_item(cJSON *tree, void *item, struct bunker_error *e)
 {
 	return client_decode_sandbox(tree, item, e);
 }
 
-static void finish_item(void *item)
+static void client_sandbox_finish_item(void *item)
 {
 	bunker_sandbox_finish(item);
 }
 
 const struct list_kind client_sandbox_list = {"sandboxes", sizeof(struct bunker_sandbox),
-	offsetof(struct bunker_sandbox, json), decode_item, finish_item};
+	offsetof(struct bunker_sandbox, json), client_sandbox_decode_item,
+	client_sandbox_finish_item};
 
 int bunker_list(struct bunker *b, const struct bunker_list_options *o,
 	struct bunker_sandbox_list *ret, struct bunker_error *e)

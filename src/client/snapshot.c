@@ -29,7 +29,7 @@ static const struct answer_field snapshot_fields[] = {
 	FIELD("frozenMs", ANSWER_NUMBER, frozen_ms),
 };
 
-static int decode_item(cJSON *tree, void *item, struct bunker_error *e)
+static int client_snapshot_decode_item(cJSON *tree, void *item, struct bunker_error *e)
 {
 	struct bunker_snapshot *s = item;
 	(void)e;
@@ -44,13 +44,14 @@ void bunker_snapshot_finish(struct bunker_snapshot *snapshot)
 	*snapshot = (struct bunker_snapshot){0};
 }
 
-static void finish_item(void *item)
+static void client_snapshot_finish_item(void *item)
 {
 	bunker_snapshot_finish(item);
 }
 
 static const struct list_kind snapshot_list = {"snapshots", sizeof(struct bunker_snapshot),
-	offsetof(struct bunker_snapshot, json), decode_item, finish_item};
+	offsetof(struct bunker_snapshot, json), client_snapshot_decode_item,
+	client_snapshot_finish_item};
 
 int bunker_snapshot_list(struct bunker *b, const char *name, struct bunker_snapshot_list *ret,
 	struct bunker_error *e)
@@ -78,19 +79,19 @@ char *bunker_snapshot_list_json(const struct bunker_snapshot_list *list)
 
 /* ---- one ---- */
 
-static void append_path(struct buf *target, const char *ref, const char *rest)
+static void client_snapshot_append_path(struct buf *target, const char *ref, const char *rest)
 {
 	buf_append_str(target, "/v1/snapshots/");
 	client_call_append_escaped(target, ref);
 	buf_append_str(target, rest);
 }
 
-static int call(struct bunker *b, const char *method, struct buf *target, const struct buf *body,
-	struct bunker_snapshot *ret, struct bunker_error *e)
+static int client_snapshot_call(struct bunker *b, const char *method, struct buf *target,
+	const struct buf *body, struct bunker_snapshot *ret, struct bunker_error *e)
 {
 	cJSON *tree;
 	int r = client_call_json(b, method, target, body, &tree, e);
-	return r < 0 ? r : decode_item(tree, ret, e);
+	return r < 0 ? r : client_snapshot_decode_item(tree, ret, e);
 }
 
 static void put_optional(struct json_writer *w, const char *key, const char *value)
@@ -111,15 +112,15 @@ int bunker_snapshot_create(struct bunker *b, const char *sandbox_id,
 	put_optional(&w, "tag", options->tag);
 	put_optional(&w, "description", options->description);
 	json_end_object(&w);
-	return call(b, "POST", &target, &body, ret, e);
+	return client_snapshot_call(b, "POST", &target, &body, ret, e);
 }
 
 int bunker_snapshot_get(
 	struct bunker *b, const char *ref, struct bunker_snapshot *ret, struct bunker_error *e)
 {
 	autobuf target = {0};
-	append_path(&target, ref, "");
-	return call(b, "GET", &target, NULL, ret, e);
+	client_snapshot_append_path(&target, ref, "");
+	return client_snapshot_call(b, "GET", &target, NULL, ret, e);
 }
 
 int bunker_snapshot_tag(struct bunker *b, const char *ref, const char *tag,
@@ -127,17 +128,17 @@ int bunker_snapshot_tag(struct bunker *b, const char *ref, const char *tag,
 {
 	autobuf target = {0}, body = {0};
 	struct json_writer w = {.out = &body};
-	append_path(&target, ref, "");
+	client_snapshot_append_path(&target, ref, "");
 	json_begin_object(&w);
 	json_put_string(&w, "tag", tag);
 	json_end_object(&w);
-	return call(b, "PATCH", &target, &body, ret, e);
+	return client_snapshot_call(b, "PATCH", &target, &body, ret, e);
 }
 
 int bunker_snapshot_delete(struct bunker *b, const char *ref, struct bunker_error *e)
 {
 	autobuf target = {0};
-	append_path(&target, ref, "");
+	client_snapshot_append_path(&target, ref, "");
 	return client_call_nothing(b, "DELETE", &target, NULL, e);
 }
 
@@ -147,7 +148,7 @@ int bunker_snapshot_export(
 	struct bunker *b, const char *ref, bunker_data_fn *data, void *arg, struct bunker_error *e)
 {
 	autobuf target = {0};
-	append_path(&target, ref, "/export");
+	client_snapshot_append_path(&target, ref, "/export");
 	return client_call_bytes(b, &target, "application/zstd", data, arg, e);
 }
 
@@ -161,5 +162,5 @@ int bunker_snapshot_import(struct bunker *b, const struct bunker_snapshot_option
 	client_call_append_query(&target, "tag", options->tag);
 	client_call_append_query(&target, "description", options->description);
 	int r = client_call_upload(b, "POST", &target, "application/zstd", read, arg, &tree, e);
-	return r < 0 ? r : decode_item(tree, ret, e);
+	return r < 0 ? r : client_snapshot_decode_item(tree, ret, e);
 }

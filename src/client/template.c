@@ -24,7 +24,7 @@ static const struct answer_field info_fields[] = {
 	{"description", ANSWER_STRING, offsetof(struct bunker_template_info, description)},
 };
 
-static const cJSON *member(const cJSON *object, const char *name)
+static const cJSON *client_template_member(const cJSON *object, const char *name)
 {
 	return cJSON_GetObjectItemCaseSensitive(object, name);
 }
@@ -34,9 +34,9 @@ static void append_tags(const cJSON *template, struct buf *out)
 {
 	const cJSON *item;
 	size_t begin = out->len;
-	cJSON_ArrayForEach(item, member(template, "tags"))
+	cJSON_ArrayForEach(item, client_template_member(template, "tags"))
 	{
-		const char *tag = cJSON_GetStringValue(member(item, "tag"));
+		const char *tag = cJSON_GetStringValue(client_template_member(item, "tag"));
 		if (out->len > begin)
 			buf_append_char(out, ' ');
 		buf_append_str(out, tag ? tag : "");
@@ -52,7 +52,7 @@ int bunker_templates(struct bunker *b, struct bunker_template_list *ret, struct 
 	int r = client_call_json(b, "GET", &target, NULL, &tree, e);
 	if (r < 0)
 		return r;
-	const cJSON *array = member(tree, "templates"), *item;
+	const cJSON *array = client_template_member(tree, "templates"), *item;
 	struct bunker_template_list list = {0};
 	list.items = calloc((size_t)cJSON_GetArraySize(array) + 1, sizeof *list.items);
 	cJSON_ArrayForEach(item, array) append_tags(item, &tags);
@@ -93,11 +93,12 @@ int bunker_template_resolve(
 	int r = client_call_json(b, "GET", &target, NULL, &tree, e);
 	if (r < 0)
 		return r;
-	const cJSON *build = member(tree, "build");
-	const char *id = cJSON_GetStringValue(member(build, "id"));
+	const cJSON *build = client_template_member(tree, "build");
+	const char *id = cJSON_GetStringValue(client_template_member(build, "id"));
 	client_answer_decode(tree, info_fields, ARRAY_LEN(info_fields), &info);
 	info.build = id ? id : "";
-	if (client_answer_pairs(member(build, "env"), &info.env, &info.env_count) < 0)
+	if (client_answer_pairs(client_template_member(build, "env"), &info.env, &info.env_count) <
+		0)
 		return client_fail(e, BUNKER_OUT_OF_MEMORY, "out of memory");
 	info.json = client_answer_to_json(take_ptr(tree));
 	*ret = info;
@@ -111,7 +112,7 @@ void bunker_template_info_finish(struct bunker_template_info *info)
 	*info = (struct bunker_template_info){0};
 }
 
-static void begin_target(struct buf *target, const char *name, const char *tag)
+static void client_template_begin_target(struct buf *target, const char *name, const char *tag)
 {
 	buf_append_str(target, "/v1/templates/");
 	client_call_append_escaped(target, name);
@@ -126,7 +127,7 @@ int bunker_template_get(
 {
 	autobuf target = {0};
 	cJSON *tree;
-	begin_target(&target, name, NULL);
+	client_template_begin_target(&target, name, NULL);
 	int r = client_call_json(b, "GET", &target, NULL, &tree, e);
 	if (r == 0)
 		*ret = client_answer_to_json(tree);
@@ -138,7 +139,7 @@ int bunker_template_tag(struct bunker *b, const char *name, const char *tag, con
 {
 	autobuf target = {0}, body = {0};
 	struct json_writer w = {.out = &body};
-	begin_target(&target, name, tag);
+	client_template_begin_target(&target, name, tag);
 	json_begin_object(&w);
 	if (build)
 		json_put_string(&w, "build", build);
@@ -150,13 +151,13 @@ int bunker_template_untag(
 	struct bunker *b, const char *name, const char *tag, struct bunker_error *e)
 {
 	autobuf target = {0};
-	begin_target(&target, name, tag);
+	client_template_begin_target(&target, name, tag);
 	return client_call_nothing(b, "DELETE", &target, NULL, e);
 }
 
 int bunker_template_delete(struct bunker *b, const char *name, struct bunker_error *e)
 {
 	autobuf target = {0};
-	begin_target(&target, name, NULL);
+	client_template_begin_target(&target, name, NULL);
 	return client_call_nothing(b, "DELETE", &target, NULL, e);
 }

@@ -90,7 +90,7 @@ static bool has_proof(const struct buf *head, size_t end, const char *proof)
 	return false;
 }
 
-static int collect(void *arg, int status, const char *data, size_t len)
+static int upgrade_collect(void *arg, int status, const char *data, size_t len)
 {
 	struct buf *text = arg;
 	(void)status;
@@ -105,7 +105,7 @@ static int receive_refusal(int fd, const struct transport_url *url, const struct
 	struct buf *text, int *status, struct bunker_error *e)
 {
 	struct response response;
-	client_response_init(&response, collect, text);
+	client_response_init(&response, upgrade_collect, text);
 	int r = client_response_feed(&response, begun->data, begun->len, e);
 	if (r == 0)
 		r = client_transport_receive(fd, url, &response, e);

@@ -22,7 +22,7 @@ static const struct answer_field volume_fields[] = {
 	FIELD("sandboxes", ANSWER_INTEGER, sandboxes),
 };
 
-static int decode_item(cJSON *tree, void *item, struct bunker_error *e)
+static int client_volume_decode_item(cJSON *tree, void *item, struct bunker_error *e)
 {
 	struct bunker_volume *v = item;
 	(void)e;
@@ -37,13 +37,13 @@ void bunker_volume_finish(struct bunker_volume *volume)
 	*volume = (struct bunker_volume){0};
 }
 
-static void finish_item(void *item)
+static void client_volume_finish_item(void *item)
 {
 	bunker_volume_finish(item);
 }
 
 static const struct list_kind volume_list = {"volumes", sizeof(struct bunker_volume),
-	offsetof(struct bunker_volume, json), decode_item, finish_item};
+	offsetof(struct bunker_volume, json), client_volume_decode_item, client_volume_finish_item};
 
 int bunker_volume_list(struct bunker *b, struct bunker_volume_list *ret, struct bunker_error *e)
 {
@@ -80,10 +80,10 @@ int bunker_volume_create(struct bunker *b, const char *name, const char *size,
 		json_put_string(&w, "size", size);
 	json_end_object(&w);
 	int r = client_call_json(b, "POST", &target, &body, &tree, e);
-	return r < 0 ? r : decode_item(tree, ret, e);
+	return r < 0 ? r : client_volume_decode_item(tree, ret, e);
 }
 
-static void append_path(struct buf *target, const char *ref)
+static void client_volume_append_path(struct buf *target, const char *ref)
 {
 	buf_append_str(target, "/v1/volumes/");
 	client_call_append_escaped(target, ref);
@@ -94,14 +94,14 @@ int bunker_volume_get(
 {
 	autobuf target = {0};
 	cJSON *tree;
-	append_path(&target, ref);
+	client_volume_append_path(&target, ref);
 	int r = client_call_json(b, "GET", &target, NULL, &tree, e);
-	return r < 0 ? r : decode_item(tree, ret, e);
+	return r < 0 ? r : client_volume_decode_item(tree, ret, e);
 }
 
 int bunker_volume_delete(struct bunker *b, const char *ref, struct bunker_error *e)
 {
 	autobuf target = {0};
-	append_path(&target, ref);
+	client_volume_append_path(&target, ref);
 	return client_call_nothing(b, "DELETE", &target, NULL, e);
 }

@@ -119,7 +119,7 @@ void auth_generate_key(char out[AUTH_KEY_SIZE])
 }
 
 /* The body behind any of our prefixes; a key may also be given without one. */
-static const char *key_body(const char *key)
+static const char *auth_key_body(const char *key)
 {
 	for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
 		if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0)
@@ -131,7 +131,7 @@ bool auth_hash_key(const char *key, uint8_t hash[AUTH_HASH_SIZE])
 {
 	static const char allowed[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
-	const char *body = key_body(key);
+	const char *body = auth_key_body(key);
 	size_t len = strnlen(body, KEY_BODY_MAX + 1);
 	if (len < KEY_BODY_MIN || len > KEY_BODY_MAX || strspn(body, allowed) != len)
 		return false;

@@ -13,8 +13,8 @@
 #define NO_DEADLINE UINT64_MAX
 
 static void arm_timer(struct http_connection *c);
-static void on_timer(uv_timer_t *timer);
-static void expire(struct http_connection *c);
+static void deadline_on_timer(uv_timer_t *timer);
+static void deadline_expire(struct http_connection *c);
 static bool client_reads(struct http_connection *c);
 
 void http_set_deadline(struct http_connection *c, uint64_t ms)
@@ -31,18 +31,18 @@ static void arm_timer(struct http_connection *c)
 	uint64_t now = uv_now(c->server->loop);
 	c->timer_due = c->deadline;
 	/* Fails only when the connection is closed, and then nothing waits any more. */
-	uv_timer_start(&c->timer, on_timer, c->deadline > now ? c->deadline - now : 0, 0);
+	uv_timer_start(&c->timer, deadline_on_timer, c->deadline > now ? c->deadline - now : 0, 0);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void deadline_on_timer(uv_timer_t *timer)
 {
 	struct http_connection *c = timer->data;
 	if (c->deadline <= uv_now(c->server->loop))
-		expire(c);
+		deadline_expire(c);
 	arm_timer(c);
 }
 
-static void expire(struct http_connection *c)
+static void deadline_expire(struct http_connection *c)
 {
 	struct error e;
 	bool answerable = c->phase == HTTP_PHASE_BODY || c->phase == HTTP_PHASE_HANDLING;

@@ -31,9 +31,9 @@ static int cut_quoted(char **text, char **value, struct error *e);
 static void decode_browser(char *text);
 static int decode_extended(char *text, char **value, struct error *e);
 static int set_once(const char **place, const char *value, struct error *e);
-static bool is_utf8(const char *text);
+static bool disposition_is_utf8(const char *text);
 static bool is_boundary(const char *text);
-static int set_malformed(struct error *e);
+static int disposition_set_malformed(struct error *e);
 
 int disposition_parse(char *text, struct disposition *ret, struct error *e)
 {
@@ -41,7 +41,7 @@ int disposition_parse(char *text, struct disposition *ret, struct error *e)
 	char *kind = strsep(&text, ";");
 	*ret = (struct disposition){0};
 	if (!trim_end(kind) || strcasecmp(kind, "form-data") != 0)
-		return set_malformed(e);
+		return disposition_set_malformed(e);
 	while (text) {
 		struct parameter p = {.name = ""};
 		int r = next_parameter(&text, &p, e);
@@ -63,18 +63,18 @@ int disposition_parse(char *text, struct disposition *ret, struct error *e)
 	}
 	if (extended)
 		ret->filename = extended;
-	return ret->name ? 0 : set_malformed(e);
+	return ret->name ? 0 : disposition_set_malformed(e);
 }
 
 static int set_once(const char **place, const char *value, struct error *e)
 {
-	if (*place || !value || !is_utf8(value))
-		return set_malformed(e);
+	if (*place || !value || !disposition_is_utf8(value))
+		return disposition_set_malformed(e);
 	*place = value;
 	return 0;
 }
 
-static bool is_utf8(const char *text)
+static bool disposition_is_utf8(const char *text)
 {
 	size_t len = strlen(text);
 	while (len > 0) {
@@ -95,7 +95,7 @@ static int next_parameter(char **text, struct parameter *ret, struct error *e)
 	char *name = *text + strspn(*text, " \t");
 	char *value = strchr(name, '=');
 	if (!value || !http_is_token(name, (size_t)(value - name)))
-		return set_malformed(e);
+		return disposition_set_malformed(e);
 	*value++ = '\0';
 	ret->name = name;
 	*text = value;
@@ -104,7 +104,7 @@ static int next_parameter(char **text, struct parameter *ret, struct error *e)
 	ret->value = strsep(text, ";");
 	/* "'" and "%" may be in tokens, so filename* is one, too. */
 	bool token = trim_end(ret->value) && http_is_token(ret->value, strlen(ret->value));
-	return token ? 0 : set_malformed(e);
+	return token ? 0 : disposition_set_malformed(e);
 }
 
 /* Cuts spaces off; false when something comes behind them. */
@@ -127,12 +127,12 @@ static int cut_quoted(char **text, char **value, struct error *e)
 		*out++ = *in++;
 	}
 	if (!*in)
-		return set_malformed(e);
+		return disposition_set_malformed(e);
 	in++;
 	in += strspn(in, " \t");
 	*out = '\0';
 	if (*in && *in != ';')
-		return set_malformed(e);
+		return disposition_set_malformed(e);
 	*text = *in ? in + 1 : NULL;
 	return 0;
 }
@@ -166,7 +166,7 @@ static int decode_extended(char *text, char **value, struct error *e)
 	char *language = strchr(text, '\'');
 	char *in = language ? strchr(language + 1, '\'') : NULL;
 	if (!in || language - text != 5 || strncasecmp(text, "utf-8", 5) != 0)
-		return set_malformed(e);
+		return disposition_set_malformed(e);
 	char *out = ++in;
 	*value = out;
 	while (*in) {
@@ -175,7 +175,7 @@ static int decode_extended(char *text, char **value, struct error *e)
 			int high = http_hex_digit(in[0]);
 			int low = high < 0 ? -1 : http_hex_digit(in[1]);
 			if (low < 0 || high + low == 0)
-				return set_malformed(e);
+				return disposition_set_malformed(e);
 			byte = (char)(high * 16 + low);
 			in += 2;
 		}
@@ -208,7 +208,7 @@ int multipart_find_boundary(
 			return r;
 	}
 	if (!found || !is_boundary(found))
-		return set_malformed(e);
+		return disposition_set_malformed(e);
 	memcpy(boundary, found, strlen(found) + 1);
 	return 0;
 }
@@ -222,7 +222,7 @@ static bool is_boundary(const char *text)
 	       text[len - 1] != ' ';
 }
 
-static int set_malformed(struct error *e)
+static int disposition_set_malformed(struct error *e)
 {
 	return error_set(e, ERROR_INVALID_REQUEST,
 		"the form is malformed: a Content-Type or Content-Disposition cannot be read");

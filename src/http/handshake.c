@@ -19,7 +19,7 @@
 static int check_version(struct http_request *req, struct error *e);
 static int check_key(const struct http_request *req, const char **key, struct error *e);
 static void make_accept(const char *key, char out[ACCEPT_LEN]);
-static const char *only(const struct http_request *req, const char *name);
+static const char *handshake_only(const struct http_request *req, const char *name);
 
 int http_accept_websocket(struct http_request *req, const char *const *protocols,
 	const char **protocol, struct error *e)
@@ -50,7 +50,7 @@ int http_accept_websocket(struct http_request *req, const char *const *protocols
 
 static int check_version(struct http_request *req, struct error *e)
 {
-	const char *version = only(req, "Sec-WebSocket-Version");
+	const char *version = handshake_only(req, "Sec-WebSocket-Version");
 	if (version && strcmp(version, "13") == 0)
 		return 0;
 	http_add_header(req, "Upgrade", "websocket");
@@ -62,7 +62,7 @@ static int check_key(const struct http_request *req, const char **key, struct er
 {
 	unsigned char bytes[KEY_BYTES];
 	size_t len;
-	*key = only(req, "Sec-WebSocket-Key");
+	*key = handshake_only(req, "Sec-WebSocket-Key");
 	if (*key && strlen(*key) == KEY_LEN &&
 		sodium_base642bin(bytes, sizeof bytes, *key, KEY_LEN, NULL, &len, NULL,
 			sodium_base64_VARIANT_ORIGINAL) == 0 &&
@@ -84,7 +84,7 @@ static void make_accept(const char *key, char out[ACCEPT_LEN])
 }
 
 /* The header's value if it is there once. */
-static const char *only(const struct http_request *req, const char *name)
+static const char *handshake_only(const struct http_request *req, const char *name)
 {
 	const char *found = NULL, *key, *value;
 	for (size_t i = 0; http_header_at(req, i, &key, &value); i++) {

@@ -58,20 +58,22 @@ struct step {
 	int result; /* of a callback, or negative */
 };
 
-static struct step take_content(struct multipart *m, const char *data, size_t len, struct error *e);
+static struct step multipart_take_content(
+	struct multipart *m, const char *data, size_t len, struct error *e);
 static struct step match_delimiter(
 	struct multipart *m, const char *data, size_t len, struct error *e);
 static struct step take_behind(struct multipart *m, const char *data, size_t len, struct error *e);
-static struct step take_head(struct multipart *m, const char *data, size_t len, struct error *e);
+static struct step multipart_take_head(
+	struct multipart *m, const char *data, size_t len, struct error *e);
 static struct step take_epilogue(
 	struct multipart *m, const char *data, size_t len, struct error *e);
 static int end_part(struct multipart *m, struct error *e);
 static bool ends_with_empty_line(const struct multipart *m);
 static int begin_part(struct multipart *m, struct error *e);
-static int take_header(
+static int multipart_take_header(
 	char *line, struct disposition *disposition, const char **type, struct error *e);
 static int check_encoding(const char *value, struct error *e);
-static int set_malformed(struct error *e, const char *what);
+static int multipart_set_malformed(struct error *e, const char *what);
 
 int multipart_create(struct multipart **ret, const char *type, size_t parts_max,
 	const struct multipart_events *events, void *arg, struct error *e)
@@ -103,14 +105,14 @@ ptrdiff_t multipart_push(struct multipart *m, const char *data, size_t len, stru
 	static struct step (*const take[])(
 		struct multipart * m, const char *data, size_t len, struct error *e) = {
 		[STATE_FIRST] = match_delimiter,
-		[STATE_CONTENT] = take_content,
+		[STATE_CONTENT] = multipart_take_content,
 		[STATE_BEHIND] = take_behind,
-		[STATE_HEAD] = take_head,
+		[STATE_HEAD] = multipart_take_head,
 		[STATE_EPILOGUE] = take_epilogue,
 	};
 	size_t used = 0;
 	if (m->refused)
-		return set_malformed(e, "it has been refused before");
+		return multipart_set_malformed(e, "it has been refused before");
 	while (used < len) {
 		struct step step = take[m->state](m, data + used, len - used, e);
 		used += step.used;
@@ -127,13 +129,14 @@ int multipart_end(const struct multipart *m, struct error *e)
 {
 	bool half_a_line = m->state == STATE_EPILOGUE && m->matched == 1;
 	if (!m->closed || half_a_line)
-		return set_malformed(e, "it ends before its last delimiter");
+		return multipart_set_malformed(e, "it ends before its last delimiter");
 	return 0;
 }
 
 /* ---- content ---- */
 
-static struct step take_content(struct multipart *m, const char *data, size_t len, struct error *e)
+static struct step multipart_take_content(
+	struct multipart *m, const char *data, size_t len, struct error *e)
 {
 	if (m->matched > 0)
 		return match_delimiter(m, data, len, e);
@@ -160,7 +163,8 @@ static struct step match_delimiter(
 	if (used == len)
 		return (struct step){used, MULTIPART_GO_ON};
 	if (m->state == STATE_FIRST)
-		return (struct step){used, set_malformed(e, "it does not begin with its boundary")};
+		return (struct step){
+			used, multipart_set_malformed(e, "it does not begin with its boundary")};
 	/* It was content after all. */
 	const char *held = m->delimiter + m->assumed;
 	size_t held_len = m->matched - m->assumed;
@@ -173,7 +177,7 @@ static int end_part(struct multipart *m, struct error *e)
 {
 	bool first = m->state == STATE_FIRST;
 	if (!first && m->assumed > 0)
-		return set_malformed(e, "a delimiter comes right behind a part's head");
+		return multipart_set_malformed(e, "a delimiter comes right behind a part's head");
 	m->state = STATE_BEHIND;
 	m->matched = m->assumed = 0;
 	return first ? MULTIPART_GO_ON : m->events->end(m->arg, e);
@@ -186,7 +190,8 @@ static struct step take_behind(struct multipart *m, const char *data, size_t len
 	(void)len;
 	char wanted = m->matched == 0 ? (data[0] == '-' ? '-' : '\r') : m->closing ? '-' : '\n';
 	if (data[0] != wanted)
-		return (struct step){0, set_malformed(e, "a delimiter's line goes on behind it")};
+		return (struct step){
+			0, multipart_set_malformed(e, "a delimiter's line goes on behind it")};
 	m->closing = wanted == '-';
 	if (++m->matched == 2) {
 		m->matched = 0;
@@ -202,20 +207,21 @@ static struct step take_epilogue(struct multipart *m, const char *data, size_t l
 	(void)len;
 	if (m->matched == 2 || data[0] != "\r\n"[m->matched])
 		return (struct step){
-			0, set_malformed(e, "something comes behind its last delimiter")};
+			0, multipart_set_malformed(e, "something comes behind its last delimiter")};
 	m->matched++;
 	return (struct step){1, MULTIPART_GO_ON};
 }
 
 /* ---- heads ---- */
 
-static struct step take_head(struct multipart *m, const char *data, size_t len, struct error *e)
+static struct step multipart_take_head(
+	struct multipart *m, const char *data, size_t len, struct error *e)
 {
 	const char *lf = memchr(data, '\n', len);
 	size_t n = lf ? (size_t)(lf - data) + 1 : len;
 	if (n > sizeof m->head - m->head_len)
 		return (struct step){
-			0, set_malformed(e, "a part's head is longer than 8,192 bytes")};
+			0, multipart_set_malformed(e, "a part's head is longer than 8,192 bytes")};
 	memcpy(m->head + m->head_len, data, n);
 	m->head_len += n;
 	if (!lf || !ends_with_empty_line(m))
@@ -245,35 +251,38 @@ static int begin_part(struct multipart *m, struct error *e)
 		char *eol = memchr(line, '\n', (size_t)(end - line));
 		next = eol + 1;
 		if (eol == line || eol[-1] != '\r')
-			return set_malformed(e, "a line of a part's head does not end with CR LF");
+			return multipart_set_malformed(
+				e, "a line of a part's head does not end with CR LF");
 		eol[-1] = '\0';
 		if (++count > MULTIPART_HEADERS_MAX)
-			return set_malformed(e, "a part has more than 16 headers");
+			return multipart_set_malformed(e, "a part has more than 16 headers");
 		if (strlen(line) != (size_t)(eol - 1 - line))
-			return set_malformed(e, "a part's head holds a control character");
-		int r = take_header(line, &disposition, &type, e);
+			return multipart_set_malformed(
+				e, "a part's head holds a control character");
+		int r = multipart_take_header(line, &disposition, &type, e);
 		if (r < 0)
 			return r;
 	}
 	if (!disposition.name)
-		return set_malformed(e, "a part has no name");
+		return multipart_set_malformed(e, "a part has no name");
 	const struct multipart_part part = {disposition.name, disposition.filename, type};
 	return m->events->begin(m->arg, &part, e);
 }
 
-static int take_header(
+static int multipart_take_header(
 	char *line, struct disposition *disposition, const char **type, struct error *e)
 {
 	char *value = strchr(line, ':');
 	for (const char *p = line; *p; p++)
 		if (((unsigned char)*p < 0x20 && *p != '\t') || *p == 0x7f)
-			return set_malformed(e, "a part's head holds a control character");
+			return multipart_set_malformed(
+				e, "a part's head holds a control character");
 	if (!value || !http_is_token(line, (size_t)(value - line)))
-		return set_malformed(e, "a line of a part's head is no header");
+		return multipart_set_malformed(e, "a line of a part's head is no header");
 	*value++ = '\0';
 	value += strspn(value, " \t");
 	if (strcasecmp(line, "Content-Disposition") == 0)
-		return disposition->name ? set_malformed(e, "a part has two dispositions")
+		return disposition->name ? multipart_set_malformed(e, "a part has two dispositions")
 					 : disposition_parse(value, disposition, e);
 	if (strcasecmp(line, "Content-Transfer-Encoding") == 0)
 		return check_encoding(value, e);
@@ -288,10 +297,10 @@ static int check_encoding(const char *value, struct error *e)
 	for (size_t i = 0; i < ARRAY_LEN(harmless); i++)
 		if (strcasecmp(value, harmless[i]) == 0)
 			return 0;
-	return set_malformed(e, "a part has a transfer encoding");
+	return multipart_set_malformed(e, "a part has a transfer encoding");
 }
 
-static int set_malformed(struct error *e, const char *what)
+static int multipart_set_malformed(struct error *e, const char *what)
 {
 	return error_set(e, ERROR_INVALID_REQUEST, "the form is malformed: %s", what);
 }

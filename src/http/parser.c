@@ -24,7 +24,7 @@
 
 static int parse_request_line(char *line, struct http_head *head, struct error *e);
 static int parse_version(const char *text, struct http_head *head, struct error *e);
-static int check_target(const char *target, struct error *e);
+static int parser_check_target(const char *target, struct error *e);
 static int parse_method(const char *text, struct http_head *head, struct error *e);
 static int parse_field(char *line, char *end, struct http_head *head, struct error *e);
 static int take_framing(struct http_head *head, const struct http_field *field, struct error *e);
@@ -132,7 +132,7 @@ static int parse_request_line(char *line, struct http_head *head, struct error *
 	int r = parse_version(version, head, e);
 	if (r < 0)
 		return r;
-	r = check_target(target, e);
+	r = parser_check_target(target, e);
 	if (r < 0)
 		return r;
 	return parse_method(line, head, e);
@@ -150,7 +150,7 @@ static int parse_version(const char *text, struct http_head *head, struct error 
 	return error_set(e, ERROR_INVALID_REQUEST, "the request line is malformed");
 }
 
-static int check_target(const char *target, struct error *e)
+static int parser_check_target(const char *target, struct error *e)
 {
 	if (target[0] != '/')
 		return error_set(e, ERROR_INVALID_REQUEST,

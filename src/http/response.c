@@ -11,7 +11,7 @@
 #include "http/server.h"
 
 static bool take_turn(struct http_request *req);
-static void put_error(struct buf *out, const struct error *e, const char *request_id);
+static void http_response_put_error(struct buf *out, const struct error *e, const char *request_id);
 
 void http_respond(struct http_request *req, int status, const char *type, struct buf *body)
 {
@@ -75,11 +75,11 @@ void http_respond_error(struct http_request *req, const struct error *e)
 	if (mount && mount->encode_error)
 		mount->encode_error(req, e, &answer);
 	else
-		put_error(&answer.body, e, internal ? req->id : NULL);
+		http_response_put_error(&answer.body, e, internal ? req->id : NULL);
 	http_respond(req, answer.status, answer.type, &answer.body);
 }
 
-static void put_error(struct buf *out, const struct error *e, const char *request_id)
+static void http_response_put_error(struct buf *out, const struct error *e, const char *request_id)
 {
 	struct json_writer w = {.out = out};
 	json_begin_object(&w);

@@ -63,7 +63,8 @@ static int read_pattern(struct entry *entry);
 static int node_add(struct node *node, const char *pattern, size_t segments, struct entry *entry);
 static void node_finish(struct node *node);
 static bool is_closer(const struct entry *a, const struct entry *b);
-static bool answers(const struct http_route *route, bool method_known, enum http_method method);
+static bool router_answers(
+	const struct http_route *route, bool method_known, enum http_method method);
 static unsigned methods_of(const struct http_route *route);
 
 int http_router_create(
@@ -174,7 +175,7 @@ static size_t node_search(const struct node *node, const char *text, size_t len,
 	return low;
 }
 
-static struct node *node_child(struct node *node, const char *text, size_t len)
+static struct node *router_node_child(struct node *node, const char *text, size_t len)
 {
 	bool found;
 	if (text[0] == '{') {
@@ -202,7 +203,7 @@ static int node_add(struct node *node, const char *pattern, size_t segments, str
 {
 	for (; segments > 0; segments--) {
 		size_t len = strcspn(pattern, "/");
-		node = node_child(node, pattern, len);
+		node = router_node_child(node, pattern, len);
 		if (!node)
 			return -ENOMEM;
 		pattern += len + 1;
@@ -253,32 +254,32 @@ static bool entry_ends_here(const struct entry *entry, const struct http_target 
 	return entry->takes_rest ? target->segments[at] != NULL : at == target->segment_count;
 }
 
-static void look_at(struct search *s, const struct entry *entry)
+static void router_look_at(struct search *s, const struct entry *entry)
 {
 	if (!s->owner || is_closer(entry, s->owner))
 		s->owner = entry;
 	if (!entry->route)
 		return;
 	s->allowed |= methods_of(entry->route);
-	if (answers(entry->route, s->method_known, s->method) &&
+	if (router_answers(entry->route, s->method_known, s->method) &&
 		(!s->best || is_closer(entry, s->best)))
 		s->best = entry;
 }
 
-static void walk(struct search *s, const struct node *node, size_t at)
+static void router_walk(struct search *s, const struct node *node, size_t at)
 {
 	const char *segment = s->target->segments[at];
 	bool found;
 	for (const struct entry *entry = node->entries; entry; entry = entry->next)
 		if (entry_ends_here(entry, s->target, at))
-			look_at(s, entry);
+			router_look_at(s, entry);
 	if (at >= s->target->segment_count)
 		return;
 	size_t i = node_search(node, segment, strlen(segment), &found);
 	if (found)
-		walk(s, &node->literals[i], at + 1);
+		router_walk(s, &node->literals[i], at + 1);
 	if (node->any && segment[0])
-		walk(s, node->any, at + 1);
+		router_walk(s, node->any, at + 1);
 }
 
 /* Each function is asked once, whatever it claims for. */
@@ -296,7 +297,7 @@ static bool walk_claimed(
 		}
 		if (claims & tree->claim) {
 			any = true;
-			walk(s, &tree->root, 0);
+			router_walk(s, &tree->root, 0);
 		}
 	}
 	return any;
@@ -307,7 +308,7 @@ struct http_match http_router_find(const struct http_router *router, const struc
 {
 	struct search s = {target, method_known, method};
 	if (!walk_claimed(router, req, &s))
-		walk(&s, &router->trees[0].root, 0);
+		router_walk(&s, &router->trees[0].root, 0);
 	const struct entry *found = s.best ? s.best : s.owner;
 	return (struct http_match){found ? found->mount : NULL, s.best ? s.best->route : NULL,
 		s.best ? s.best->pattern : NULL, s.allowed};
@@ -327,7 +328,8 @@ static bool is_closer(const struct entry *a, const struct entry *b)
 	return a->route && !b->route;
 }
 
-static bool answers(const struct http_route *route, bool method_known, enum http_method method)
+static bool router_answers(
+	const struct http_route *route, bool method_known, enum http_method method)
 {
 	if (route->method == HTTP_ANY)
 		return true;

@@ -28,8 +28,8 @@ static void on_acceptable(uv_poll_t *poll, int status, int events);
 static void on_pause_over(uv_timer_t *timer);
 static void on_wake(uv_idle_t *idle);
 static void on_grace_over(uv_timer_t *timer);
-static void on_closed(uv_handle_t *handle);
-static void admit(struct http_server *s, int fd);
+static void http_server_on_closed(uv_handle_t *handle);
+static void http_server_admit(struct http_server *s, int fd);
 static void pause_accepting(struct http_server *s, int error);
 static void close_if_empty(struct http_server *s);
 
@@ -76,7 +76,7 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
 		int fd = accept4(s->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
 			s->starved = false;
-			admit(s, fd);
+			http_server_admit(s, fd);
 		} else if (errno == EAGAIN) {
 			return;
 		} else if (errno != EINTR && errno != ECONNABORTED) {
@@ -86,7 +86,7 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
 	}
 }
 
-static void admit(struct http_server *s, int fd)
+static void http_server_admit(struct http_server *s, int fd)
 {
 	uint64_t open = s->counters.connections_open;
 	if (open >= (uint64_t)s->limits.connections + REFUSED_MAX) {
@@ -163,8 +163,8 @@ void http_server_close(
 	s->closing = true;
 	s->closed = closed;
 	s->closed_arg = arg;
-	uv_close((uv_handle_t *)&s->accept_poll, on_closed);
-	uv_close((uv_handle_t *)&s->accept_pause, on_closed);
+	uv_close((uv_handle_t *)&s->accept_poll, http_server_on_closed);
+	uv_close((uv_handle_t *)&s->accept_pause, http_server_on_closed);
 	uv_timer_start(&s->grace, on_grace_over, grace_ms, 0);
 	DL_FOREACH_SAFE (s->connections, c, next) {
 		if (c->phase == HTTP_PHASE_HEAD)
@@ -194,11 +194,11 @@ static void close_if_empty(struct http_server *s)
 {
 	if (!s->closing || s->connections || uv_is_closing((uv_handle_t *)&s->grace))
 		return;
-	uv_close((uv_handle_t *)&s->grace, on_closed);
-	uv_close((uv_handle_t *)&s->waker, on_closed);
+	uv_close((uv_handle_t *)&s->grace, http_server_on_closed);
+	uv_close((uv_handle_t *)&s->waker, http_server_on_closed);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void http_server_on_closed(uv_handle_t *handle)
 {
 	struct http_server *s = handle->data;
 	if (--s->handles_open > 0)

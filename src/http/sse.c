@@ -8,18 +8,18 @@
 
 #include "http/http.h"
 
-static void put_field(struct buf *out, const char *name, const char *value);
+static void sse_put_field(struct buf *out, const char *name, const char *value);
 
 void sse_begin(struct buf *out, const char *name, const char *id)
 {
 	if (id)
-		put_field(out, "id: ", id);
+		sse_put_field(out, "id: ", id);
 	if (name)
-		put_field(out, "event: ", name);
+		sse_put_field(out, "event: ", name);
 	buf_append_str(out, "data: ");
 }
 
-static void put_field(struct buf *out, const char *name, const char *value)
+static void sse_put_field(struct buf *out, const char *name, const char *value)
 {
 	if (strpbrk(value, "\r\n"))
 		return;

@@ -13,7 +13,8 @@
 #include "http/connection.h"
 #include "http/server.h"
 
-static void begin_stream(struct http_request *req, const struct http_generator *generator);
+static void http_stream_begin_stream(
+	struct http_request *req, const struct http_generator *generator);
 static void flush_stream(struct http_connection *c);
 static bool is_chunked(const struct http_connection *c);
 static bool is_head_only(const struct http_connection *c);
@@ -25,7 +26,7 @@ void http_stream_begin(struct http_request *req, int status, const char *type,
 	http_put_head(req, status, type);
 	if (!req->head.http10 && !http_has_no_body(status))
 		http_put_field(&req->connection->out_head, "Transfer-Encoding", "chunked");
-	begin_stream(req, generator);
+	http_stream_begin_stream(req, generator);
 }
 
 void http_stream_begin_sized(struct http_request *req, int status, const char *type,
@@ -37,7 +38,7 @@ void http_stream_begin_sized(struct http_request *req, int status, const char *t
 		http_put_length(&c->out_head, length);
 	c->sized = true;
 	c->stream_left = length;
-	begin_stream(req, generator);
+	http_stream_begin_stream(req, generator);
 }
 
 void http_upgrade(struct http_request *req, const char *protocol, const struct http_body_sink *sink,
@@ -51,10 +52,11 @@ void http_upgrade(struct http_request *req, const char *protocol, const struct h
 	req->head.keep_alive = false;
 	c->upgraded = true;
 	http_body_begin_raw(c, sink);
-	begin_stream(req, generator);
+	http_stream_begin_stream(req, generator);
 }
 
-static void begin_stream(struct http_request *req, const struct http_generator *generator)
+static void http_stream_begin_stream(
+	struct http_request *req, const struct http_generator *generator)
 {
 	struct http_connection *c = req->connection;
 	assert(c->phase == HTTP_PHASE_HANDLING);

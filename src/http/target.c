@@ -14,9 +14,9 @@
 
 static int split_path(char *path, struct http_target *target, struct error *e);
 static int split_query(char *query, struct http_target *target, struct error *e);
-static int split_pair(char *text, struct http_pair *pair, struct error *e);
+static int http_target_split_pair(char *text, struct http_pair *pair, struct error *e);
 static int check_segment(const char *segment, bool last, struct error *e);
-static int decode(char *text, bool plus_is_space, struct error *e);
+static int http_target_decode(char *text, bool plus_is_space, struct error *e);
 
 int http_split_target(char *text, struct http_target *target, struct error *e)
 {
@@ -41,7 +41,7 @@ static int split_path(char *path, struct http_target *target, struct error *e)
 		if (target->segment_count == HTTP_SEGMENTS_MAX)
 			return error_set(e, ERROR_INVALID_REQUEST,
 				"the path has more than %d segments", HTTP_SEGMENTS_MAX);
-		int r = decode(segment, false, e);
+		int r = http_target_decode(segment, false, e);
 		if (r < 0)
 			return r;
 		r = check_segment(segment, rest == NULL, e);
@@ -72,24 +72,24 @@ static int split_query(char *query, struct http_target *target, struct error *e)
 		if (target->pair_count == HTTP_QUERY_MAX)
 			return error_set(e, ERROR_INVALID_REQUEST,
 				"the query has more than %d parameters", HTTP_QUERY_MAX);
-		int r = split_pair(text, &target->pairs[target->pair_count++], e);
+		int r = http_target_split_pair(text, &target->pairs[target->pair_count++], e);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-static int split_pair(char *text, struct http_pair *pair, struct error *e)
+static int http_target_split_pair(char *text, struct http_pair *pair, struct error *e)
 {
 	char *value = text + strcspn(text, "=");
 	if (*value)
 		*value++ = '\0';
 	*pair = (struct http_pair){text, value};
-	int r = decode(text, true, e);
-	return r < 0 ? r : decode(value, true, e);
+	int r = http_target_decode(text, true, e);
+	return r < 0 ? r : http_target_decode(value, true, e);
 }
 
-static int decode(char *text, bool plus_is_space, struct error *e)
+static int http_target_decode(char *text, bool plus_is_space, struct error *e)
 {
 	char *out = text;
 	for (const char *in = text; *in; in++) {

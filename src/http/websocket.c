@@ -65,11 +65,11 @@ static void on_data(void *arg, const char *data, size_t len);
 static void on_end(void *arg);
 static void on_proceed(void *arg);
 static void on_stop(void *arg);
-static void on_timer(uv_timer_t *timer);
+static void websocket_on_timer(uv_timer_t *timer);
 static void on_timer_closed(uv_handle_t *handle);
-static ssize_t give_bytes(
+static ssize_t websocket_give_bytes(
 	wslay_event_context_ptr ctx, uint8_t *out, size_t len, int flags, void *arg);
-static ssize_t take_bytes(
+static ssize_t websocket_take_bytes(
 	wslay_event_context_ptr ctx, const uint8_t *data, size_t len, int flags, void *arg);
 static void frame_begins(wslay_event_context_ptr ctx,
 	const struct wslay_event_on_frame_recv_start_arg *frame, void *arg);
@@ -77,15 +77,15 @@ static void frame_goes_on(wslay_event_context_ptr ctx,
 	const struct wslay_event_on_frame_recv_chunk_arg *chunk, void *arg);
 static void message_ends(
 	wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *message, void *arg);
-static void deliver(struct websocket *ws, enum websocket_kind kind);
-static void fail(struct websocket *ws, unsigned code);
-static int queue(struct websocket *ws, uint8_t opcode, const void *data, size_t len);
-static void flush(struct websocket *ws);
-static void update_reading(struct websocket *ws);
-static bool settle(struct websocket *ws);
-static void tell(struct websocket *ws, unsigned code);
-static void leave(struct websocket *ws);
-static void destroy(struct websocket *ws);
+static void websocket_deliver(struct websocket *ws, enum websocket_kind kind);
+static void websocket_fail(struct websocket *ws, unsigned code);
+static int websocket_queue(struct websocket *ws, uint8_t opcode, const void *data, size_t len);
+static void websocket_flush(struct websocket *ws);
+static void websocket_update_reading(struct websocket *ws);
+static bool websocket_settle(struct websocket *ws);
+static void websocket_tell(struct websocket *ws, unsigned code);
+static void websocket_leave(struct websocket *ws);
+static void websocket_destroy(struct websocket *ws);
 
 int http_upgrade_websocket(struct http_request *req, const struct websocket_events *events,
 	void *arg, struct websocket **ret)
@@ -116,7 +116,7 @@ int http_upgrade_websocket(struct http_request *req, const struct websocket_even
 	uv_timer_init(server->loop, &ws->timer);
 	ws->timer.data = ws;
 	if (ping_ms)
-		uv_timer_start(&ws->timer, on_timer, ping_ms, ping_ms);
+		uv_timer_start(&ws->timer, websocket_on_timer, ping_ms, ping_ms);
 	http_upgrade(req, "websocket", &(struct http_body_sink){on_data, on_end, NULL, ws},
 		&(struct http_generator){on_proceed, on_stop, ws});
 	*ret = ws;
@@ -126,8 +126,8 @@ int http_upgrade_websocket(struct http_request *req, const struct websocket_even
 static int open_wslay(struct websocket *ws)
 {
 	static const struct wslay_event_callbacks callbacks = {
-		.recv_callback = give_bytes,
-		.send_callback = take_bytes,
+		.recv_callback = websocket_give_bytes,
+		.send_callback = websocket_take_bytes,
 		.on_frame_recv_start_callback = frame_begins,
 		.on_frame_recv_chunk_callback = frame_goes_on,
 		.on_msg_recv_callback = message_ends,
@@ -155,15 +155,15 @@ static void on_data(void *arg, const char *data, size_t len)
 		ws->failed = WEBSOCKET_PROTOCOL_ERROR;
 	/* wslay has queued its answers to pings and closes. */
 	wslay_event_send(ws->wslay);
-	flush(ws);
+	websocket_flush(ws);
 	if (wslay_event_get_read_enabled(ws->wslay))
 		http_body_unread(ws->req, ws->input_len);
 	ws->input_len = 0;
-	update_reading(ws);
-	settle(ws);
+	websocket_update_reading(ws);
+	websocket_settle(ws);
 }
 
-static ssize_t give_bytes(
+static ssize_t websocket_give_bytes(
 	wslay_event_context_ptr ctx, uint8_t *out, size_t len, int flags, void *arg)
 {
 	(void)flags;
@@ -186,7 +186,7 @@ static void frame_begins(wslay_event_context_ptr ctx,
 	struct websocket *ws = arg;
 	ws->in_data_frame = !wslay_is_ctrl_frame(frame->opcode);
 	if (ws->in_data_frame && frame->payload_length > ws->events->message_max - ws->message.len)
-		fail(ws, WEBSOCKET_TOO_BIG);
+		websocket_fail(ws, WEBSOCKET_TOO_BIG);
 }
 
 static void frame_goes_on(wslay_event_context_ptr ctx,
@@ -198,7 +198,7 @@ static void frame_goes_on(wslay_event_context_ptr ctx,
 		return;
 	buf_append(&ws->message, chunk->data, chunk->data_length);
 	if (ws->message.failed)
-		fail(ws, WEBSOCKET_INTERNAL);
+		websocket_fail(ws, WEBSOCKET_INTERNAL);
 }
 
 static void message_ends(
@@ -208,10 +208,10 @@ static void message_ends(
 	struct websocket *ws = arg;
 	switch (message->opcode) {
 	case WSLAY_TEXT_FRAME:
-		deliver(ws, WEBSOCKET_TEXT);
+		websocket_deliver(ws, WEBSOCKET_TEXT);
 		break;
 	case WSLAY_BINARY_FRAME:
-		deliver(ws, WEBSOCKET_BINARY);
+		websocket_deliver(ws, WEBSOCKET_BINARY);
 		break;
 	case WSLAY_PING:
 		ws->pongs++;
@@ -226,7 +226,7 @@ static void message_ends(
 	}
 }
 
-static void deliver(struct websocket *ws, enum websocket_kind kind)
+static void websocket_deliver(struct websocket *ws, enum websocket_kind kind)
 {
 	struct buf message = ws->message;
 	ws->message = (struct buf){0};
@@ -238,7 +238,7 @@ static void deliver(struct websocket *ws, enum websocket_kind kind)
 	ws->message = message;
 }
 
-static void fail(struct websocket *ws, unsigned code)
+static void websocket_fail(struct websocket *ws, unsigned code)
 {
 	ws->failed = code;
 	wslay_event_shutdown_read(ws->wslay);
@@ -249,24 +249,24 @@ static void fail(struct websocket *ws, unsigned code)
 static void on_end(void *arg)
 {
 	struct websocket *ws = arg;
-	tell(ws, WEBSOCKET_ABNORMAL);
+	websocket_tell(ws, WEBSOCKET_ABNORMAL);
 	http_stream_abort(ws->req);
-	destroy(ws);
+	websocket_destroy(ws);
 }
 
 void websocket_pause(struct websocket *ws)
 {
 	ws->paused = true;
-	update_reading(ws);
+	websocket_update_reading(ws);
 }
 
 void websocket_resume(struct websocket *ws)
 {
 	ws->paused = false;
-	update_reading(ws);
+	websocket_update_reading(ws);
 }
 
-static void update_reading(struct websocket *ws)
+static void websocket_update_reading(struct websocket *ws)
 {
 	if (ws->paused || ws->pongs > PONGS_MAX)
 		http_body_pause(ws->req);
@@ -281,10 +281,11 @@ int websocket_send(struct websocket *ws, enum websocket_kind kind, const void *d
 	if (websocket_queued(ws) >= WEBSOCKET_QUEUE_MAX)
 		return -EAGAIN;
 	ws->sent = true;
-	return queue(ws, kind == WEBSOCKET_TEXT ? WSLAY_TEXT_FRAME : WSLAY_BINARY_FRAME, data, len);
+	return websocket_queue(
+		ws, kind == WEBSOCKET_TEXT ? WSLAY_TEXT_FRAME : WSLAY_BINARY_FRAME, data, len);
 }
 
-static int queue(struct websocket *ws, uint8_t opcode, const void *data, size_t len)
+static int websocket_queue(struct websocket *ws, uint8_t opcode, const void *data, size_t len)
 {
 	struct wslay_event_msg message = {opcode, data, len};
 	/* After a close frame of the client's there is nobody to send to, but `closed` comes soon.
@@ -292,11 +293,11 @@ static int queue(struct websocket *ws, uint8_t opcode, const void *data, size_t 
 	if (wslay_event_queue_msg(ws->wslay, &message) == WSLAY_ERR_NOMEM)
 		return -ENOMEM;
 	wslay_event_send(ws->wslay);
-	flush(ws);
+	websocket_flush(ws);
 	return 0;
 }
 
-static ssize_t take_bytes(
+static ssize_t websocket_take_bytes(
 	wslay_event_context_ptr ctx, const uint8_t *data, size_t len, int flags, void *arg)
 {
 	(void)ctx;
@@ -312,7 +313,7 @@ size_t websocket_queued(const struct websocket *ws)
 }
 
 /* A buffer that has failed goes the same way: the connection ends by it. */
-static void flush(struct websocket *ws)
+static void websocket_flush(struct websocket *ws)
 {
 	if (!ws->can_write || (ws->out.len == 0 && !ws->out.failed))
 		return;
@@ -326,14 +327,14 @@ static void on_proceed(void *arg)
 	struct websocket *ws = arg;
 	ws->can_write = true;
 	ws->in_flight = 0;
-	flush(ws);
+	websocket_flush(ws);
 	if (!ws->can_write)
 		return;
 	if (ws->pongs > 0) {
 		ws->pongs = 0;
-		update_reading(ws);
+		websocket_update_reading(ws);
 	}
-	if (settle(ws) || !ws->sent)
+	if (websocket_settle(ws) || !ws->sent)
 		return;
 	ws->sent = false;
 	if (!ws->told && ws->events->writable)
@@ -348,14 +349,14 @@ void websocket_close(struct websocket *ws, unsigned code, const char *reason)
 	ws->told = true;
 	wslay_event_queue_close(ws->wslay, (uint16_t)code, (const uint8_t *)reason, len);
 	wslay_event_send(ws->wslay);
-	flush(ws);
+	websocket_flush(ws);
 	ws->paused = false;
-	update_reading(ws);
-	uv_timer_start(&ws->timer, on_timer, CLOSE_MS, 0);
+	websocket_update_reading(ws);
+	uv_timer_start(&ws->timer, websocket_on_timer, CLOSE_MS, 0);
 }
 
 /* Tells what there is to tell; whether that was the end of the socket. Only from the loop. */
-static bool settle(struct websocket *ws)
+static bool websocket_settle(struct websocket *ws)
 {
 	wslay_event_context_ptr wslay = ws->wslay;
 	bool received = wslay_event_get_close_received(wslay);
@@ -363,17 +364,18 @@ static bool settle(struct websocket *ws)
 	if (!received && !broken)
 		return false;
 	if (received)
-		tell(ws, wslay_event_get_status_code_received(wslay));
+		websocket_tell(ws, wslay_event_get_status_code_received(wslay));
 	else
-		tell(ws, ws->failed ? ws->failed : wslay_event_get_status_code_sent(wslay));
+		websocket_tell(
+			ws, ws->failed ? ws->failed : wslay_event_get_status_code_sent(wslay));
 	/* Once more, when the socket has taken the close frame. */
 	if (!ws->can_write)
 		return false;
-	leave(ws);
+	websocket_leave(ws);
 	return true;
 }
 
-static void tell(struct websocket *ws, unsigned code)
+static void websocket_tell(struct websocket *ws, unsigned code)
 {
 	if (ws->told)
 		return;
@@ -381,38 +383,38 @@ static void tell(struct websocket *ws, unsigned code)
 	ws->events->closed(ws->arg, code, ws->reason);
 }
 
-static void leave(struct websocket *ws)
+static void websocket_leave(struct websocket *ws)
 {
 	http_stream_end(ws->req);
-	destroy(ws);
+	websocket_destroy(ws);
 }
 
 static void on_stop(void *arg)
 {
 	struct websocket *ws = arg;
-	tell(ws, WEBSOCKET_ABNORMAL);
-	destroy(ws);
+	websocket_tell(ws, WEBSOCKET_ABNORMAL);
+	websocket_destroy(ws);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void websocket_on_timer(uv_timer_t *timer)
 {
 	struct websocket *ws = timer->data;
 	if (ws->told) {
-		leave(ws);
+		websocket_leave(ws);
 		return;
 	}
 	/* Who is not read from cannot be heard. */
 	ws->silent = ws->paused ? 0 : ws->silent + 1;
 	if (ws->silent > SILENT_MAX) {
-		tell(ws, WEBSOCKET_ABNORMAL);
+		websocket_tell(ws, WEBSOCKET_ABNORMAL);
 		http_stream_abort(ws->req);
-		destroy(ws);
+		websocket_destroy(ws);
 	} else {
-		queue(ws, WSLAY_PING, NULL, 0);
+		websocket_queue(ws, WSLAY_PING, NULL, 0);
 	}
 }
 
-static void destroy(struct websocket *ws)
+static void websocket_destroy(struct websocket *ws)
 {
 	wslay_event_context_free(ws->wslay);
 	buf_finish(&ws->message);

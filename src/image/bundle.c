@@ -12,7 +12,7 @@
 
 static const char end_mark[8] = "BNKEND1";
 
-static void append_number(struct buf *out, uint64_t value, unsigned bytes)
+static void bundle_append_number(struct buf *out, uint64_t value, unsigned bytes)
 {
 	for (unsigned i = 0; i < bytes; i++)
 		buf_append_char(out, (char)(value >> (8 * i)));
@@ -52,12 +52,12 @@ void bundle_append_manifest(struct buf *out, const struct bundle_manifest *m)
 		json_raw(&w, m->metadata);
 	}
 	json_end_object(&w);
-	append_number(out, MANIFEST_MAGIC, 4);
-	append_number(out, text.len, 4);
+	bundle_append_number(out, MANIFEST_MAGIC, 4);
+	bundle_append_number(out, text.len, 4);
 	buf_append(out, text.data, text.len);
 }
 
-static int refuse(struct error *e, const char *why)
+static int bundle_refuse(struct error *e, const char *why)
 {
 	return error_set(e, ERROR_INVALID_ARCHIVE, "this is no exported snapshot: %s", why);
 }
@@ -65,9 +65,9 @@ static int refuse(struct error *e, const char *why)
 int bundle_manifest_size(const char *head, size_t *ret, struct error *e)
 {
 	if (read_number(head) != MANIFEST_MAGIC)
-		return refuse(e, "it does not begin like one");
+		return bundle_refuse(e, "it does not begin like one");
 	*ret = read_number(head + 4);
-	return *ret > BUNDLE_MANIFEST_MAX ? refuse(e, "its manifest is too long") : 0;
+	return *ret > BUNDLE_MANIFEST_MAX ? bundle_refuse(e, "its manifest is too long") : 0;
 }
 
 struct fields {
@@ -90,7 +90,7 @@ static const struct json_field manifest_fields[] = {
 	{"metadata", JSON_OBJECT, AT(metadata), 0, 0, 0},
 };
 
-static const char *keep(struct scratch *memory, const char *text)
+static const char *bundle_keep(struct scratch *memory, const char *text)
 {
 	size_t len = strlen(text ? text : "");
 	char *copy = scratch_alloc(memory, len + 1);
@@ -108,18 +108,18 @@ int bundle_parse_manifest(const char *text, size_t len, struct scratch *memory,
 			0 ||
 		strcmp(f.format, FORMAT) != 0) {
 		cJSON_Delete(tree);
-		return refuse(e, "its manifest makes no sense");
+		return bundle_refuse(e, "its manifest makes no sense");
 	}
 	if (f.version > VERSION) {
 		cJSON_Delete(tree);
-		return refuse(e, "it was made by a newer bunker");
+		return bundle_refuse(e, "it was made by a newer bunker");
 	}
 	*ret = (struct bundle_manifest){
-		.id = keep(memory, f.id),
-		.name = keep(memory, f.name),
-		.tag = keep(memory, f.tag),
-		.description = keep(memory, f.description),
-		.template_name = keep(memory, f.template_name),
+		.id = bundle_keep(memory, f.id),
+		.name = bundle_keep(memory, f.name),
+		.tag = bundle_keep(memory, f.tag),
+		.description = bundle_keep(memory, f.description),
+		.template_name = bundle_keep(memory, f.template_name),
 		.bytes = -1,
 		.files = -1,
 	};
@@ -149,11 +149,11 @@ void bundle_append_end(struct buf *out, struct bundle_sum *s)
 {
 	unsigned char digest[crypto_hash_sha256_BYTES];
 	crypto_hash_sha256_final(&s->state, digest);
-	append_number(out, END_MAGIC, 4);
-	append_number(out, BUNDLE_END_SIZE - BUNDLE_HEAD_SIZE, 4);
+	bundle_append_number(out, END_MAGIC, 4);
+	bundle_append_number(out, BUNDLE_END_SIZE - BUNDLE_HEAD_SIZE, 4);
 	buf_append(out, end_mark, sizeof end_mark);
 	buf_append(out, digest, sizeof digest);
-	append_number(out, s->bytes, 8);
+	bundle_append_number(out, s->bytes, 8);
 }
 
 int bundle_check_end(const char end[BUNDLE_END_SIZE], struct bundle_sum *s, struct error *e)

@@ -20,8 +20,8 @@ struct planner {
 
 typedef int take_fn(struct planner *p, const struct dockerfile_line *line);
 
-static take_fn take_run, take_copy, take_add, take_env, take_workdir, take_user, take_arg, take_cmd,
-	take_entrypoint, take_expose;
+static take_fn take_run, take_copy, take_add, dockerfile_take_env, take_workdir, take_user,
+	take_arg, take_cmd, take_entrypoint, take_expose;
 
 static const struct {
 	const char *name;
@@ -30,7 +30,7 @@ static const struct {
 	{"RUN", take_run},
 	{"COPY", take_copy},
 	{"ADD", take_add},
-	{"ENV", take_env},
+	{"ENV", dockerfile_take_env},
 	{"WORKDIR", take_workdir},
 	{"USER", take_user},
 	{"ARG", take_arg},
@@ -41,7 +41,7 @@ static const struct {
 
 /* ---- what instructions share ---- */
 
-static struct dockerfile_step *add_step(
+static struct dockerfile_step *dockerfile_add_step(
 	struct planner *p, enum dockerfile_kind kind, const struct dockerfile_line *line)
 {
 	struct dockerfile_step *step = &p->plan->steps[p->plan->step_count++];
@@ -52,7 +52,7 @@ static struct dockerfile_step *add_step(
 	return step;
 }
 
-static const char *const *shell_line(struct scratch *memory, const char *line)
+static const char *const *dockerfile_shell_line(struct scratch *memory, const char *line)
 {
 	const char **argv = scratch_alloc(memory, 4 * sizeof *argv);
 	argv[0] = "/bin/sh";
@@ -69,7 +69,7 @@ static int read_command(
 		return dockerfile_fail(p->e, line->number, "%s has no arguments", line->name);
 	*ret = dockerfile_list(line->rest, p->memory);
 	if (!*ret)
-		*ret = shell_line(p->memory, line->rest);
+		*ret = dockerfile_shell_line(p->memory, line->rest);
 	return 0;
 }
 
@@ -96,7 +96,7 @@ static int refuse_here_document(struct planner *p, const struct dockerfile_line 
 
 static int take_run(struct planner *p, const struct dockerfile_line *line)
 {
-	struct dockerfile_step *step = add_step(p, DOCKERFILE_RUN, line);
+	struct dockerfile_step *step = dockerfile_add_step(p, DOCKERFILE_RUN, line);
 	if (strncmp(line->rest, "--", 2) == 0)
 		return dockerfile_fail(
 			p->e, line->number, "options of RUN, such as --mount, are not supported");
@@ -221,12 +221,12 @@ static int read_copy(
 
 static int take_copy(struct planner *p, const struct dockerfile_line *line)
 {
-	return read_copy(p, line, add_step(p, DOCKERFILE_COPY, line));
+	return read_copy(p, line, dockerfile_add_step(p, DOCKERFILE_COPY, line));
 }
 
 static int take_add(struct planner *p, const struct dockerfile_line *line)
 {
-	struct dockerfile_step *step = add_step(p, DOCKERFILE_COPY, line);
+	struct dockerfile_step *step = dockerfile_add_step(p, DOCKERFILE_COPY, line);
 	if (read_copy(p, line, step) < 0)
 		return -1;
 	for (const char *const *source = step->sources; *source; source++)
@@ -276,9 +276,9 @@ static int read_old_env(
 	return 0;
 }
 
-static int take_env(struct planner *p, const struct dockerfile_line *line)
+static int dockerfile_take_env(struct planner *p, const struct dockerfile_line *line)
 {
-	struct dockerfile_step *step = add_step(p, DOCKERFILE_ENV, line);
+	struct dockerfile_step *step = dockerfile_add_step(p, DOCKERFILE_ENV, line);
 	size_t first = strcspn(line->rest, " \t=");
 	/* The values are those from before this instruction. */
 	int r = line->rest[first] == '='
@@ -295,7 +295,7 @@ static int take_env(struct planner *p, const struct dockerfile_line *line)
 	return 0;
 }
 
-static const char *listed(const char *const *list, const char *name, size_t len)
+static const char *dockerfile_listed(const char *const *list, const char *name, size_t len)
 {
 	for (; list && *list; list++)
 		if (strncmp(*list, name, len) == 0 && (*list)[len] == '=')
@@ -318,11 +318,11 @@ static int read_args(const struct dockerfile_line *line, const struct dockerfile
 		if (!is_variable(*words, name))
 			return dockerfile_fail(e, line->number,
 				"ARG wants NAME or NAME=VALUE, not '%.64s'", *words);
-		const char *value = listed(given, *words, name);
+		const char *value = dockerfile_listed(given, *words, name);
 		if (!value && (*words)[name])
 			value = *words + name + 1;
 		if (!value)
-			value = listed(early, *words, name);
+			value = dockerfile_listed(early, *words, name);
 		if (value)
 			dockerfile_set(ret, *words, name, value);
 	}
@@ -348,12 +348,12 @@ static int read_one(struct planner *p, const struct dockerfile_line *line, const
 
 static int take_workdir(struct planner *p, const struct dockerfile_line *line)
 {
-	return read_one(p, line, &add_step(p, DOCKERFILE_WORKDIR, line)->path);
+	return read_one(p, line, &dockerfile_add_step(p, DOCKERFILE_WORKDIR, line)->path);
 }
 
 static int take_user(struct planner *p, const struct dockerfile_line *line)
 {
-	return read_one(p, line, &add_step(p, DOCKERFILE_USER, line)->user);
+	return read_one(p, line, &dockerfile_add_step(p, DOCKERFILE_USER, line)->user);
 }
 
 const char *dockerfile_user(struct scratch *memory, const char *text)
@@ -419,7 +419,7 @@ static bool is_known(const char *name)
 }
 
 /* Before anything is built: every line is one that we understand. */
-static int check_names(
+static int dockerfile_check_names(
 	const struct dockerfile_line *lines, size_t count, struct dockerfile_error *e)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -457,7 +457,7 @@ int dockerfile_read(const char *text, size_t len, const char *const *args, struc
 	ret->lines = lines + i + 1;
 	ret->line_count = count - i - 1;
 	ret->escape = escape;
-	return check_names(ret->lines, ret->line_count, e);
+	return dockerfile_check_names(ret->lines, ret->line_count, e);
 }
 
 int dockerfile_plan(const struct dockerfile *file, const char *const *env, struct scratch *memory,

@@ -30,19 +30,19 @@ char *dockerfile_copy(struct scratch *memory, const char *text, size_t len)
 
 /* ---- lines ---- */
 
-static bool is_space(char c)
+static bool dockerfile_text_is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
 /* Without the spaces at its ends. */
-static const char *trim(const char *text, size_t *len)
+static const char *dockerfile_text_trim(const char *text, size_t *len)
 {
-	while (*len > 0 && is_space(text[0])) {
+	while (*len > 0 && dockerfile_text_is_space(text[0])) {
 		text++;
 		--*len;
 	}
-	while (*len > 0 && is_space(text[*len - 1]))
+	while (*len > 0 && dockerfile_text_is_space(text[*len - 1]))
 		--*len;
 	return text;
 }
@@ -82,10 +82,10 @@ static const char *next_line(struct splitter *s, size_t *len)
 }
 
 /* True when it goes on in the next line. */
-static bool take_line(struct splitter *s, const char *line, size_t len)
+static bool dockerfile_text_take_line(struct splitter *s, const char *line, size_t len)
 {
 	size_t trimmed = len;
-	const char *text = trim(line, &trimmed);
+	const char *text = dockerfile_text_trim(line, &trimmed);
 	if (trimmed == 0 && !s->first)
 		return false;
 	if (trimmed == 0 || text[0] == '#') {
@@ -107,9 +107,9 @@ static int end_instruction(struct splitter *s, struct scratch *memory, struct do
 	struct dockerfile_error *e)
 {
 	size_t len = s->line.len;
-	const char *text = trim(s->line.data, &len);
+	const char *text = dockerfile_text_trim(s->line.data, &len);
 	size_t name = 0;
-	while (name < len && !is_space(text[name]))
+	while (name < len && !dockerfile_text_is_space(text[name]))
 		name++;
 	if (memchr(text, '\0', len))
 		return dockerfile_fail(e, s->first, "there is a NUL byte");
@@ -117,7 +117,7 @@ static int end_instruction(struct splitter *s, struct scratch *memory, struct do
 	for (char *c = upper; *c; c++)
 		*c = (char)toupper((unsigned char)*c);
 	size_t rest_len = len - name;
-	const char *rest = trim(text + name, &rest_len);
+	const char *rest = dockerfile_text_trim(text + name, &rest_len);
 	*ret = (struct dockerfile_line){s->first, upper, dockerfile_copy(memory, rest, rest_len)};
 	buf_finish(&s->line);
 	s->first = 0;
@@ -134,7 +134,7 @@ int dockerfile_split(const char *text, size_t len, struct scratch *memory,
 	while (s.at < s.end && r == 0) {
 		size_t line_len;
 		const char *line = next_line(&s, &line_len);
-		if (take_line(&s, line, line_len) && s.at < s.end)
+		if (dockerfile_text_take_line(&s, line, line_len) && s.at < s.end)
 			continue;
 		/* Nothing but an escape at the end is nothing. */
 		if (!s.first || s.line.len == 0) {
@@ -156,7 +156,8 @@ int dockerfile_split(const char *text, size_t len, struct scratch *memory,
 
 /* ---- variables ---- */
 
-static const char *own(const struct dockerfile_scope *s, const char *name, size_t name_len)
+static const char *dockerfile_text_own(
+	const struct dockerfile_scope *s, const char *name, size_t name_len)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (strncmp(s->entries[i], name, name_len) == 0 && s->entries[i][name_len] == '=')
@@ -166,14 +167,14 @@ static const char *own(const struct dockerfile_scope *s, const char *name, size_
 
 bool dockerfile_has(const struct dockerfile_scope *s, const char *name, size_t name_len)
 {
-	return own(s, name, name_len) != NULL;
+	return dockerfile_text_own(s, name, name_len) != NULL;
 }
 
 const char *dockerfile_get(const struct dockerfile_scope *s, const char *name, size_t name_len)
 {
 	const char *value = NULL;
 	for (; s && !value; s = s->behind)
-		value = own(s, name, name_len);
+		value = dockerfile_text_own(s, name, name_len);
 	return value;
 }
 
@@ -335,7 +336,7 @@ static size_t word_length(const char *text, char escape)
 			i++;
 		else if ((text[i] == '\'' || text[i] == '"') && (!quote || quote == text[i]))
 			quote = quote ? 0 : text[i];
-		else if (!quote && is_space(text[i]))
+		else if (!quote && dockerfile_text_is_space(text[i]))
 			break;
 	}
 	return i;
@@ -352,7 +353,7 @@ int dockerfile_words(const struct dockerfile_line *line, const char *text,
 		if (len > 0 && expand_word(line, text, len, scope, escape, &words[count++], e) < 0)
 			return -1;
 		text += len;
-		while (is_space(*text))
+		while (dockerfile_text_is_space(*text))
 			text++;
 	}
 	*ret = words;
@@ -410,7 +411,7 @@ static bool read_string(const char **text, struct buf *out)
 
 static const char *skip_space(const char *text)
 {
-	while (is_space(*text))
+	while (dockerfile_text_is_space(*text))
 		text++;
 	return text;
 }

@@ -45,12 +45,12 @@ void inflate_free(struct inflate *i)
 	free(i);
 }
 
-static int broken(struct error *e)
+static int inflate_broken(struct error *e)
 {
 	return error_set(e, ERROR_INVALID_ARCHIVE, "the archive's compression is broken");
 }
 
-static int begin(struct inflate *i, struct error *e)
+static int inflate_begin(struct inflate *i, struct error *e)
 {
 	static const unsigned char gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
 	if (i->magic_len >= sizeof gzip && memcmp(i->magic, gzip, sizeof gzip) == 0) {
@@ -78,18 +78,18 @@ static void step_plain(const char **data, size_t *len, size_t room, struct buf *
 }
 
 /* Several pieces may follow each other, as parallel compressors write them. */
-static int step_gzip(struct inflate *i, const char **data, size_t *len, size_t room,
+static int inflate_step_gzip(struct inflate *i, const char **data, size_t *len, size_t room,
 	struct buf *out, struct error *e)
 {
 	if (!i->inside && *len > 0 && i->gzip.total_in > 0 && inflateReset(&i->gzip) != Z_OK)
-		return broken(e);
+		return inflate_broken(e);
 	i->gzip.next_in = (const unsigned char *)*data;
 	i->gzip.avail_in = (unsigned)*len;
 	i->gzip.next_out = (unsigned char *)out->data + out->len;
 	i->gzip.avail_out = (unsigned)room;
 	int r = inflate(&i->gzip, Z_NO_FLUSH);
 	if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR)
-		return broken(e);
+		return inflate_broken(e);
 	*data += *len - i->gzip.avail_in;
 	*len = i->gzip.avail_in;
 	out->len += room - i->gzip.avail_out;
@@ -97,14 +97,14 @@ static int step_gzip(struct inflate *i, const char **data, size_t *len, size_t r
 	return 0;
 }
 
-static int step_zstd(struct inflate *i, const char **data, size_t *len, size_t room,
+static int inflate_step_zstd(struct inflate *i, const char **data, size_t *len, size_t room,
 	struct buf *out, struct error *e)
 {
 	ZSTD_inBuffer from = {*data, *len, 0};
 	ZSTD_outBuffer to = {out->data + out->len, room, 0};
 	size_t r = ZSTD_decompressStream(i->zstd, &to, &from);
 	if (ZSTD_isError(r))
-		return broken(e);
+		return inflate_broken(e);
 	*data += from.pos;
 	*len -= from.pos;
 	out->len += to.pos;
@@ -122,8 +122,8 @@ static int step(struct inflate *i, const char **data, size_t *len, size_t room, 
 	/* The end of a piece gives nothing more without new bytes. */
 	if (*len == 0 && !i->inside)
 		return 0;
-	return i->coding == CODING_GZIP ? step_gzip(i, data, len, room, out, e)
-					: step_zstd(i, data, len, room, out, e);
+	return i->coding == CODING_GZIP ? inflate_step_gzip(i, data, len, room, out, e)
+					: inflate_step_zstd(i, data, len, room, out, e);
 }
 
 int inflate_step(struct inflate *i, const char **data, size_t *len, size_t room, struct buf *out,
@@ -137,7 +137,7 @@ int inflate_step(struct inflate *i, const char **data, size_t *len, size_t room,
 		return 0;
 	if (!buf_reserve(out, room))
 		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
-	if (i->coding == CODING_UNKNOWN && begin(i, e) < 0)
+	if (i->coding == CODING_UNKNOWN && inflate_begin(i, e) < 0)
 		return -1;
 	if (i->magic_used == i->magic_len)
 		return step(i, data, len, room, out, e);

@@ -61,7 +61,7 @@ __attribute__((format(printf, 4, 5))) static int refuse(
 	return error_set_field(e, ERROR_INVALID_FIELD, where, "\"%s\" %s", where, why);
 }
 
-static int fail_memory(struct error *e)
+static int portable_entry_fail_memory(struct error *e)
 {
 	return error_set(e, ERROR_UNAVAILABLE, "out of memory");
 }
@@ -117,12 +117,13 @@ bool portable_entry_field_is_number(enum entry_field field)
 	return fields[field].is_number;
 }
 
-static bool has(const struct portable_entry *n, enum entry_field field)
+static bool portable_entry_has(const struct portable_entry *n, enum entry_field field)
 {
 	return n->seen & (1u << field);
 }
 
-static int put_mode(struct portable_entry *n, const struct buf *text, struct error *e)
+static int portable_entry_put_mode(
+	struct portable_entry *n, const struct buf *text, struct error *e)
 {
 	char *end = NULL;
 	unsigned long mode = 0;
@@ -142,13 +143,13 @@ static int put_encoding(struct portable_entry *n, const struct buf *text, struct
 	return 0;
 }
 
-static int put_bytes(struct portable_entry *n, enum entry_field field, const struct buf *text,
-	struct buf *out, struct error *e)
+static int portable_entry_put_bytes(struct portable_entry *n, enum entry_field field,
+	const struct buf *text, struct buf *out, struct error *e)
 {
 	size_t len;
 	const char *end;
 	if (!buf_reserve(out, text->len + 1))
-		return fail_memory(e);
+		return portable_entry_fail_memory(e);
 	if (sodium_base642bin((unsigned char *)out->data, text->len + 1, text->data, text->len,
 		    NULL, &len, &end, sodium_base64_VARIANT_ORIGINAL) != 0 ||
 		end != text->data + text->len || memchr(out->data, '\0', len))
@@ -164,18 +165,18 @@ int portable_entry_put_text(
 	struct buf *out = NULL;
 	switch (field) {
 	case FIELD_MODE:
-		return put_mode(n, text, e);
+		return portable_entry_put_mode(n, text, e);
 	case FIELD_ENCODING:
 		return put_encoding(n, text, e);
 	case FIELD_PATH_BYTES:
-		return put_bytes(n, field, text, &n->path_bytes, e);
+		return portable_entry_put_bytes(n, field, text, &n->path_bytes, e);
 	case FIELD_TARGET_BYTES:
-		return put_bytes(n, field, text, &n->target_bytes, e);
+		return portable_entry_put_bytes(n, field, text, &n->target_bytes, e);
 	default:
 		out = field == FIELD_PATH ? &n->member.path : &n->member.target;
 		buf_append(out, text->data, text->len);
 		buf_append_char(out, '\0');
-		return out->failed ? fail_memory(e) : 0;
+		return out->failed ? portable_entry_fail_memory(e) : 0;
 	}
 }
 
@@ -210,14 +211,14 @@ static int settle_name(struct portable_entry *n, struct buf *name, const struct 
 		buf_append(name, bytes->data, bytes->len);
 	}
 	if (name->failed)
-		return fail_memory(e);
+		return portable_entry_fail_memory(e);
 	if (name->len <= 1 || name->len - 1 > PORTABLE_PATH_MAX)
 		return refuse(
 			n, fields[field].name, e, "must have 1 to %u bytes", PORTABLE_PATH_MAX);
 	return 0;
 }
 
-static void clean(struct buf *name)
+static void portable_entry_clean(struct buf *name)
 {
 	name->len = strlen(name->data) + 1;
 }
@@ -229,7 +230,7 @@ static bool is_like_whiteout(const char *path)
 }
 
 /* A deletion is a member ".wh.NAME". */
-static int hide(struct portable_entry *n, struct error *e)
+static int portable_entry_hide(struct portable_entry *n, struct error *e)
 {
 	struct buf *path = &n->member.path;
 	autobuf marked = {0};
@@ -241,7 +242,7 @@ static int hide(struct portable_entry *n, struct error *e)
 	buf_append_str(&marked, name);
 	buf_append_char(&marked, '\0');
 	if (marked.failed)
-		return fail_memory(e);
+		return portable_entry_fail_memory(e);
 	struct buf old = *path;
 	*path = marked;
 	marked = old;
@@ -257,7 +258,7 @@ static int use_path(struct portable_entry *n, struct portable_paths *used, struc
 	int r = portable_paths_use(used, path);
 	if (r == -EEXIST)
 		return refuse(n, "path", e, "is there twice: %.120s", path);
-	return r < 0 ? fail_memory(e) : 0;
+	return r < 0 ? portable_entry_fail_memory(e) : 0;
 }
 
 static int settle_path(struct portable_entry *n, struct portable_paths *used, struct error *e)
@@ -267,12 +268,12 @@ static int settle_path(struct portable_entry *n, struct portable_paths *used, st
 		return -1;
 	if (!tar_clean_path(path->data))
 		return refuse(n, "path", e, "must be relative, and without \"..\"");
-	clean(path);
+	portable_entry_clean(path);
 	if (path->len == 1 && n->kind != ENTRY_DIRECTORY)
 		return refuse(n, "path", e, "must name something below the root");
 	n->member.plain = is_like_whiteout(path->data);
 	if (n->kind == ENTRY_DELETED)
-		return hide(n, e);
+		return portable_entry_hide(n, e);
 	if (use_path(n, used, e) < 0)
 		return -1;
 	if (path->len == 1) { /* the root itself */
@@ -293,31 +294,31 @@ static int settle_target(struct portable_entry *n, struct error *e)
 		return 0;
 	if (!tar_clean_path(target->data))
 		return refuse(n, "target", e, "must be relative, and without \"..\"");
-	clean(target);
+	portable_entry_clean(target);
 	return 0;
 }
 
-static int begin_member(struct portable_entry *n, struct portable_paths *used, uint64_t size,
-	struct buf *out, struct error *e)
+static int portable_entry_begin_member(struct portable_entry *n, struct portable_paths *used,
+	uint64_t size, struct buf *out, struct error *e)
 {
 	if (settle_path(n, used, e) < 0 || settle_target(n, e) < 0)
 		return -1;
 	n->member.size = size;
 	n->begun = true;
 	tar_append_header(out, &n->member);
-	return out->failed ? fail_memory(e) : 0;
+	return out->failed ? portable_entry_fail_memory(e) : 0;
 }
 
 /* ---- content ---- */
 
-static int write_content(
+static int portable_entry_write_content(
 	struct portable_entry *n, const char *bytes, size_t len, struct buf *out, struct error *e)
 {
 	n->written += len;
 	if (n->written > (uint64_t)n->size)
 		return refuse(n, "contents", e, "is longer than its \"size\"");
 	buf_append(out, bytes, len);
-	return out->failed ? fail_memory(e) : 0;
+	return out->failed ? portable_entry_fail_memory(e) : 0;
 }
 
 static int decode_groups(
@@ -332,11 +333,11 @@ static int decode_groups(
 		end != text + len)
 		return refuse(n, "contents", e, "is not valid base64");
 	n->padded = text[len - 1] == '=';
-	return write_content(n, (const char *)bytes, got, out, e);
+	return portable_entry_write_content(n, (const char *)bytes, got, out, e);
 }
 
 /* In groups of four; what is left of one waits for the rest of it. */
-static int decode(
+static int portable_entry_decode(
 	struct portable_entry *n, const char *text, size_t len, struct buf *out, struct error *e)
 {
 	while (len > 0 && n->rest.len > 0) {
@@ -355,32 +356,34 @@ static int decode(
 		len -= groups;
 	}
 	buf_append(&n->rest, text, len);
-	return n->rest.failed ? fail_memory(e) : 0;
+	return n->rest.failed ? portable_entry_fail_memory(e) : 0;
 }
 
-static int put_content(
+static int portable_entry_put_content(
 	struct portable_entry *n, const char *text, size_t len, struct buf *out, struct error *e)
 {
-	return n->base64 ? decode(n, text, len, out, e) : write_content(n, text, len, out, e);
+	return n->base64 ? portable_entry_decode(n, text, len, out, e)
+			 : portable_entry_write_content(n, text, len, out, e);
 }
 
 int portable_entry_put_contents(struct portable_entry *n, struct portable_paths *used,
 	const char *text, size_t len, struct buf *out, struct error *e)
 {
-	if (!n->begun && has(n, FIELD_SIZE) && has(n, FIELD_ENCODING) &&
-		(has(n, FIELD_PATH) || has(n, FIELD_PATH_BYTES))) {
+	if (!n->begun && portable_entry_has(n, FIELD_SIZE) &&
+		portable_entry_has(n, FIELD_ENCODING) &&
+		(portable_entry_has(n, FIELD_PATH) || portable_entry_has(n, FIELD_PATH_BYTES))) {
 		n->streams = true;
-		if (begin_member(n, used, (uint64_t)n->size, out, e) < 0)
+		if (portable_entry_begin_member(n, used, (uint64_t)n->size, out, e) < 0)
 			return -1;
 	}
 	if (n->streams)
-		return put_content(n, text, len, out, e);
+		return portable_entry_put_content(n, text, len, out, e);
 	if (len > PORTABLE_WHOLE_MAX - n->content.len)
 		return refuse(n, "contents", e,
 			"is longer than %u MiB; \"size\" and \"encoding\" must come before it then",
 			PORTABLE_WHOLE_MAX >> 20);
 	buf_append(&n->content, text, len);
-	return n->content.failed ? fail_memory(e) : 0;
+	return n->content.failed ? portable_entry_fail_memory(e) : 0;
 }
 
 /* Kept until its encoding was known: its size comes out of that. */
@@ -388,21 +391,21 @@ static int write_kept(
 	struct portable_entry *n, struct portable_paths *used, struct buf *out, struct error *e)
 {
 	autobuf bytes = {0};
-	bool told = has(n, FIELD_SIZE);
+	bool told = portable_entry_has(n, FIELD_SIZE);
 	int64_t size = n->size;
 	n->size = PORTABLE_WHOLE_MAX;
-	if (put_content(n, n->content.data, n->content.len, &bytes, e) < 0)
+	if (portable_entry_put_content(n, n->content.data, n->content.len, &bytes, e) < 0)
 		return -1;
 	if (told && (uint64_t)size != n->written)
 		return refuse(n, "contents", e, "is not as long as its \"size\"");
 	n->size = (int64_t)n->written;
-	if (begin_member(n, used, n->written, out, e) < 0)
+	if (portable_entry_begin_member(n, used, n->written, out, e) < 0)
 		return -1;
 	buf_append(out, bytes.data, bytes.len);
 	return 0;
 }
 
-static int end_content(struct portable_entry *n, struct buf *out, struct error *e)
+static int portable_entry_end_content(struct portable_entry *n, struct buf *out, struct error *e)
 {
 	static const char zeros[TAR_BLOCK];
 	if (n->rest.len > 0)
@@ -410,20 +413,20 @@ static int end_content(struct portable_entry *n, struct buf *out, struct error *
 	if (n->written != (uint64_t)n->size)
 		return refuse(n, "contents", e, "is not as long as its \"size\"");
 	buf_append(out, zeros, (TAR_BLOCK - n->written % TAR_BLOCK) % TAR_BLOCK);
-	return out->failed ? fail_memory(e) : 0;
+	return out->failed ? portable_entry_fail_memory(e) : 0;
 }
 
 int portable_entry_end(
 	struct portable_entry *n, struct portable_paths *used, struct buf *out, struct error *e)
 {
-	if (!has(n, FIELD_PATH) && !has(n, FIELD_PATH_BYTES)) {
+	if (!portable_entry_has(n, FIELD_PATH) && !portable_entry_has(n, FIELD_PATH_BYTES)) {
 		refuse(n, "path", e, "is required");
 		e->code = ERROR_MISSING_FIELD;
 		return -1;
 	}
 	if (n->kind != ENTRY_FILE)
-		return begin_member(n, used, 0, out, e);
+		return portable_entry_begin_member(n, used, 0, out, e);
 	if (!n->streams && write_kept(n, used, out, e) < 0)
 		return -1;
-	return end_content(n, out, e);
+	return portable_entry_end_content(n, out, e);
 }

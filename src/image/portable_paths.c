@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool insert(uint64_t *slots, size_t capacity, uint64_t hash)
+static bool portable_paths_insert(uint64_t *slots, size_t capacity, uint64_t hash)
 {
 	size_t at = (size_t)hash & (capacity - 1);
 	for (; slots[at]; at = (at + 1) & (capacity - 1))
@@ -15,7 +15,7 @@ static bool insert(uint64_t *slots, size_t capacity, uint64_t hash)
 	return true;
 }
 
-static int grow(struct portable_paths *p)
+static int portable_paths_grow(struct portable_paths *p)
 {
 	size_t capacity = p->capacity ? p->capacity * 2 : 1024;
 	uint64_t *slots = calloc(capacity, sizeof *slots);
@@ -25,7 +25,7 @@ static int grow(struct portable_paths *p)
 		randombytes_buf(p->key, sizeof p->key);
 	for (size_t i = 0; i < p->capacity; i++)
 		if (p->slots[i])
-			insert(slots, capacity, p->slots[i]);
+			portable_paths_insert(slots, capacity, p->slots[i]);
 	free(p->slots);
 	p->slots = slots;
 	p->capacity = capacity;
@@ -35,10 +35,10 @@ static int grow(struct portable_paths *p)
 int portable_paths_use(struct portable_paths *p, const char *path)
 {
 	uint64_t hash;
-	if (p->count * 2 >= p->capacity && grow(p) < 0)
+	if (p->count * 2 >= p->capacity && portable_paths_grow(p) < 0)
 		return -ENOMEM;
 	crypto_shorthash((unsigned char *)&hash, (const unsigned char *)path, strlen(path), p->key);
-	if (!insert(p->slots, p->capacity, hash ? hash : 1))
+	if (!portable_paths_insert(p->slots, p->capacity, hash ? hash : 1))
 		return -EEXIST;
 	p->count++;
 	return 0;

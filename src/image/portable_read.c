@@ -112,7 +112,7 @@ const char *const *portable_env(const struct portable_reader *r)
 	return r->env;
 }
 
-static int refuse(const struct portable_reader *r, struct error *e, const char *why)
+static int portable_read_refuse(const struct portable_reader *r, struct error *e, const char *why)
 {
 	const char *name = sections[r->section].name;
 	return error_set_field(e, ERROR_INVALID_FIELD, name, "\"%s\" %s", name, why);
@@ -127,7 +127,7 @@ static int begin_section(struct portable_reader *r, const char *key, struct erro
 			continue;
 		r->section = (enum section)i;
 		if (r->seen & (1u << i))
-			return refuse(r, e, "is there twice");
+			return portable_read_refuse(r, e, "is there twice");
 		r->seen |= 1u << i;
 		r->text.len = r->index = 0;
 		return 0;
@@ -143,14 +143,14 @@ static const char *keep_text(struct portable_reader *r)
 	return copy;
 }
 
-static int check_root(struct portable_reader *r, struct error *e)
+static int portable_read_check_root(struct portable_reader *r, struct error *e)
 {
 	const char *root = keep_text(r);
 	autofree char *rest = strdup(root[0] == '/' ? root + 1 : "..");
 	if (!rest)
 		return error_set(e, ERROR_UNAVAILABLE, "out of memory");
 	if (!tar_clean_path(rest) || strlen(root) != r->text.len)
-		return refuse(r, e, "must be an absolute path, without \"..\"");
+		return portable_read_refuse(r, e, "must be an absolute path, without \"..\"");
 	r->root = root;
 	return 0;
 }
@@ -160,13 +160,13 @@ static int end_text(struct portable_reader *r, struct error *e)
 	if (r->section == SECTION_FORMAT)
 		return strcmp(keep_text(r), "bunker-sandbox") == 0
 			       ? 0
-			       : refuse(r, e, "must be \"bunker-sandbox\"");
+			       : portable_read_refuse(r, e, "must be \"bunker-sandbox\"");
 	if (r->text.len == 0 || r->text.len > sections[r->section].max)
-		return refuse(r, e, "is empty or too long");
+		return portable_read_refuse(r, e, "is empty or too long");
 	if (r->head_told)
-		return refuse(r, e, "must come before the files");
+		return portable_read_refuse(r, e, "must come before the files");
 	if (r->section == SECTION_ROOT)
-		return check_root(r, e);
+		return portable_read_check_root(r, e);
 	r->template_name = keep_text(r);
 	return 0;
 }
@@ -187,22 +187,24 @@ static int take_literal(struct portable_reader *r, struct error *e)
 	int64_t number;
 	if ((r->section != SECTION_VERSION && r->section != SECTION_TAKEN) ||
 		take_number(&r->json.text, &number) < 0)
-		return refuse(r, e, "is not of the kind that it must be");
+		return portable_read_refuse(r, e, "is not of the kind that it must be");
 	if (r->section == SECTION_VERSION && number != 1)
-		return refuse(r, e, "must be 1; another was made by a newer bunker");
+		return portable_read_refuse(r, e, "must be 1; another was made by a newer bunker");
 	return 0;
 }
 
 /* Into a text of its own, which is then looked at as any environment is. */
-static int take_env(struct portable_reader *r, int token, struct error *e)
+static int portable_read_take_env(struct portable_reader *r, int token, struct error *e)
 {
 	const struct buf *text = &r->json.text;
 	if (r->env_text.len + r->text.len > PORTABLE_ENV_MAX)
-		return refuse(r, e, "is too long");
+		return portable_read_refuse(r, e, "is too long");
 	switch (token) {
 	case JSON_BEGIN_OBJECT:
 		json_begin_object(&r->env_json);
-		return r->json.scan.depth == LEVEL_TOP + 1 ? 0 : refuse(r, e, "must hold texts");
+		return r->json.scan.depth == LEVEL_TOP + 1
+			       ? 0
+			       : portable_read_refuse(r, e, "must hold texts");
 	case JSON_KEY:
 		json_key_n(&r->env_json, text->data, text->len);
 		r->text.len = 0;
@@ -217,7 +219,7 @@ static int take_env(struct portable_reader *r, int token, struct error *e)
 		json_end_object(&r->env_json);
 		return 0;
 	default:
-		return refuse(r, e, "must be an object of texts");
+		return portable_read_refuse(r, e, "must be an object of texts");
 	}
 }
 
@@ -226,8 +228,9 @@ static int end_env(struct portable_reader *r, struct error *e)
 	cJSON *tree = NULL;
 	if (json_parse(r->env_text.data, r->env_text.len, &tree, e) < 0)
 		return -1;
-	int result = cJSON_IsObject(tree) ? json_environment(tree, "env", &r->memory, &r->env, e)
-					  : refuse(r, e, "must be an object of texts");
+	int result = cJSON_IsObject(tree)
+			     ? json_environment(tree, "env", &r->memory, &r->env, e)
+			     : portable_read_refuse(r, e, "must be an object of texts");
 	cJSON_Delete(tree);
 	return result;
 }
@@ -241,17 +244,21 @@ static int take_top(struct portable_reader *r, int token, struct error *e)
 		return begin_section(r, r->json.text.data, e);
 	case JSON_PIECE:
 		buf_append(&r->text, r->json.text.data, r->json.text.len);
-		return r->text.len <= sections[r->section].max ? 0 : refuse(r, e, "is too long");
+		return r->text.len <= sections[r->section].max
+			       ? 0
+			       : portable_read_refuse(r, e, "is too long");
 	case JSON_TEXT_END:
 		return sections[r->section].max ? end_text(r, e)
-						: refuse(r, e, "must not be a text");
+						: portable_read_refuse(r, e, "must not be a text");
 	case JSON_BEGIN_ARRAY:
 		r->level = LEVEL_LIST;
-		return r->section >= SECTION_LISTS ? 0 : refuse(r, e, "must not be a list");
+		return r->section >= SECTION_LISTS
+			       ? 0
+			       : portable_read_refuse(r, e, "must not be a list");
 	case JSON_LITERAL:
 		return take_literal(r, e);
 	default:
-		return refuse(r, e, "must be a list");
+		return portable_read_refuse(r, e, "must be a list");
 	}
 }
 
@@ -262,7 +269,7 @@ static int take_list(struct portable_reader *r, int token, struct error *e)
 		return 0;
 	}
 	if (token != JSON_BEGIN_OBJECT)
-		return refuse(r, e, "must hold objects");
+		return portable_read_refuse(r, e, "must hold objects");
 	portable_entry_begin(&r->entry, (enum entry_kind)(r->section - SECTION_LISTS), r->index++);
 	r->level = LEVEL_ENTRY;
 	return 0;
@@ -273,7 +280,7 @@ static int take_entry_number(struct portable_reader *r, struct error *e)
 	int64_t number;
 	if (!portable_entry_field_is_number((enum entry_field)r->field) ||
 		take_number(&r->json.text, &number) < 0)
-		return refuse(r, e, "has an entry with a value of the wrong kind");
+		return portable_read_refuse(r, e, "has an entry with a value of the wrong kind");
 	return portable_entry_put_number(&r->entry, (enum entry_field)r->field, number, e);
 }
 
@@ -286,7 +293,7 @@ static int take_entry_piece(struct portable_reader *r, struct buf *out, struct e
 	buf_append(&r->text, text->data, text->len);
 	return r->text.len <= 2 * PORTABLE_PATH_MAX
 		       ? 0
-		       : refuse(r, e, "has an entry with too long a text");
+		       : portable_read_refuse(r, e, "has an entry with too long a text");
 }
 
 static int end_entry_text(struct portable_reader *r, struct buf *out, struct error *e)
@@ -294,7 +301,8 @@ static int end_entry_text(struct portable_reader *r, struct buf *out, struct err
 	if (r->field == FIELD_CONTENTS) /* an empty file has no piece */
 		return portable_entry_put_contents(&r->entry, &r->used, "", 0, out, e);
 	if (portable_entry_field_is_number((enum entry_field)r->field))
-		return refuse(r, e, "has an entry with a text where a number must be");
+		return portable_read_refuse(
+			r, e, "has an entry with a text where a number must be");
 	buf_append_char(&r->text, '\0');
 	if (r->text.failed)
 		return error_set(e, ERROR_UNAVAILABLE, "out of memory");
@@ -302,7 +310,8 @@ static int end_entry_text(struct portable_reader *r, struct buf *out, struct err
 	return portable_entry_put_text(&r->entry, (enum entry_field)r->field, &r->text, e);
 }
 
-static int take_entry(struct portable_reader *r, int token, struct buf *out, struct error *e)
+static int portable_read_take_entry(
+	struct portable_reader *r, int token, struct buf *out, struct error *e)
 {
 	switch (token) {
 	case JSON_KEY:
@@ -319,7 +328,7 @@ static int take_entry(struct portable_reader *r, int token, struct buf *out, str
 		r->level = LEVEL_LIST;
 		return portable_entry_end(&r->entry, &r->used, out, e);
 	default:
-		return refuse(r, e, "has an entry with a value of the wrong kind");
+		return portable_read_refuse(r, e, "has an entry with a value of the wrong kind");
 	}
 }
 
@@ -329,7 +338,8 @@ static bool is_in_env(const struct portable_reader *r)
 	       (r->seen & (1u << SECTION_ENV)) && !r->env;
 }
 
-static int take(struct portable_reader *r, int token, struct buf *out, struct error *e)
+static int portable_read_take(
+	struct portable_reader *r, int token, struct buf *out, struct error *e)
 {
 	if (r->level == 0) {
 		r->level = LEVEL_TOP;
@@ -338,20 +348,20 @@ static int take(struct portable_reader *r, int token, struct buf *out, struct er
 			       : error_set(e, ERROR_INVALID_REQUEST, "the body must be an object");
 	}
 	if (is_in_env(r)) {
-		if (take_env(r, token, e) < 0)
+		if (portable_read_take_env(r, token, e) < 0)
 			return -1;
 		return token == JSON_END_OBJECT ? end_env(r, e) : 0;
 	}
 	if (r->level == LEVEL_LIST)
 		return take_list(r, token, e);
 	if (r->level == LEVEL_ENTRY)
-		return take_entry(r, token, out, e);
+		return portable_read_take_entry(r, token, out, e);
 	return token == JSON_END_OBJECT ? 0 : take_top(r, token, e);
 }
 
 /* ---- steps ---- */
 
-static int finish(struct portable_reader *r, struct buf *out)
+static int portable_read_finish(struct portable_reader *r, struct buf *out)
 {
 	static const char zeros[2 * TAR_BLOCK];
 	if (!r->done)
@@ -374,12 +384,12 @@ int portable_read(struct portable_reader *r, struct buf *out, size_t window, str
 		if (token == JSON_MORE || (token == JSON_DONE && !r->json.scan.last))
 			return PORTABLE_MORE;
 		if (token == JSON_DONE && r->head_told)
-			return finish(r, out);
+			return portable_read_finish(r, out);
 		if (token == JSON_DONE) {
 			r->head_told = true;
 			return PORTABLE_HEAD;
 		}
-		if (take(r, token, out, e) < 0)
+		if (portable_read_take(r, token, out, e) < 0)
 			return -1;
 		if (out->failed || r->text.failed || r->env_text.failed)
 			return error_set(e, ERROR_UNAVAILABLE, "out of memory");

@@ -71,7 +71,7 @@ void portable_writer_free(struct portable_writer *w)
 
 /* ---- members ---- */
 
-static bool is_utf8(const char *text)
+static bool portable_write_is_utf8(const char *text)
 {
 	size_t len = strlen(text), n;
 	for (; len > 0; text += n, len -= n)
@@ -84,13 +84,14 @@ static void put_name(
 	struct json_writer *w, const char *key, const char *key_of_bytes, const char *name)
 {
 	json_put_string(w, key, name);
-	if (is_utf8(name))
+	if (portable_write_is_utf8(name))
 		return;
 	json_key(w, key_of_bytes);
 	json_base64(w, name, strlen(name));
 }
 
-static void begin_entry(struct json_writer *w, const struct tar_member *m, const char *path)
+static void portable_write_begin_entry(
+	struct json_writer *w, const struct tar_member *m, const char *path)
 {
 	char mode[8];
 	snprintf(mode, sizeof mode, "%04o", m->mode & 07777);
@@ -104,7 +105,7 @@ static void begin_entry(struct json_writer *w, const struct tar_member *m, const
 }
 
 /* Below the root, without it; "." is the root itself. NULL: it is elsewhere. */
-static const char *relative(const struct portable_writer *w, const char *path)
+static const char *portable_write_relative(const struct portable_writer *w, const char *path)
 {
 	size_t len = strlen(w->root);
 	if (len == 0)
@@ -114,11 +115,11 @@ static const char *relative(const struct portable_writer *w, const char *path)
 	return path[len] ? path + len + 1 : ".";
 }
 
-static void put_link(struct portable_writer *w, enum side side, const struct tar_member *m,
-	const char *path, const char *target)
+static void portable_write_put_link(struct portable_writer *w, enum side side,
+	const struct tar_member *m, const char *path, const char *target)
 {
 	struct json_writer *json = &w->side_json[side];
-	begin_entry(json, m, path);
+	portable_write_begin_entry(json, m, path);
 	put_name(json, "target", "targetBase64", target);
 	json_end_object(json);
 }
@@ -126,24 +127,27 @@ static void put_link(struct portable_writer *w, enum side side, const struct tar
 static int put_hard_link(
 	struct portable_writer *w, struct tar_member *m, const char *path, struct error *e)
 {
-	const char *target = tar_clean_path(m->target.data) ? relative(w, m->target.data) : NULL;
+	const char *target =
+		tar_clean_path(m->target.data) ? portable_write_relative(w, m->target.data) : NULL;
 	if (!target)
 		return error_set(e, ERROR_NOT_SUPPORTED,
 			"'%.200s' is a hard link to a file that is not below the path", path);
-	put_link(w, SIDE_HARD_LINKS, m, path, target);
+	portable_write_put_link(w, SIDE_HARD_LINKS, m, path, target);
 	return 0;
 }
 
-static void put_directory(struct portable_writer *w, const struct tar_member *m, const char *path)
+static void portable_write_put_directory(
+	struct portable_writer *w, const struct tar_member *m, const char *path)
 {
-	begin_entry(&w->side_json[SIDE_DIRECTORIES], m, path);
+	portable_write_begin_entry(&w->side_json[SIDE_DIRECTORIES], m, path);
 	json_end_object(&w->side_json[SIDE_DIRECTORIES]);
 }
 
-static void begin_file(struct portable_writer *w, const struct tar_member *m, const char *path)
+static void portable_write_begin_file(
+	struct portable_writer *w, const struct tar_member *m, const char *path)
 {
 	struct json_writer *json = &w->json;
-	begin_entry(json, m, path);
+	portable_write_begin_entry(json, m, path);
 	json_put_int(json, "size", (int64_t)m->size);
 	json_put_string(json, "encoding", "base64");
 	json_key(json, "contents");
@@ -151,7 +155,7 @@ static void begin_file(struct portable_writer *w, const struct tar_member *m, co
 	w->in_file = true;
 }
 
-static void end_file(struct portable_writer *w)
+static void portable_write_end_file(struct portable_writer *w)
 {
 	json_end_base64(&w->json, &w->rest);
 	json_end_object(&w->json);
@@ -160,7 +164,7 @@ static void end_file(struct portable_writer *w)
 
 void portable_write_deleted(struct portable_writer *w, const char *path)
 {
-	const char *gone = relative(w, path + 1);
+	const char *gone = portable_write_relative(w, path + 1);
 	if (!gone || strcmp(gone, ".") == 0)
 		return;
 	json_begin_object(&w->json);
@@ -169,28 +173,28 @@ void portable_write_deleted(struct portable_writer *w, const char *path)
 }
 
 /* It stands for a deletion, which is told already. */
-static bool is_whiteout(const struct tar_member *m)
+static bool portable_write_is_whiteout(const struct tar_member *m)
 {
 	const char *slash = strrchr(m->path.data, '/'), *name = slash ? slash + 1 : m->path.data;
 	return !m->plain && strncmp(name, whiteout, sizeof whiteout - 1) == 0;
 }
 
-static int take_member(struct portable_writer *w, struct error *e)
+static int portable_write_take_member(struct portable_writer *w, struct error *e)
 {
 	struct tar_member *m = &w->tar.reader.member;
 	if (!tar_clean_path(m->path.data))
 		return error_set(e, ERROR_INTERNAL, "the disk has a path that cannot be");
-	const char *path = relative(w, m->path.data);
-	if (!path || is_whiteout(m))
+	const char *path = portable_write_relative(w, m->path.data);
+	if (!path || portable_write_is_whiteout(m))
 		return 0;
 	if (m->type == '0')
-		begin_file(w, m, path);
+		portable_write_begin_file(w, m, path);
 	else if (m->type == '1')
 		return put_hard_link(w, m, path, e);
 	else if (m->type == '2')
-		put_link(w, SIDE_LINKS, m, path, m->target.data);
+		portable_write_put_link(w, SIDE_LINKS, m, path, m->target.data);
 	else if (m->type == '5')
-		put_directory(w, m, path);
+		portable_write_put_directory(w, m, path);
 	return 0;
 }
 
@@ -227,10 +231,11 @@ int portable_write(struct portable_writer *w, const char *tar, size_t len, struc
 			return error_set(e, ERROR_INTERNAL, "the disk could not be read");
 		if (step == TAR_CONTENT && w->in_file)
 			json_add_base64(&w->json, &w->rest, w->tar.piece, w->tar.piece_len);
-		if (step == TAR_MEMBER && (take_member(w, e) < 0 || check_sides(w, e) < 0))
+		if (step == TAR_MEMBER &&
+			(portable_write_take_member(w, e) < 0 || check_sides(w, e) < 0))
 			return -1;
 		if (w->in_file && w->tar.left == 0)
-			end_file(w);
+			portable_write_end_file(w);
 	}
 	w->ended = step == TAR_END;
 	return 0;

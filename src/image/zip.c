@@ -47,26 +47,26 @@ struct zip_writer {
 
 /* ---- numbers, the lowest byte first ---- */
 
-static void put16(struct buf *out, unsigned value)
+static void image_zip_put16(struct buf *out, unsigned value)
 {
 	const unsigned char bytes[] = {(unsigned char)value, (unsigned char)(value >> 8)};
 	buf_append(out, bytes, sizeof bytes);
 }
 
-static void put32(struct buf *out, uint32_t value)
+static void image_zip_put32(struct buf *out, uint32_t value)
 {
-	put16(out, value & 0xffff);
-	put16(out, value >> 16);
+	image_zip_put16(out, value & 0xffff);
+	image_zip_put16(out, value >> 16);
 }
 
-static void put64(struct buf *out, uint64_t value)
+static void image_zip_put64(struct buf *out, uint64_t value)
 {
-	put32(out, (uint32_t)value);
-	put32(out, (uint32_t)(value >> 32));
+	image_zip_put32(out, (uint32_t)value);
+	image_zip_put32(out, (uint32_t)(value >> 32));
 }
 
 /* What does not fit is told by an extra field. */
-static uint32_t narrow(uint64_t value)
+static uint32_t image_zip_narrow(uint64_t value)
 {
 	return value < WIDE_SIZE ? (uint32_t)value : 0xffffffffu;
 }
@@ -79,16 +79,16 @@ static void put_dos_time(struct buf *out, int64_t seconds)
 	time_t when = (time_t)seconds;
 	if (!gmtime_r(&when, &t) || t.tm_year < 80 || t.tm_year > 207)
 		t = (struct tm){.tm_year = 80, .tm_mday = 1};
-	put16(out, (unsigned)(t.tm_hour << 11 | t.tm_min << 5 | t.tm_sec / 2));
-	put16(out, (unsigned)((t.tm_year - 80) << 9 | (t.tm_mon + 1) << 5 | t.tm_mday));
+	image_zip_put16(out, (unsigned)(t.tm_hour << 11 | t.tm_min << 5 | t.tm_sec / 2));
+	image_zip_put16(out, (unsigned)((t.tm_year - 80) << 9 | (t.tm_mon + 1) << 5 | t.tm_mday));
 }
 
 static void put_time_extra(struct buf *out, int64_t seconds)
 {
-	put16(out, 0x5455);
-	put16(out, 5);
+	image_zip_put16(out, 0x5455);
+	image_zip_put16(out, 5);
 	buf_append_char(out, 1);
-	put32(out, (uint32_t)seconds);
+	image_zip_put32(out, (uint32_t)seconds);
 }
 
 /* ---- members ---- */
@@ -96,14 +96,14 @@ static void put_time_extra(struct buf *out, int64_t seconds)
 /* What a local header and the directory have alike. */
 static void put_common(struct buf *out, const struct entry *e, bool known, size_t name_len)
 {
-	put16(out, e->wide ? 45 : 20);
-	put16(out, e->flags);
-	put16(out, e->method);
+	image_zip_put16(out, e->wide ? 45 : 20);
+	image_zip_put16(out, e->flags);
+	image_zip_put16(out, e->method);
 	put_dos_time(out, e->mtime_s);
-	put32(out, known ? e->crc : 0);
-	put32(out, e->wide ? 0xffffffffu : known ? (uint32_t)e->packed : 0);
-	put32(out, e->wide ? 0xffffffffu : known ? (uint32_t)e->size : 0);
-	put16(out, (unsigned)name_len);
+	image_zip_put32(out, known ? e->crc : 0);
+	image_zip_put32(out, e->wide ? 0xffffffffu : known ? (uint32_t)e->packed : 0);
+	image_zip_put32(out, e->wide ? 0xffffffffu : known ? (uint32_t)e->size : 0);
+	image_zip_put16(out, (unsigned)name_len);
 }
 
 static void put_local_header(struct zip_writer *z, struct buf *out)
@@ -111,13 +111,13 @@ static void put_local_header(struct zip_writer *z, struct buf *out)
 	const struct entry *e = &z->entry;
 	buf_append(out, "PK\3\4", 4);
 	put_common(out, e, !(e->flags & HAS_TRAILER), z->name.len);
-	put16(out, e->wide ? 20 : 0);
+	image_zip_put16(out, e->wide ? 20 : 0);
 	buf_append(out, z->name.data, z->name.len);
 	if (e->wide) {
-		put16(out, 1);
-		put16(out, 16);
-		put64(out, 0);
-		put64(out, 0);
+		image_zip_put16(out, 1);
+		image_zip_put16(out, 16);
+		image_zip_put64(out, 0);
+		image_zip_put64(out, 0);
 	}
 }
 
@@ -128,25 +128,25 @@ static int put_directory_entry(struct zip_writer *z, struct error *err)
 	bool far = e->at >= WIDE_SIZE;
 	unsigned wide_size = (e->wide ? 16u : 0) + (far ? 8u : 0);
 	buf_append(out, "PK\1\2", 4);
-	put16(out, MADE_ON_UNIX | 45);
+	image_zip_put16(out, MADE_ON_UNIX | 45);
 	put_common(out, e, true, z->name.len);
-	put16(out, 9 + (wide_size ? 4 + wide_size : 0));
-	put16(out, 0); /* no comment */
-	put16(out, 0); /* the first disk */
-	put16(out, 0);
-	put32(out, e->mode << 16 | (S_ISDIR(e->mode) ? 0x10 : 0));
-	put32(out, narrow(e->at));
+	image_zip_put16(out, 9 + (wide_size ? 4 + wide_size : 0));
+	image_zip_put16(out, 0); /* no comment */
+	image_zip_put16(out, 0); /* the first disk */
+	image_zip_put16(out, 0);
+	image_zip_put32(out, e->mode << 16 | (S_ISDIR(e->mode) ? 0x10 : 0));
+	image_zip_put32(out, image_zip_narrow(e->at));
 	buf_append(out, z->name.data, z->name.len);
 	put_time_extra(out, e->mtime_s);
 	if (wide_size) {
-		put16(out, 1);
-		put16(out, wide_size);
+		image_zip_put16(out, 1);
+		image_zip_put16(out, wide_size);
 		if (e->wide) {
-			put64(out, e->size);
-			put64(out, e->packed);
+			image_zip_put64(out, e->size);
+			image_zip_put64(out, e->packed);
 		}
 		if (far)
-			put64(out, e->at);
+			image_zip_put64(out, e->at);
 	}
 	z->count++;
 	if (out->failed || out->len > DIRECTORY_MAX)
@@ -155,7 +155,7 @@ static int put_directory_entry(struct zip_writer *z, struct error *err)
 	return 0;
 }
 
-static bool is_utf8(const char *text, size_t len)
+static bool image_zip_is_utf8(const char *text, size_t len)
 {
 	size_t n = 1;
 	for (; len > 0 && n > 0; text += n, len -= n)
@@ -163,7 +163,7 @@ static bool is_utf8(const char *text, size_t len)
 	return n > 0;
 }
 
-static int begin_entry(struct zip_writer *z, const struct tar_member *m, mode_t type)
+static int image_zip_begin_entry(struct zip_writer *z, const struct tar_member *m, mode_t type)
 {
 	z->entry = (struct entry){.mode = (uint32_t)type | (m->mode & 07777),
 		.mtime_s = m->mtime_s,
@@ -174,7 +174,7 @@ static int begin_entry(struct zip_writer *z, const struct tar_member *m, mode_t 
 		buf_append_char(&z->name, '/');
 	if (z->name.failed || z->name.len > UINT16_MAX)
 		return -1;
-	if (is_utf8(z->name.data, z->name.len))
+	if (image_zip_is_utf8(z->name.data, z->name.len))
 		z->entry.flags = NAME_IS_UTF8;
 	return 0;
 }
@@ -191,7 +191,7 @@ static int put_whole(
 	return put_directory_entry(z, e);
 }
 
-static void begin_content(struct zip_writer *z, uint64_t size, struct buf *out)
+static void image_zip_begin_content(struct zip_writer *z, uint64_t size, struct buf *out)
 {
 	z->entry.method = DEFLATED;
 	z->entry.flags |= HAS_TRAILER;
@@ -203,23 +203,24 @@ static void begin_content(struct zip_writer *z, uint64_t size, struct buf *out)
 	z->left = size;
 }
 
-static int end_content(struct zip_writer *z, struct buf *out, struct error *e)
+static int image_zip_end_content(struct zip_writer *z, struct buf *out, struct error *e)
 {
 	struct entry *entry = &z->entry;
 	buf_append(out, "PK\7\10", 4);
-	put32(out, entry->crc);
+	image_zip_put32(out, entry->crc);
 	if (entry->wide) {
-		put64(out, entry->packed);
-		put64(out, entry->size);
+		image_zip_put64(out, entry->packed);
+		image_zip_put64(out, entry->size);
 	} else {
-		put32(out, (uint32_t)entry->packed);
-		put32(out, (uint32_t)entry->size);
+		image_zip_put32(out, (uint32_t)entry->packed);
+		image_zip_put32(out, (uint32_t)entry->size);
 	}
 	z->in_file = false;
 	return put_directory_entry(z, e);
 }
 
-static int take_member(struct zip_writer *z, struct tar_member *m, struct buf *out, struct error *e)
+static int image_zip_take_member(
+	struct zip_writer *z, struct tar_member *m, struct buf *out, struct error *e)
 {
 	mode_t type = m->type == '0' ? S_IFREG : m->type == '2' ? S_IFLNK : S_IFDIR;
 	if (m->type != '0' && m->type != '2' && m->type != '5')
@@ -228,10 +229,10 @@ static int take_member(struct zip_writer *z, struct tar_member *m, struct buf *o
 		return error_set(e, ERROR_INTERNAL, "the sandbox gave no archive");
 	if (m->path.data[0] == '\0')
 		return 0; /* the top itself */
-	if (begin_entry(z, m, type) < 0)
+	if (image_zip_begin_entry(z, m, type) < 0)
 		return error_set(e, ERROR_INVALID_ARCHIVE, "a name is too long for a zip archive");
 	if (m->type == '0') {
-		begin_content(z, m->size, out);
+		image_zip_begin_content(z, m->size, out);
 		return 0;
 	}
 	size_t len = m->type == '2' ? strlen(m->target.data) : 0;
@@ -260,7 +261,7 @@ static int compress_piece(struct zip_writer *z, size_t room, struct buf *out, st
 	}
 	entry->packed += given;
 	out->len += given;
-	return r == Z_STREAM_END ? end_content(z, out, e) : 0;
+	return r == Z_STREAM_END ? image_zip_end_content(z, out, e) : 0;
 }
 
 /* 0: go on; 1: more bytes are needed, or none ever. */
@@ -270,7 +271,7 @@ static int take_step(struct zip_writer *z, struct buf *out, struct error *e)
 	case TAR_MORE:
 		return 1;
 	case TAR_MEMBER:
-		return take_member(z, &z->tar.reader.member, out, e);
+		return image_zip_take_member(z, &z->tar.reader.member, out, e);
 	case TAR_CONTENT:
 		if (z->in_file) {
 			z->piece = z->tar.piece;
@@ -317,29 +318,29 @@ static void close_directory(struct zip_writer *z)
 	uint64_t size = out->len, at = z->written;
 	if (z->count >= UINT16_MAX || at >= WIDE_SIZE) {
 		buf_append(out, "PK\6\6", 4);
-		put64(out, 44);
-		put16(out, MADE_ON_UNIX | 45);
-		put16(out, 45);
-		put32(out, 0);
-		put32(out, 0);
-		put64(out, z->count);
-		put64(out, z->count);
-		put64(out, size);
-		put64(out, at);
+		image_zip_put64(out, 44);
+		image_zip_put16(out, MADE_ON_UNIX | 45);
+		image_zip_put16(out, 45);
+		image_zip_put32(out, 0);
+		image_zip_put32(out, 0);
+		image_zip_put64(out, z->count);
+		image_zip_put64(out, z->count);
+		image_zip_put64(out, size);
+		image_zip_put64(out, at);
 		buf_append(out, "PK\6\7", 4);
-		put32(out, 0);
-		put64(out, at + size);
-		put32(out, 1);
+		image_zip_put32(out, 0);
+		image_zip_put64(out, at + size);
+		image_zip_put32(out, 1);
 	}
 	unsigned count = z->count < UINT16_MAX ? (unsigned)z->count : UINT16_MAX;
 	buf_append(out, "PK\5\6", 4);
-	put16(out, 0);
-	put16(out, 0);
-	put16(out, count);
-	put16(out, count);
-	put32(out, narrow(size));
-	put32(out, narrow(at));
-	put16(out, 0);
+	image_zip_put16(out, 0);
+	image_zip_put16(out, 0);
+	image_zip_put16(out, count);
+	image_zip_put16(out, count);
+	image_zip_put32(out, image_zip_narrow(size));
+	image_zip_put32(out, image_zip_narrow(at));
+	image_zip_put16(out, 0);
 	z->closed = true;
 }
 

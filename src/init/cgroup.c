@@ -32,7 +32,7 @@ static size_t spare_count;
 static struct cgroup lingering[INIT_MAX_PROCESSES]; /* something runs in the background */
 static size_t lingering_count;
 
-static void name_of(const struct cgroup *c, const char *file, char out[64])
+static void init_cgroup_name_of(const struct cgroup *c, const char *file, char out[64])
 {
 	snprintf(out, 64, "e%u%s%s", c->number, file[0] ? "/" : "", file);
 }
@@ -41,7 +41,7 @@ static void name_of(const struct cgroup *c, const char *file, char out[64])
 static bool read_short(const struct cgroup *c, const char *file, char out[SHORT_MAX])
 {
 	char name[64];
-	name_of(c, file, name);
+	init_cgroup_name_of(c, file, name);
 	autoclose int fd = openat(INIT_CGROUP_FD, name, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, out, SHORT_MAX - 1);
 	out[n > 0 ? n : 0] = '\0';
@@ -54,7 +54,7 @@ void cgroup_prepare(void)
 	struct cgroup c = {.number = counter + 1};
 	if (spare_count > 0)
 		return;
-	name_of(&c, "", name);
+	init_cgroup_name_of(&c, "", name);
 	if (mkdirat(INIT_CGROUP_FD, name, 0755) < 0)
 		return;
 	counter++;
@@ -68,7 +68,7 @@ int cgroup_take(struct cgroup *ret)
 	if (spare_count == 0)
 		return -EAGAIN;
 	*ret = spares[--spare_count];
-	name_of(ret, "", name);
+	init_cgroup_name_of(ret, "", name);
 	int fd = openat(INIT_CGROUP_FD, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -77,7 +77,7 @@ void cgroup_kill(struct cgroup *c)
 {
 	char name[64];
 	c->killed = true;
-	name_of(c, "cgroup.kill", name);
+	init_cgroup_name_of(c, "cgroup.kill", name);
 	fd_write_file_at(INIT_CGROUP_FD, name, "1");
 }
 
@@ -88,7 +88,7 @@ size_t cgroup_pids(const struct cgroup *c, pid_t *pids, size_t max)
 	char name[64];
 	autobuf text = {0};
 	size_t count = 0;
-	name_of(c, "cgroup.procs", name);
+	init_cgroup_name_of(c, "cgroup.procs", name);
 	if (fd_read_file_at(INIT_CGROUP_FD, name, &text, PIDS_TEXT_MAX) < 0)
 		return 0;
 	buf_append_char(&text, '\0');
@@ -154,7 +154,7 @@ bool cgroup_is_empty(const struct cgroup *c)
 }
 
 /* False while something lives in it. */
-static bool retire(struct cgroup *c)
+static bool init_cgroup_retire(struct cgroup *c)
 {
 	char name[64];
 	if (!cgroup_is_empty(c))
@@ -165,13 +165,13 @@ static bool retire(struct cgroup *c)
 		spares[spare_count++] = *c;
 		return true;
 	}
-	name_of(c, "", name);
+	init_cgroup_name_of(c, "", name);
 	return unlinkat(INIT_CGROUP_FD, name, AT_REMOVEDIR) == 0;
 }
 
 void cgroup_release(struct cgroup *c)
 {
-	if (!retire(c) && lingering_count < ARRAY_LEN(lingering))
+	if (!init_cgroup_retire(c) && lingering_count < ARRAY_LEN(lingering))
 		lingering[lingering_count++] = *c;
 }
 
@@ -183,7 +183,7 @@ void cgroup_retry_releases(void)
 	size_t tries = lingering_count < RETRIES_MAX ? lingering_count : RETRIES_MAX;
 	while (tries-- > 0) {
 		next = next < lingering_count ? next : 0;
-		if (retire(&lingering[next]))
+		if (init_cgroup_retire(&lingering[next]))
 			lingering[next] = lingering[--lingering_count];
 		else
 			next++;

@@ -47,7 +47,7 @@ static void connection_drop(void)
 	buf_finish(&sending);
 }
 
-static int handle_start(const struct frame_header *h, const char *payload)
+static int init_connection_handle_start(const struct frame_header *h, const char *payload)
 {
 	struct start_request request;
 	int r = frame_decode_start(payload, h->size, &request);
@@ -58,11 +58,11 @@ static int handle_start(const struct frame_header *h, const char *payload)
 	return 0;
 }
 
-static int handle_frame(const struct frame_header *h, const char *payload)
+static int init_connection_handle_frame(const struct frame_header *h, const char *payload)
 {
 	switch (h->type) {
 	case FRAME_START:
-		return handle_start(h, payload);
+		return init_connection_handle_start(h, payload);
 	case FRAME_STDIN:
 		return process_input(h->tag, h->offset, payload, h->size);
 	case FRAME_STDIN_END:
@@ -100,7 +100,7 @@ static int handle_frame(const struct frame_header *h, const char *payload)
 }
 
 /* Handle every complete frame; negative when the peer speaks nonsense. */
-static int handle_received(void)
+static int init_connection_handle_received(void)
 {
 	size_t used = 0;
 	while (used < received.len) {
@@ -110,7 +110,7 @@ static int handle_received(void)
 			return -EPROTO;
 		if (size == 0)
 			break;
-		if (handle_frame(&h, received.data + used + FRAME_HEADER_SIZE) < 0)
+		if (init_connection_handle_frame(&h, received.data + used + FRAME_HEADER_SIZE) < 0)
 			return -EPROTO;
 		used += (size_t)size;
 	}
@@ -134,7 +134,7 @@ static void front_ready(struct source *s, uint32_t events)
 		else if ((size_t)n < RECEIVE_MIN)
 			room = RECEIVE_MIN;
 		received.len += (size_t)n;
-		if (handle_received() < 0)
+		if (init_connection_handle_received() < 0)
 			connection_drop();
 		else if (received.len == 0 && room == RECEIVE_MIN && received.cap > 2 * RECEIVE_MIN)
 			buf_finish(&received);
@@ -144,7 +144,7 @@ static void front_ready(struct source *s, uint32_t events)
 }
 
 /* Takes fd: from now on it is the connection for the processes. */
-static void attach(int fd)
+static void init_connection_attach(int fd)
 {
 	connection_drop();
 	front = (struct source){.fd = fd, .ready = front_ready};
@@ -200,7 +200,7 @@ static void guest_settle(struct guest *g, const struct frame_header *h)
 	if (h->type == FRAME_ATTACH) {
 		int fd = guest_leave(g);
 		if (fd >= 0)
-			attach(fd);
+			init_connection_attach(fd);
 		return;
 	}
 	if (frame_decode_worker(g->first + FRAME_HEADER_SIZE, h->size, &worker, &user) < 0) {
@@ -282,7 +282,7 @@ void connection_send_later(
 }
 
 /* True while the socket takes more. */
-static bool send_some(void)
+static bool init_connection_send_some(void)
 {
 	ssize_t n = send(front.fd, sending.data, sending.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n >= 0) {
@@ -308,7 +308,7 @@ int64_t connection_flush(void)
 			connection_drop();
 		if (front.fd < 0 || sending.len == 0)
 			break;
-		open = send_some();
+		open = init_connection_send_some();
 		if (front.fd >= 0 && sending.len < SEND_TARGET)
 			process_collect(&sending, SEND_TARGET);
 	}

@@ -60,7 +60,7 @@ static void input_settle(struct process *p)
 		loop_watch(&p->input, p->input_buf.len ? EPOLLOUT : 0);
 }
 
-static void input_ready(struct source *source, uint32_t events)
+static void init_input_ready(struct source *source, uint32_t events)
 {
 	struct process *p = (struct process *)((char *)source - offsetof(struct process, input));
 	(void)events;
@@ -72,7 +72,7 @@ static void input_ready(struct source *source, uint32_t events)
 
 void input_open(struct process *p, int fd)
 {
-	p->input = (struct source){.fd = fd, .ready = input_ready};
+	p->input = (struct source){.fd = fd, .ready = init_input_ready};
 }
 
 int input_receive(struct process *p, uint64_t offset, const char *data, size_t len)

@@ -66,7 +66,7 @@ static void watch_children(struct source *s)
 }
 
 /* Of two moments, 0 is none. */
-static int64_t earlier(int64_t a, int64_t b)
+static int64_t init_main_earlier(int64_t a, int64_t b)
 {
 	return a == 0 || (b != 0 && b < a) ? b : a;
 }
@@ -89,7 +89,7 @@ int main(void)
 	for (;;) {
 		int64_t deadline = process_check_deadlines();
 		process_sweep();
-		deadline = earlier(deadline, connection_flush());
+		deadline = init_main_earlier(deadline, connection_flush());
 		cgroup_prepare();
 		loop_run_once(deadline);
 	}

@@ -93,7 +93,7 @@ static int start_kernel(struct minder *k, const struct child *c)
 
 /* ---- packets ---- */
 
-static void pack(struct minder *k, unsigned channel, size_t len)
+static void minder_pack(struct minder *k, unsigned channel, size_t len)
 {
 	uint32_t header = (uint32_t)channel << 24 | (uint32_t)len;
 	memcpy(k->packet, &header, sizeof header);
@@ -102,12 +102,12 @@ static void pack(struct minder *k, unsigned channel, size_t len)
 }
 
 /* Reads at most max bytes of one channel; false when there was nothing. */
-static bool take(struct minder *k, unsigned channel, size_t max)
+static bool minder_take(struct minder *k, unsigned channel, size_t max)
 {
 	size_t room = max < FRAME_PACKET_MAX ? max : FRAME_PACKET_MAX;
 	ssize_t n = read(k->ends[channel], k->packet + FRAME_PACKET_HEADER, room);
 	if (n > 0) {
-		pack(k, channel, (size_t)n);
+		minder_pack(k, channel, (size_t)n);
 		return true;
 	}
 	if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -117,7 +117,7 @@ static bool take(struct minder *k, unsigned channel, size_t max)
 	return false;
 }
 
-static int unread(const struct minder *k, unsigned channel)
+static int minder_unread(const struct minder *k, unsigned channel)
 {
 	int n = 0;
 	if (k->ends[channel] >= 0)
@@ -129,7 +129,7 @@ static void settle_debts(struct minder *k)
 {
 	k->owing = true;
 	for (unsigned i = 0; i < FRAME_CHANNELS; i++)
-		k->owed[i] = unread(k, i);
+		k->owed[i] = minder_unread(k, i);
 }
 
 /* The next packet of what is owed; output first. */
@@ -138,7 +138,7 @@ static bool take_owed(struct minder *k)
 	for (unsigned i = 0; i < FRAME_CHANNELS; i++) {
 		if (k->owed[i] <= 0)
 			continue;
-		if (k->ends[i] >= 0 && take(k, i, (size_t)k->owed[i])) {
+		if (k->ends[i] >= 0 && minder_take(k, i, (size_t)k->owed[i])) {
 			k->owed[i] -= (int)(k->len - FRAME_PACKET_HEADER);
 			return true;
 		}
@@ -156,16 +156,16 @@ static void take_next(struct minder *k, const struct pollfd *ready)
 		return;
 	/* An interpreter that cannot say a word any more is as good as dead. */
 	if (ready[FRAME_CHANNEL_MESSAGES].revents & POLLHUP &&
-		!take(k, FRAME_CHANNEL_MESSAGES, FRAME_PACKET_MAX))
+		!minder_take(k, FRAME_CHANNEL_MESSAGES, FRAME_PACKET_MAX))
 		kill(k->kernel, SIGKILL);
 	if (k->len > 0)
 		return;
 	for (unsigned i = FRAME_CHANNEL_STDOUT; i <= FRAME_CHANNEL_STDERR; i++)
-		if (ready[i].revents && take(k, i, FRAME_PACKET_MAX))
+		if (ready[i].revents && minder_take(k, i, FRAME_PACKET_MAX))
 			return;
 }
 
-static void send_some(struct minder *k)
+static void minder_send_some(struct minder *k)
 {
 	ssize_t n = write(STDOUT_FILENO, k->packet + k->sent, k->len - k->sent);
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
@@ -206,10 +206,10 @@ static void wait_and_work(struct minder *k)
 	if (p[FRAME_CHANNELS].revents)
 		handle_signals(k);
 	if (busy) {
-		send_some(k);
+		minder_send_some(k);
 	} else if (k->heard) {
 		k->heard = false;
-		pack(k, FRAME_CHANNEL_HEARD, 0);
+		minder_pack(k, FRAME_CHANNEL_HEARD, 0);
 	} else if (!k->kernel_gone) {
 		take_next(k, p);
 	} else if (!take_owed(k)) {
@@ -217,7 +217,7 @@ static void wait_and_work(struct minder *k)
 	}
 }
 
-static void watch_signals(struct minder *k)
+static void minder_watch_signals(struct minder *k)
 {
 	sigset_t mask;
 	sigemptyset(&mask);
@@ -235,7 +235,7 @@ void minder_main(const struct child *c)
 {
 	static struct minder k;
 	prctl(PR_SET_NAME, "bunker-kernel", 0, 0, 0);
-	watch_signals(&k);
+	minder_watch_signals(&k);
 	fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK);
 	if (start_kernel(&k, c) < 0)
 		_exit(NOT_STARTED);

@@ -54,7 +54,7 @@ static void stream_leave_to_background(struct stream *s)
 	}
 }
 
-static void stream_finish(struct stream *s, bool at_end)
+static void init_output_stream_finish(struct stream *s, bool at_end)
 {
 	s->done = true;
 	if (s->terminal) {
@@ -114,11 +114,11 @@ static void stream_ready(struct source *source, uint32_t events)
 			s->left -= (uint64_t)n;
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR) ||
 		   (s->terminal && s->process->exited && errno == EAGAIN)) {
-		stream_finish(s, true);
+		init_output_stream_finish(s, true);
 		return;
 	}
 	if (s->process->exited && s->left == 0)
-		stream_finish(s, false);
+		init_output_stream_finish(s, false);
 	else if (stream_space(s) == 0)
 		loop_watch(&s->source, 0);
 }
@@ -159,7 +159,7 @@ void stream_main_exited(struct stream *s)
 	ioctl(s->source.fd, FIONREAD, &left);
 	s->left = (uint64_t)(left > 0 ? left : 0);
 	if (s->left == 0)
-		stream_finish(s, false);
+		init_output_stream_finish(s, false);
 }
 
 int stream_ack(struct stream *s, uint64_t offset)
@@ -197,7 +197,7 @@ bool stream_collect(struct stream *s, unsigned index, struct buf *out)
 void stream_destroy(struct stream *s)
 {
 	if (!s->done)
-		stream_finish(s, false);
+		init_output_stream_finish(s, false);
 	if (s->ring)
 		munmap(s->ring, FRAME_RING);
 	s->ring = NULL;

@@ -58,7 +58,7 @@ void process_collect(struct buf *out, size_t limit)
 	}
 }
 
-static void announce(struct process *p, struct buf *out)
+static void init_process_announce(struct process *p, struct buf *out)
 {
 	struct frame_record record = {
 		.pid = p->pid,
@@ -87,13 +87,13 @@ void process_announce_all(struct buf *out)
 {
 	for (struct process *p = processes; p; p = p->next)
 		if (!p->forgotten)
-			announce(p, out);
+			init_process_announce(p, out);
 }
 
 /* ---- start ---- */
 
 /* Whole arguments, as many as fit. */
-static void describe(struct process *p, const struct start_request *request)
+static void init_process_describe(struct process *p, const struct start_request *request)
 {
 	const char *const texts[] = {request->user, request->cwd, request->name};
 	size_t left = FRAME_MAX_COMMAND;
@@ -118,7 +118,7 @@ static void process_add(struct process *p, uint64_t tag, const struct start_requ
 	p->start_flags = fixed->flags;
 	p->kind = fixed->kind;
 	memcpy(p->execution, fixed->execution, sizeof p->execution);
-	describe(p, request);
+	init_process_describe(p, request);
 	p->timeout_ms = fixed->timeout_ms;
 	if (p->timeout_ms > 0 && p->timeout_ms < (uint64_t)INT64_MAX / 2000)
 		p->deadline_us = p->started_us + (int64_t)p->timeout_ms * 1000;

@@ -54,7 +54,7 @@ static int split_fields(char *line, char **fields, int max)
 	return n;
 }
 
-static bool parse_number(const char *text, unsigned *ret)
+static bool user_parse_number(const char *text, unsigned *ret)
 {
 	char *end;
 	errno = 0;
@@ -70,8 +70,8 @@ static bool match_passwd(char *line, const char *name, bool by_uid, unsigned uid
 {
 	char *f[7];
 	unsigned line_uid, line_gid;
-	if (split_fields(line, f, 7) < 7 || !parse_number(f[2], &line_uid) ||
-		!parse_number(f[3], &line_gid))
+	if (split_fields(line, f, 7) < 7 || !user_parse_number(f[2], &line_uid) ||
+		!user_parse_number(f[3], &line_gid))
 		return false;
 	if (by_uid ? line_uid != uid : strcmp(f[0], name) != 0)
 		return false;
@@ -101,8 +101,9 @@ static void add_groups(struct user *u)
 		line = strtok_r(NULL, "\n", &save)) {
 		char *f[4];
 		unsigned gid;
-		if (split_fields(line, f, 4) == 4 && parse_number(f[2], &gid) && gid != u->gid &&
-			u->group_count < USER_MAX_GROUPS && list_has(f[3], u->name))
+		if (split_fields(line, f, 4) == 4 && user_parse_number(f[2], &gid) &&
+			gid != u->gid && u->group_count < USER_MAX_GROUPS &&
+			list_has(f[3], u->name))
 			u->groups[u->group_count++] = gid;
 	}
 }
@@ -110,7 +111,7 @@ static void add_groups(struct user *u)
 static int look_up(const char *name, struct user *ret)
 {
 	unsigned uid = 0;
-	bool by_uid = parse_number(name, &uid);
+	bool by_uid = user_parse_number(name, &uid);
 	char *save = NULL, *text = read_database("/etc/passwd");
 	*ret = (struct user){0};
 	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;

@@ -84,7 +84,8 @@ static int fork_worker(struct worker *w, struct child *c, uint32_t flags)
 }
 
 /* The stage and the error of what failed; the worker is in the table otherwise. */
-static struct frame_started try_start(int fd, const struct frame_worker *how, const char *user)
+static struct frame_started worker_try_start(
+	int fd, const struct frame_worker *how, const char *user)
 {
 	struct start_request rights = {.fixed.open_files = how->open_files, .cwd = "/"};
 	struct child c = {.request = &rights, .stdio = {-1, -1, -1}, .control = fd};
@@ -108,7 +109,7 @@ void worker_start(int fd, const struct frame_worker *how, const char *user)
 	/* The worker waits for its front. The flag goes with the connection, also for us. */
 	fcntl(fd, F_SETFL, 0);
 	fd_widen(fd);
-	struct frame_started started = try_start(fd, how, user);
+	struct frame_started started = worker_try_start(fd, how, user);
 	if (started.stage != FRAME_STAGE_NONE)
 		send_started(fd, &started);
 	close(fd);

@@ -33,7 +33,7 @@ struct place {
 
 static int decode_level(
 	const struct decoding *d, const cJSON *object, const char *prefix, struct error *e);
-static int decode_item(
+static int json_decode_item(
 	const struct decoding *d, const cJSON *item, const char *prefix, struct error *e);
 static int check_required(
 	const struct decoding *d, const cJSON *object, const char *prefix, struct error *e);
@@ -42,11 +42,11 @@ static int find_row(
 	const struct json_part *part, const char *prefix, const char *name, bool *is_group);
 static void name_place(struct place *p, const char *path, const char *dot, const char *name);
 static int decode_enum(const cJSON *item, const struct place *p, struct error *e);
-static int decode_env(const cJSON *item, const struct place *p, struct error *e);
+static int json_decode_env(const cJSON *item, const struct place *p, struct error *e);
 static int decode_json(const cJSON *item, const struct place *p, struct error *e);
-static int decode_string(const cJSON *item, const struct place *p, struct error *e);
-static int decode_bool(const cJSON *item, const struct place *p, struct error *e);
-static int decode_integer(const cJSON *item, const struct place *p, struct error *e);
+static int json_decode_string(const cJSON *item, const struct place *p, struct error *e);
+static int json_decode_bool(const cJSON *item, const struct place *p, struct error *e);
+static int json_decode_integer(const cJSON *item, const struct place *p, struct error *e);
 static int decode_duration(const cJSON *item, const struct place *p, struct error *e);
 static int decode_size(const cJSON *item, const struct place *p, struct error *e);
 static int decode_cpu(const cJSON *item, const struct place *p, struct error *e);
@@ -58,15 +58,15 @@ static int check_count(const cJSON *item, const struct place *p, struct error *e
 static bool whole_number(const cJSON *item, int64_t *ret);
 static int put_number(int64_t value, const struct place *p, struct error *e);
 static int put_item(const cJSON *item, const struct place *p);
-static int refuse(const struct place *p, const char *wanted, struct error *e);
-static int refuse_range(const struct place *p, struct error *e);
+static int json_decode_refuse(const struct place *p, const char *wanted, struct error *e);
+static int json_decode_refuse_range(const struct place *p, struct error *e);
 static void format_amount(enum field_kind kind, int64_t value, char out[UNITS_TEXT_SIZE]);
 static int64_t max_length(const struct place *p);
 
 static int (*const decoders[])(const cJSON *item, const struct place *p, struct error *e) = {
-	[JSON_STRING] = decode_string,
-	[JSON_BOOL] = decode_bool,
-	[JSON_INTEGER] = decode_integer,
+	[JSON_STRING] = json_decode_string,
+	[JSON_BOOL] = json_decode_bool,
+	[JSON_INTEGER] = json_decode_integer,
 	[JSON_DURATION] = decode_duration,
 	[JSON_SIZE] = decode_size,
 	[JSON_CPU] = decode_cpu,
@@ -75,7 +75,7 @@ static int (*const decoders[])(const cJSON *item, const struct place *p, struct 
 	[JSON_STRING_MAP] = decode_string_map,
 	[JSON_ANY] = decode_any,
 	[FIELD_ENUM] = decode_enum,
-	[FIELD_ENV] = decode_env,
+	[FIELD_ENV] = json_decode_env,
 	[FIELD_JSON] = decode_json,
 };
 
@@ -123,14 +123,14 @@ static int decode_level(
 			e, ERROR_UNKNOWN_FIELD, p.name, "\"%s\" is not a known field", p.name);
 	}
 	for (const cJSON *item = object->child; item; item = item->next) {
-		int r = cJSON_IsNull(item) ? 0 : decode_item(d, item, prefix, e);
+		int r = cJSON_IsNull(item) ? 0 : json_decode_item(d, item, prefix, e);
 		if (r < 0)
 			return r;
 	}
 	return check_required(d, object, prefix, e);
 }
 
-static int decode_item(
+static int json_decode_item(
 	const struct decoding *d, const cJSON *item, const char *prefix, struct error *e)
 {
 	bool is_group = false;
@@ -146,14 +146,14 @@ static int decode_item(
 		name_place(&p, d->path, prefix, item->string);
 		if (part->given)
 			field_set_add(part->given, (size_t)row);
-		return p.field->scale ? decode_integer(item, &p, e)
+		return p.field->scale ? json_decode_integer(item, &p, e)
 				      : decoders[p.field->kind](item, &p, e);
 	}
 	if (!is_group)
 		return 0;
 	name_place(&p, d->path, prefix, item->string);
 	if (!cJSON_IsObject(item))
-		return refuse(&p, "an object", e);
+		return json_decode_refuse(&p, "an object", e);
 	char inner[sizeof p.name];
 	snprintf(inner, sizeof inner, "%s%s.", prefix, item->string);
 	return decode_level(d, item, inner, e);
@@ -215,13 +215,13 @@ static void name_place(struct place *p, const char *path, const char *dot, const
 	snprintf(p->name, sizeof p->name, "%.64s%s%.80s", path, dot, name);
 }
 
-static int decode_string(const cJSON *item, const struct place *p, struct error *e)
+static int json_decode_string(const cJSON *item, const struct place *p, struct error *e)
 {
 	if (!cJSON_IsString(item))
-		return refuse(p, "a string", e);
+		return json_decode_refuse(p, "a string", e);
 	size_t len = strlen(item->valuestring);
 	if (len == 0 && (p->field->flags & JSON_NOT_EMPTY))
-		return refuse(p, "a string that is not empty", e);
+		return json_decode_refuse(p, "a string that is not empty", e);
 	if (len > (size_t)max_length(p))
 		return error_set_field(e, ERROR_INVALID_FIELD, p->name,
 			"\"%s\" must not be longer than %lld bytes", p->name,
@@ -247,10 +247,10 @@ static int decode_enum(const cJSON *item, const struct place *p, struct error *e
 						: " or ",
 			*name);
 	buf_append_char(&wanted, '\0');
-	return refuse(p, wanted.data, e);
+	return json_decode_refuse(p, wanted.data, e);
 }
 
-static int decode_env(const cJSON *item, const struct place *p, struct error *e)
+static int json_decode_env(const cJSON *item, const struct place *p, struct error *e)
 {
 	const cJSON *map = NULL;
 	struct place inner = *p;
@@ -263,25 +263,25 @@ static int decode_env(const cJSON *item, const struct place *p, struct error *e)
 static int decode_json(const cJSON *item, const struct place *p, struct error *e)
 {
 	if (!cJSON_IsObject(item))
-		return refuse(p, "an object", e);
+		return json_decode_refuse(p, "an object", e);
 	return json_text(item, p->name, (size_t)max_length(p), p->memory, p->to, e);
 }
 
-static int decode_bool(const cJSON *item, const struct place *p, struct error *e)
+static int json_decode_bool(const cJSON *item, const struct place *p, struct error *e)
 {
 	if (!cJSON_IsBool(item))
-		return refuse(p, "true or false", e);
+		return json_decode_refuse(p, "true or false", e);
 	*(bool *)p->to = cJSON_IsTrue(item);
 	return 0;
 }
 
-static int decode_integer(const cJSON *item, const struct place *p, struct error *e)
+static int json_decode_integer(const cJSON *item, const struct place *p, struct error *e)
 {
 	int64_t value;
 	if (!whole_number(item, &value))
-		return refuse(p, "a whole number", e);
+		return json_decode_refuse(p, "a whole number", e);
 	if (p->field->scale && __builtin_mul_overflow(value, p->field->scale, &value))
-		return refuse_range(p, e);
+		return json_decode_refuse_range(p, e);
 	return put_number(value, p, e);
 }
 
@@ -289,7 +289,7 @@ static int decode_duration(const cJSON *item, const struct place *p, struct erro
 {
 	int64_t ms;
 	if (!cJSON_IsString(item) || units_parse_duration_ms(item->valuestring, &ms) < 0)
-		return refuse(p, "a duration such as \"30s\"", e);
+		return json_decode_refuse(p, "a duration such as \"30s\"", e);
 	return put_number(ms, p, e);
 }
 
@@ -299,7 +299,7 @@ static int decode_size(const cJSON *item, const struct place *p, struct error *e
 	bool valid = cJSON_IsString(item) ? units_parse_size(item->valuestring, &bytes) == 0
 					  : whole_number(item, &bytes) && bytes >= 0;
 	if (!valid)
-		return refuse(p, "a size such as \"256Mi\" or a number of bytes", e);
+		return json_decode_refuse(p, "a size such as \"256Mi\" or a number of bytes", e);
 	return put_number(bytes, p, e);
 }
 
@@ -316,14 +316,14 @@ static int decode_cpu(const cJSON *item, const struct place *p, struct error *e)
 			units_parse_millicores(item->valuestring, &millicores) == 0;
 	}
 	if (!valid)
-		return refuse(p, "an amount of CPU such as \"500m\" or 0.5", e);
+		return json_decode_refuse(p, "an amount of CPU such as \"500m\" or 0.5", e);
 	return put_number(millicores, p, e);
 }
 
 static int decode_object(const cJSON *item, const struct place *p, struct error *e)
 {
 	if (!cJSON_IsObject(item))
-		return refuse(p, "an object", e);
+		return json_decode_refuse(p, "an object", e);
 	int r = check_count(item, p, e);
 	return r < 0 ? r : put_item(item, p);
 }
@@ -331,7 +331,7 @@ static int decode_object(const cJSON *item, const struct place *p, struct error 
 static int decode_array(const cJSON *item, const struct place *p, struct error *e)
 {
 	if (!cJSON_IsArray(item))
-		return refuse(p, "an array", e);
+		return json_decode_refuse(p, "an array", e);
 	int r = check_count(item, p, e);
 	return r < 0 ? r : put_item(item, p);
 }
@@ -339,7 +339,7 @@ static int decode_array(const cJSON *item, const struct place *p, struct error *
 static int decode_string_map(const cJSON *item, const struct place *p, struct error *e)
 {
 	if (!cJSON_IsObject(item))
-		return refuse(p, "an object of strings", e);
+		return json_decode_refuse(p, "an object of strings", e);
 	int r = check_count(item, p, e);
 	if (r < 0)
 		return r;
@@ -348,7 +348,7 @@ static int decode_string_map(const cJSON *item, const struct place *p, struct er
 		const char *value;
 		struct place inner = {.field = &any_string, .to = &value};
 		name_place(&inner, p->name, ".", entry->string);
-		r = decode_string(entry, &inner, e);
+		r = json_decode_string(entry, &inner, e);
 		if (r < 0)
 			return r;
 	}
@@ -388,7 +388,7 @@ static int put_number(int64_t value, const struct place *p, struct error *e)
 	const struct field *f = p->field;
 	bool limited = f->min || f->max;
 	if (limited && (value < f->min || value > f->max))
-		return refuse_range(p, e);
+		return json_decode_refuse_range(p, e);
 	*(int64_t *)p->to = value;
 	return 0;
 }
@@ -399,13 +399,13 @@ static int put_item(const cJSON *item, const struct place *p)
 	return 0;
 }
 
-static int refuse(const struct place *p, const char *wanted, struct error *e)
+static int json_decode_refuse(const struct place *p, const char *wanted, struct error *e)
 {
 	return error_set_field(
 		e, ERROR_INVALID_FIELD, p->name, "\"%s\" must be %s", p->name, wanted);
 }
 
-static int refuse_range(const struct place *p, struct error *e)
+static int json_decode_refuse_range(const struct place *p, struct error *e)
 {
 	char min[UNITS_TEXT_SIZE], max[UNITS_TEXT_SIZE];
 	int64_t scale = p->field->scale ? p->field->scale : 1;

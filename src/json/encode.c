@@ -5,7 +5,7 @@
 #include "base/units.h"
 #include "json/json.h"
 
-static void write_number(struct json_writer *w, const struct field *f, int64_t number)
+static void json_encode_write_number(struct json_writer *w, const struct field *f, int64_t number)
 {
 	char text[UNITS_TEXT_SIZE];
 	switch (f->kind) {
@@ -59,7 +59,7 @@ void json_encode_value(struct json_writer *w, const struct field *f, const void 
 		json_string(w, field_text(f, record));
 		break;
 	default:
-		write_number(w, f, field_number(f, record));
+		json_encode_write_number(w, f, field_number(f, record));
 	}
 }
 
@@ -69,7 +69,7 @@ struct group {
 	size_t len; /* with the dot; 0: none */
 };
 
-static void enter(struct json_writer *w, struct group *g, const char *name, size_t len)
+static void json_encode_enter(struct json_writer *w, struct group *g, const char *name, size_t len)
 {
 	if (len == g->len && (len == 0 || memcmp(name, g->name, len) == 0))
 		return;
@@ -93,7 +93,7 @@ void json_encode(
 		size_t len = 0, dot = 0;
 		for (; name[len]; len++)
 			dot = name[len] == '.' ? len + 1 : dot;
-		enter(w, &group, name, dot);
+		json_encode_enter(w, &group, name, dot);
 		if (f->kind == FIELD_OWN) {
 			own(w, f, record);
 		} else if (!(f->flags & FIELD_OMIT_EMPTY) || !field_is_empty(f, record)) {

@@ -41,7 +41,7 @@ static void scan_value_ended(struct json_scan *s)
 
 /* ---- strings ---- */
 
-static int hex_value(char c)
+static int scan_hex_value(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -53,7 +53,7 @@ int json_scan_unit(const char *digits)
 {
 	int unit = 0;
 	for (int i = 0; i < 4; i++) {
-		int digit = hex_value(digits[i]);
+		int digit = scan_hex_value(digits[i]);
 		if (digit < 0)
 			return -1;
 		unit = unit << 4 | digit;
@@ -186,7 +186,7 @@ static bool is_number(const char *at, const char *end)
 	return at == end;
 }
 
-static bool is_word(const char *at, size_t len)
+static bool scan_is_word(const char *at, size_t len)
 {
 	static const char *const words[] = {"true", "false", "null"};
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -212,7 +212,7 @@ static int scan_literal(struct json_scan *s)
 	if (len == left && !s->last)
 		return JSON_MORE;
 	bool numeric = len > 0 && (at[0] == '-' || (at[0] >= '0' && at[0] <= '9'));
-	if (numeric ? !is_number(at, at + len) : !is_word(at, len))
+	if (numeric ? !is_number(at, at + len) : !scan_is_word(at, len))
 		return scan_fault(s, numeric ? "a malformed number" : "unexpected text");
 	s->raw = at;
 	s->raw_len = len;

@@ -24,7 +24,7 @@ static void put_cores(struct json_writer *w, const struct field *f)
 }
 
 /* Amounts may be numbers in a request; in an answer they are texts with a unit. */
-static void put_amount(struct json_writer *w, const struct field *f, bool is_request)
+static void json_schema_put_amount(struct json_writer *w, const struct field *f, bool is_request)
 {
 	if (!is_request) {
 		json_put_string(w, "type", "string");
@@ -45,7 +45,7 @@ static void put_amount(struct json_writer *w, const struct field *f, bool is_req
 	json_end_array(w);
 }
 
-static void put_names(struct json_writer *w, const struct field *f)
+static void json_schema_put_names(struct json_writer *w, const struct field *f)
 {
 	json_put_string(w, "type", "string");
 	json_key(w, "enum");
@@ -70,7 +70,7 @@ static void put_map(struct json_writer *w, const struct field *f, bool is_reques
 	json_end_object(w);
 }
 
-static void put_text(struct json_writer *w, const struct field *f, bool is_request)
+static void json_schema_put_text(struct json_writer *w, const struct field *f, bool is_request)
 {
 	json_put_string(w, "type", "string");
 	if (is_request && f->flags & FIELD_NOT_EMPTY)
@@ -100,10 +100,10 @@ static void put_property(struct json_writer *w, const struct field *f, bool is_r
 		break;
 	case FIELD_BYTES:
 	case FIELD_CPU:
-		put_amount(w, f, is_request);
+		json_schema_put_amount(w, f, is_request);
 		break;
 	case FIELD_ENUM:
-		put_names(w, f);
+		json_schema_put_names(w, f);
 		break;
 	case FIELD_ENV:
 	case FIELD_JSON:
@@ -117,7 +117,7 @@ static void put_property(struct json_writer *w, const struct field *f, bool is_r
 		json_put_string(w, "type", "array");
 		break;
 	default:
-		put_text(w, f, is_request);
+		json_schema_put_text(w, f, is_request);
 	}
 	if (f->about)
 		json_put_string(w, "description", f->about);

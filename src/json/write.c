@@ -12,7 +12,7 @@
 #include "base/utf8.h"
 
 static void begin_value(struct json_writer *w);
-static void put_quoted(struct buf *out, const char *s, size_t len);
+static void json_write_put_quoted(struct buf *out, const char *s, size_t len);
 static size_t plain_run(const char *s, size_t len);
 static bool all_plain(const char *s);
 static void put_escape(struct buf *out, unsigned char byte);
@@ -51,7 +51,7 @@ void json_key(struct json_writer *w, const char *key)
 void json_key_n(struct json_writer *w, const char *key, size_t len)
 {
 	begin_value(w);
-	put_quoted(w->out, key, len);
+	json_write_put_quoted(w->out, key, len);
 	buf_append_char(w->out, ':');
 	w->need_comma = false;
 }
@@ -82,7 +82,7 @@ void json_string(struct json_writer *w, const char *value)
 void json_string_n(struct json_writer *w, const char *value, size_t len)
 {
 	begin_value(w);
-	put_quoted(w->out, value, len);
+	json_write_put_quoted(w->out, value, len);
 }
 
 static void append_base64(struct buf *out, const void *data, size_t len)
@@ -222,7 +222,7 @@ static void begin_value(struct json_writer *w)
 	w->need_comma = true;
 }
 
-static void put_quoted(struct buf *out, const char *s, size_t len)
+static void json_write_put_quoted(struct buf *out, const char *s, size_t len)
 {
 	buf_reserve(out, len + 2);
 	buf_append_char(out, '"');

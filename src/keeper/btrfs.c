@@ -44,7 +44,7 @@ bool btrfs_is_subvolume(int fd)
 	       btrfs_is(fd);
 }
 
-static int issue(int fd, unsigned long request, void *args)
+static int btrfs_issue(int fd, unsigned long request, void *args)
 {
 	return ioctl(fd, request, args) < 0 ? -errno : 0;
 }
@@ -68,7 +68,7 @@ int btrfs_create(int dir_fd, const char *name, uint64_t group)
 	union inherit inherit;
 	snprintf(args.name, sizeof args.name, "%s", name);
 	put_into_group(&args, &inherit, group);
-	return issue(dir_fd, BTRFS_IOC_SUBVOL_CREATE_V2, &args);
+	return btrfs_issue(dir_fd, BTRFS_IOC_SUBVOL_CREATE_V2, &args);
 }
 
 int btrfs_snapshot(int source_fd, int dir_fd, const char *name, uint64_t group, bool read_only)
@@ -78,20 +78,20 @@ int btrfs_snapshot(int source_fd, int dir_fd, const char *name, uint64_t group, 
 	union inherit inherit;
 	snprintf(args.name, sizeof args.name, "%s", name);
 	put_into_group(&args, &inherit, group);
-	return issue(dir_fd, BTRFS_IOC_SNAP_CREATE_V2, &args);
+	return btrfs_issue(dir_fd, BTRFS_IOC_SNAP_CREATE_V2, &args);
 }
 
 int btrfs_delete(int dir_fd, const char *name)
 {
 	struct btrfs_ioctl_vol_args_v2 args = {0};
 	snprintf(args.name, sizeof args.name, "%s", name);
-	return issue(dir_fd, BTRFS_IOC_SNAP_DESTROY_V2, &args);
+	return btrfs_issue(dir_fd, BTRFS_IOC_SNAP_DESTROY_V2, &args);
 }
 
 int btrfs_own_group(int fd, uint64_t *ret)
 {
 	struct btrfs_ioctl_ino_lookup_args args = {.objectid = SUBVOLUME_ROOT_INODE};
-	int r = issue(fd, BTRFS_IOC_INO_LOOKUP, &args);
+	int r = btrfs_issue(fd, BTRFS_IOC_INO_LOOKUP, &args);
 	*ret = args.treeid;
 	return r;
 }
@@ -100,7 +100,7 @@ int64_t btrfs_read_dirty(int fd)
 {
 	struct btrfs_ioctl_fs_info_args info = {0};
 	char path[128], *at = path;
-	if (issue(fd, BTRFS_IOC_FS_INFO, &info) < 0)
+	if (btrfs_issue(fd, BTRFS_IOC_FS_INFO, &info) < 0)
 		return 0;
 	at += snprintf(path, sizeof path, "/sys/fs/btrfs/");
 	for (size_t i = 0; i < sizeof info.fsid; i++)
@@ -113,8 +113,8 @@ int64_t btrfs_read_dirty(int fd)
 int btrfs_sync(int fd)
 {
 	uint64_t transaction;
-	int r = issue(fd, BTRFS_IOC_START_SYNC, &transaction);
-	return r < 0 ? r : issue(fd, BTRFS_IOC_WAIT_SYNC, &transaction);
+	int r = btrfs_issue(fd, BTRFS_IOC_START_SYNC, &transaction);
+	return r < 0 ? r : btrfs_issue(fd, BTRFS_IOC_WAIT_SYNC, &transaction);
 }
 
 /* ---- quotas ---- */
@@ -122,27 +122,27 @@ int btrfs_sync(int fd)
 int btrfs_enable_simple_quota(int fd)
 {
 	struct btrfs_ioctl_quota_ctl_args args = {.cmd = QUOTA_CTL_ENABLE_SIMPLE};
-	int r = issue(fd, BTRFS_IOC_QUOTA_CTL, &args);
+	int r = btrfs_issue(fd, BTRFS_IOC_QUOTA_CTL, &args);
 	return r == -EEXIST ? 0 : r;
 }
 
 int btrfs_make_group(int fd, uint64_t group)
 {
 	struct btrfs_ioctl_qgroup_create_args args = {.create = 1, .qgroupid = group};
-	return issue(fd, BTRFS_IOC_QGROUP_CREATE, &args);
+	return btrfs_issue(fd, BTRFS_IOC_QGROUP_CREATE, &args);
 }
 
 static int drop_group(int fd, uint64_t group)
 {
 	struct btrfs_ioctl_qgroup_create_args args = {.create = 0, .qgroupid = group};
-	return issue(fd, BTRFS_IOC_QGROUP_CREATE, &args);
+	return btrfs_issue(fd, BTRFS_IOC_QGROUP_CREATE, &args);
 }
 
 int btrfs_set_limit(int fd, uint64_t group, int64_t bytes)
 {
 	struct btrfs_ioctl_qgroup_limit_args args = {.qgroupid = group,
 		.lim = {.flags = BTRFS_QGROUP_LIMIT_MAX_RFER, .max_rfer = (uint64_t)bytes}};
-	return issue(fd, BTRFS_IOC_QGROUP_LIMIT, &args);
+	return btrfs_issue(fd, BTRFS_IOC_QGROUP_LIMIT, &args);
 }
 
 /* ---- reading the quota tree ---- */
@@ -162,7 +162,7 @@ static int search_tree(int fd, struct btrfs_ioctl_search_args *args, uint64_t tr
 							 .max_transid = UINT64_MAX,
 							 .nr_items = GROUPS_AT_ONCE,
 						 }};
-	int r = issue(fd, BTRFS_IOC_TREE_SEARCH, args);
+	int r = btrfs_issue(fd, BTRFS_IOC_TREE_SEARCH, args);
 	return r < 0 ? r : (int)args->key.nr_items;
 }
 
@@ -293,11 +293,11 @@ bool btrfs_is_deleting(int fd)
 
 int btrfs_reclaim(int fd)
 {
-	return issue(fd, BTRFS_IOC_SYNC, NULL);
+	return btrfs_issue(fd, BTRFS_IOC_SYNC, NULL);
 }
 
 int btrfs_grow(int fd)
 {
 	struct btrfs_ioctl_vol_args args = {.name = "1:max"};
-	return issue(fd, BTRFS_IOC_RESIZE, &args);
+	return btrfs_issue(fd, BTRFS_IOC_RESIZE, &args);
 }

@@ -66,7 +66,7 @@ static int become_reader(void)
 }
 
 /* Nothing can be opened but what is below these, and that for reading. */
-static int restrict_files(const int *dirs, size_t count)
+static int keeper_confine_restrict_files(const int *dirs, size_t count)
 {
 	if (landlock_version() == 0)
 		return 0;
@@ -98,7 +98,7 @@ int confine_reader(const int *dirs, size_t count)
 {
 	int r = become_reader();
 	if (r == 0)
-		r = restrict_files(dirs, count);
+		r = keeper_confine_restrict_files(dirs, count);
 	return r < 0 ? r : allow_calls(reader_calls, ARRAY_LEN(reader_calls));
 }
 

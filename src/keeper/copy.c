@@ -34,7 +34,7 @@ struct copy {
 	char path[PATH_MAX]; /* of the directory that is being copied, below the root */
 };
 
-static int copy_directory(struct copy *c, int from, int to, unsigned depth);
+static int keeper_copy_directory(struct copy *c, int from, int to, unsigned depth);
 
 /* ---- attributes ---- */
 
@@ -64,7 +64,7 @@ static int copy_xattrs(int from, int to, const char *name)
 }
 
 /* Attributes first: changing the owner would drop file capabilities, which are one of them. */
-static int copy_attributes(int from, int to, const char *name, const struct stat *st)
+static int keeper_copy_attributes(int from, int to, const char *name, const struct stat *st)
 {
 	struct timespec times[2] = {st->st_atim, st->st_mtim};
 	if (fchownat(to, name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) < 0)
@@ -132,7 +132,7 @@ static int copy_link(int from, int to, const char *name)
 
 /* ---- the walk ---- */
 
-static int descend(struct copy *c, int from, int to, const char *name, unsigned depth)
+static int keeper_copy_descend(struct copy *c, int from, int to, const char *name, unsigned depth)
 {
 	size_t len = strlen(c->path);
 	if (depth == DEPTH_MAX || len + strlen(name) + 2 > sizeof c->path)
@@ -144,12 +144,12 @@ static int descend(struct copy *c, int from, int to, const char *name, unsigned 
 	if (out < 0 || in < 0)
 		return -errno;
 	snprintf(c->path + len, sizeof c->path - len, "%s/", name);
-	int r = copy_directory(c, in, out, depth + 1);
+	int r = keeper_copy_directory(c, in, out, depth + 1);
 	c->path[len] = '\0';
 	return r;
 }
 
-static int copy_entry(struct copy *c, int from, int to, const char *name, unsigned depth)
+static int keeper_copy_entry(struct copy *c, int from, int to, const char *name, unsigned depth)
 {
 	struct stat st;
 	int r;
@@ -160,7 +160,7 @@ static int copy_entry(struct copy *c, int from, int to, const char *name, unsign
 	if (first)
 		return linkat(c->root_fd, first, to, name, 0) < 0 ? -errno : 0;
 	if (S_ISDIR(st.st_mode))
-		r = descend(c, from, to, name, depth);
+		r = keeper_copy_descend(c, from, to, name, depth);
 	else if (S_ISREG(st.st_mode))
 		r = copy_file(from, to, name, &st);
 	else if (S_ISLNK(st.st_mode))
@@ -168,12 +168,12 @@ static int copy_entry(struct copy *c, int from, int to, const char *name, unsign
 	else
 		r = mknodat(to, name, st.st_mode, st.st_rdev) < 0 ? -errno : 0;
 	if (r == 0)
-		r = copy_attributes(from, to, name, &st);
+		r = keeper_copy_attributes(from, to, name, &st);
 	return r == 0 && many ? links_add(&c->links, &st, c->path, name) : r;
 }
 
 /* Takes `from`. */
-static int copy_directory(struct copy *c, int from, int to, unsigned depth)
+static int keeper_copy_directory(struct copy *c, int from, int to, unsigned depth)
 {
 	DIR *dir = fdopendir(from);
 	struct dirent *entry;
@@ -185,7 +185,7 @@ static int copy_directory(struct copy *c, int from, int to, unsigned depth)
 	}
 	while (r == 0 && (entry = readdir(dir)) != NULL)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			r = copy_entry(c, from, to, entry->d_name, depth);
+			r = keeper_copy_entry(c, from, to, entry->d_name, depth);
 	closedir(dir);
 	return r;
 }
@@ -194,7 +194,7 @@ int copy_tree(int from_fd, int to_fd)
 {
 	struct copy c = {.root_fd = to_fd};
 	int from = openat(from_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = from < 0 ? -errno : copy_directory(&c, from, to_fd, 0);
+	int r = from < 0 ? -errno : keeper_copy_directory(&c, from, to_fd, 0);
 	links_finish(&c.links);
 	return r;
 }

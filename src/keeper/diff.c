@@ -19,7 +19,7 @@
 #define DEPTH_MAX 256
 #define CHUNK     65536
 
-static int walk(
+static int keeper_diff_walk(
 	struct diff *d, const struct view_dir *old, const struct view_dir *new, unsigned depth);
 
 /* ---- are they the same? ---- */
@@ -36,7 +36,7 @@ int diff_open_file(const struct view_entry *e, const char *name)
 	return take_fd(&fd);
 }
 
-static ssize_t read_full(int fd, char *out, size_t size, off_t at)
+static ssize_t keeper_diff_read_full(int fd, char *out, size_t size, off_t at)
 {
 	size_t got = 0;
 	while (got < size) {
@@ -51,7 +51,7 @@ static ssize_t read_full(int fd, char *out, size_t size, off_t at)
 }
 
 /* The next place from `at` on where one of them has something; -1: there is none. */
-static off_t next_data(int a, int b, off_t at)
+static off_t keeper_diff_next_data(int a, int b, off_t at)
 {
 	off_t one = lseek(a, at, SEEK_DATA), other = lseek(b, at, SEEK_DATA);
 	if (one < 0 || other < 0)
@@ -66,9 +66,9 @@ static bool same_content(const struct view_entry *a, const struct view_entry *b,
 	autoclose int fa = diff_open_file(a, name), fb = diff_open_file(b, name);
 	if (fa < 0 || fb < 0)
 		return false;
-	for (off_t at = 0; (at = next_data(fa, fb, at)) >= 0;) {
-		ssize_t n = read_full(fa, one, sizeof one, at);
-		ssize_t m = read_full(fb, other, sizeof other, at);
+	for (off_t at = 0; (at = keeper_diff_next_data(fa, fb, at)) >= 0;) {
+		ssize_t n = keeper_diff_read_full(fa, one, sizeof one, at);
+		ssize_t m = keeper_diff_read_full(fb, other, sizeof other, at);
 		if (n < 0 || n != m || memcmp(one, other, (size_t)n) != 0)
 			return false;
 		if (n == 0)
@@ -100,7 +100,8 @@ static bool is_untouched(const struct view_entry *a, const struct view_entry *b)
 	       same_time(&a->st.st_mtim, &b->st.st_mtim) && a->in_upper == b->in_upper;
 }
 
-static bool is_same(const struct view_entry *a, const struct view_entry *b, const char *name)
+static bool keeper_diff_is_same(
+	const struct view_entry *a, const struct view_entry *b, const char *name)
 {
 	if (a->st.st_mode != b->st.st_mode || a->st.st_uid != b->st.st_uid ||
 		a->st.st_gid != b->st.st_gid)
@@ -116,8 +117,8 @@ static bool is_same(const struct view_entry *a, const struct view_entry *b, cons
 
 /* ---- one name ---- */
 
-static int tell(struct diff *d, enum diff_kind kind, const char *name, const struct view_entry *old,
-	const struct view_entry *new)
+static int keeper_diff_tell(struct diff *d, enum diff_kind kind, const char *name,
+	const struct view_entry *old, const struct view_entry *new)
 {
 	return d->change(d->arg, &(struct change){kind, d->path, name, old, new});
 }
@@ -126,34 +127,37 @@ static int tell_difference(struct diff *d, const char *name, const struct view_e
 	const struct view_entry *new)
 {
 	if (!old->exists)
-		return tell(d, DIFF_ADDED, name, old, new);
+		return keeper_diff_tell(d, DIFF_ADDED, name, old, new);
 	if (!new->exists)
-		return tell(d, DIFF_DELETED, name, old, new);
-	return is_same(old, new, name) ? 0 : tell(d, DIFF_CHANGED, name, old, new);
+		return keeper_diff_tell(d, DIFF_DELETED, name, old, new);
+	return keeper_diff_is_same(old, new, name)
+		       ? 0
+		       : keeper_diff_tell(d, DIFF_CHANGED, name, old, new);
 }
 
-static bool is_directory(const struct view_entry *e)
+static bool keeper_diff_is_directory(const struct view_entry *e)
 {
 	return e->exists && S_ISDIR(e->st.st_mode);
 }
 
 /* What was below a directory that is gone is told only when that is asked for. */
-static int descend(struct diff *d, const char *name, const struct view_dir *old_dir,
+static int keeper_diff_descend(struct diff *d, const char *name, const struct view_dir *old_dir,
 	const struct view_entry *old, const struct view_dir *new_dir, const struct view_entry *new,
 	unsigned depth)
 {
 	struct view_dir below_old = {-1, -1, -1, false}, below_new = {-1, -1, -1, false};
-	if (!is_directory(new) && !(is_directory(old) && d->tells_all))
+	if (!keeper_diff_is_directory(new) && !(keeper_diff_is_directory(old) && d->tells_all))
 		return 0;
 	if (depth == DEPTH_MAX) {
 		d->truncated = true;
 		return 0;
 	}
-	int r = is_directory(new) ? view_enter(d->new, new_dir, name, new, &below_new) : 0;
-	if (r == 0 && is_directory(old))
+	int r = keeper_diff_is_directory(new) ? view_enter(d->new, new_dir, name, new, &below_new)
+					      : 0;
+	if (r == 0 && keeper_diff_is_directory(old))
 		r = view_enter(d->old, old_dir, name, old, &below_old);
 	if (r == 0)
-		r = walk(d, &below_old, &below_new, depth + 1);
+		r = keeper_diff_walk(d, &below_old, &below_new, depth + 1);
 	else if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP)
 		r = 0; /* it went, or became something else, while we looked */
 	view_dir_close(&below_old);
@@ -161,8 +165,8 @@ static int descend(struct diff *d, const char *name, const struct view_dir *old_
 	return r;
 }
 
-static int compare_name(struct diff *d, const char *name, const struct view_dir *old_dir,
-	const struct view_dir *new_dir, unsigned depth)
+static int keeper_diff_compare_name(struct diff *d, const char *name,
+	const struct view_dir *old_dir, const struct view_dir *new_dir, unsigned depth)
 {
 	struct view_entry old, new;
 	size_t len = strlen(d->path), name_len = strlen(name);
@@ -178,7 +182,7 @@ static int compare_name(struct diff *d, const char *name, const struct view_dir 
 	memcpy(d->path + len + 1, name, name_len + 1);
 	int r = tell_difference(d, name, &old, &new);
 	if (r == 0)
-		r = descend(d, name, old_dir, &old, new_dir, &new, depth);
+		r = keeper_diff_descend(d, name, old_dir, &old, new_dir, &new, depth);
 	d->path[len] = '\0';
 	return r;
 }
@@ -213,7 +217,7 @@ static int compare_names_of(struct diff *d, int dir_fd, const int *before, size_
 		for (size_t i = 0; i < count && !seen; i++)
 			seen = is_in(before[i], name);
 		if (!seen)
-			r = compare_name(d, name, old, new, depth);
+			r = keeper_diff_compare_name(d, name, old, new, depth);
 	}
 	closedir(dir);
 	return r;
@@ -228,7 +232,7 @@ static bool same_directory(int a, int b)
 	       sa.st_ino == sb.st_ino;
 }
 
-static int walk(
+static int keeper_diff_walk(
 	struct diff *d, const struct view_dir *old, const struct view_dir *new, unsigned depth)
 {
 	const int dirs[] = {new->upper, old->upper, new->lower, old->lower};
@@ -239,7 +243,7 @@ static int walk(
 	/* Its own overlay: the upper layer of the root may not know it. */
 	if (r == 0 && new->is_root && d->new->has_usr && !is_in(new->upper, "usr") &&
 		!is_in(old->upper, "usr") && count == 2)
-		r = compare_name(d, "usr", old, new, depth);
+		r = keeper_diff_compare_name(d, "usr", old, new, depth);
 	return r;
 }
 
@@ -247,5 +251,5 @@ int diff_walk(struct diff *d)
 {
 	struct view_dir old = view_top(d->old), new = view_top(d->new);
 	d->path[0] = '\0';
-	return walk(d, &old, &new, 0);
+	return keeper_diff_walk(d, &old, &new, 0);
 }

@@ -32,7 +32,7 @@ int diff_out_change(struct diff_out *o, const struct change *c)
 		c->path);
 }
 
-static int flush(struct diff_out *o)
+static int diff_out_flush(struct diff_out *o)
 {
 	size_t len = o->len;
 	o->len = 0;
@@ -42,7 +42,7 @@ static int flush(struct diff_out *o)
 		o, &(struct diff_record){.kind = DIFF_DATA, .len = (uint32_t)len}, o->data);
 }
 
-static int send_bytes(struct diff_out *o, const char *at, size_t len)
+static int diff_out_send_bytes(struct diff_out *o, const char *at, size_t len)
 {
 	while (len > 0) {
 		size_t n = sizeof o->data - o->len < len ? sizeof o->data - o->len : len;
@@ -50,7 +50,7 @@ static int send_bytes(struct diff_out *o, const char *at, size_t len)
 		o->len += n;
 		at += n;
 		len -= n;
-		int r = o->len == sizeof o->data ? flush(o) : 0;
+		int r = o->len == sizeof o->data ? diff_out_flush(o) : 0;
 		if (r < 0)
 			return r;
 	}
@@ -67,7 +67,7 @@ static int compress(struct diff_out *o, const void *data, size_t len, ZSTD_EndDi
 		size_t left = ZSTD_compressStream2(o->compressor, &out, &in, end);
 		if (ZSTD_isError(left))
 			return -EIO;
-		int r = send_bytes(o, chunk, out.pos);
+		int r = diff_out_send_bytes(o, chunk, out.pos);
 		if (r < 0)
 			return r;
 		if (end == ZSTD_e_end ? left == 0 : in.pos == in.size)
@@ -83,14 +83,15 @@ int diff_out_compress(struct diff_out *o)
 
 int diff_out_bytes(struct diff_out *o, const void *data, size_t len)
 {
-	return o->compressor ? compress(o, data, len, ZSTD_e_continue) : send_bytes(o, data, len);
+	return o->compressor ? compress(o, data, len, ZSTD_e_continue)
+			     : diff_out_send_bytes(o, data, len);
 }
 
 int diff_out_end(struct diff_out *o, int error, bool truncated)
 {
 	int r = o->compressor && !error ? compress(o, NULL, 0, ZSTD_e_end) : 0;
 	if (r == 0)
-		r = flush(o);
+		r = diff_out_flush(o);
 	if (r < 0)
 		return r;
 	return send_record(o,

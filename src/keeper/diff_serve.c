@@ -24,7 +24,7 @@ static int tell_record(void *arg, const struct change *c)
 	return diff_out_change(arg, c);
 }
 
-static int run(struct diff *d, enum diff_form form, struct diff_out *out)
+static int diff_serve_run(struct diff *d, enum diff_form form, struct diff_out *out)
 {
 	if (form == DIFF_RECORDS) {
 		d->change = tell_record;
@@ -73,7 +73,7 @@ static int watch_listener(int pipe_fd)
 }
 
 /* What the keeper was given goes: the raw disk is among it. */
-static int confine(const struct view *old, const struct view *new)
+static int diff_serve_confine(const struct view *old, const struct view *new)
 {
 	const int dirs[] = {old->root_upper, old->root_lower, old->usr_upper, old->usr_lower,
 		new->root_upper, new->root_lower, new->usr_upper, new->usr_lower};
@@ -95,11 +95,11 @@ void diff_serve(struct keeper *k, const struct keeper_request *q, int pipe_fd)
 	if (r == 0)
 		r = view_open(k, &q->disk, q->root, &new);
 	if (r == 0)
-		r = confine(&old, &new);
+		r = diff_serve_confine(&old, &new);
 	if (r == 0) {
 		d.old = &old;
 		d.new = &new;
-		r = run(&d, (enum diff_form)q->form, &out);
+		r = diff_serve_run(&d, (enum diff_form)q->form, &out);
 	}
 	diff_out_end(&out, r < 0 ? -r : 0, d.truncated);
 	_exit(0);

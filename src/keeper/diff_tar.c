@@ -72,7 +72,7 @@ static int put_member(struct tar_writer *t, const char *path, char type, const c
 /* ---- content ---- */
 
 /* Exactly `size` bytes: what has shrunk meanwhile is filled up, what has grown is cut. */
-static int put_content(struct tar_writer *t, int fd, uint64_t size)
+static int diff_tar_put_content(struct tar_writer *t, int fd, uint64_t size)
 {
 	char chunk[65536];
 	uint64_t left = size;
@@ -95,7 +95,7 @@ static int put_content(struct tar_writer *t, int fd, uint64_t size)
 	return put_padding(t, size);
 }
 
-static int put_file(struct tar_writer *t, const struct change *c, const char *path)
+static int diff_tar_put_file(struct tar_writer *t, const struct change *c, const char *path)
 {
 	const struct stat *st = &c->new->st;
 	const char *first = st->st_nlink > 1 ? links_find(&t->links, st) : NULL;
@@ -108,10 +108,10 @@ static int put_file(struct tar_writer *t, const struct change *c, const char *pa
 	if (st->st_nlink > 1)
 		links_add(&t->links, st, "", path);
 	int r = put_member(t, path, '0', NULL, st, (uint64_t)st->st_size);
-	return r < 0 ? r : put_content(t, fd, (uint64_t)st->st_size);
+	return r < 0 ? r : diff_tar_put_content(t, fd, (uint64_t)st->st_size);
 }
 
-static int put_link(struct tar_writer *t, const struct change *c, const char *path)
+static int diff_tar_put_link(struct tar_writer *t, const struct change *c, const char *path)
 {
 	char target[PATH_MAX];
 	ssize_t n = readlinkat(c->new->dir_fd, c->name, target, sizeof target - 1);
@@ -121,7 +121,7 @@ static int put_link(struct tar_writer *t, const struct change *c, const char *pa
 	return put_member(t, path, '2', target, &c->new->st, 0);
 }
 
-static int put_directory(struct tar_writer *t, const struct change *c, const char *path)
+static int diff_tar_put_directory(struct tar_writer *t, const struct change *c, const char *path)
 {
 	char name[PATH_MAX + 1];
 	snprintf(name, sizeof name, "%s/", path);
@@ -153,11 +153,11 @@ int tar_write_change(void *arg, const struct change *c)
 	t->plain = strncmp(c->name, ".wh.", 4) == 0;
 	switch (c->new->st.st_mode &S_IFMT) {
 	case S_IFREG:
-		return put_file(t, c, path);
+		return diff_tar_put_file(t, c, path);
 	case S_IFDIR:
-		return put_directory(t, c, path);
+		return diff_tar_put_directory(t, c, path);
 	case S_IFLNK:
-		return put_link(t, c, path);
+		return diff_tar_put_link(t, c, path);
 	case S_IFIFO:
 		return put_member(t, path, '6', NULL, &c->new->st, 0);
 	default:

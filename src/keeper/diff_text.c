@@ -30,7 +30,7 @@ struct text {
 	bool *stays;
 };
 
-static void text_finish(struct text *t)
+static void diff_text_finish(struct text *t)
 {
 	buf_finish(&t->bytes);
 	free(t->lines);
@@ -90,7 +90,7 @@ static void text_load(struct text *t, const struct view_entry *e, const char *na
 
 /* ---- heads ---- */
 
-static void put_quoted(struct buf *out, const char *prefix, const char *path)
+static void diff_text_put_quoted(struct buf *out, const char *prefix, const char *path)
 {
 	bool plain = true;
 	for (const unsigned char *c = (const unsigned char *)path; *c; c++)
@@ -121,9 +121,9 @@ static void put_head(
 	struct buf *out, const struct change *c, const struct text *old, const struct text *new)
 {
 	buf_append_str(out, "diff --git ");
-	put_quoted(out, "a", c->path);
+	diff_text_put_quoted(out, "a", c->path);
 	buf_append_char(out, ' ');
-	put_quoted(out, "b", c->path);
+	diff_text_put_quoted(out, "b", c->path);
 	buf_append_char(out, '\n');
 	unsigned old_mode = old->exists ? git_mode(&c->old->st) : 0;
 	unsigned new_mode = new->exists ? git_mode(&c->new->st) : 0;
@@ -140,12 +140,12 @@ static void put_names(
 {
 	buf_append_str(out, "--- ");
 	if (old->exists)
-		put_quoted(out, "a", c->path);
+		diff_text_put_quoted(out, "a", c->path);
 	else
 		buf_append_str(out, "/dev/null");
 	buf_append_str(out, "\n+++ ");
 	if (new->exists)
-		put_quoted(out, "b", c->path);
+		diff_text_put_quoted(out, "b", c->path);
 	else
 		buf_append_str(out, "/dev/null");
 	buf_append_char(out, '\n');
@@ -153,7 +153,7 @@ static void put_names(
 
 /* ---- hunks ---- */
 
-static void put_line(struct buf *out, char sign, const struct line *l)
+static void diff_text_put_line(struct buf *out, char sign, const struct line *l)
 {
 	buf_append_char(out, sign);
 	buf_append(out, l->text, l->len);
@@ -190,13 +190,13 @@ static void put_lines(struct buf *out, const struct text *old, size_t x, size_t 
 		/* What has no lines has no marks either, and an end of 0. */
 		// NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
 		if (x < end_x && y < end_y && old->stays[x] && new->stays[y]) {
-			put_line(out, ' ', &old->lines[x]);
+			diff_text_put_line(out, ' ', &old->lines[x]);
 			x++, y++;
 			// NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
 		} else if (x < end_x && !old->stays[x]) {
-			put_line(out, '-', &old->lines[x++]);
+			diff_text_put_line(out, '-', &old->lines[x++]);
 		} else {
-			put_line(out, '+', &new->lines[y++]);
+			diff_text_put_line(out, '+', &new->lines[y++]);
 		}
 	}
 }
@@ -236,23 +236,24 @@ static void put_hunks(struct buf *out, struct text *old, struct text *new)
 	}
 }
 
-static bool is_same(const struct text *old, const struct text *new)
+static bool diff_text_is_same(const struct text *old, const struct text *new)
 {
 	return old->exists && new->exists && old->bytes.len == new->bytes.len &&
 	       (old->bytes.len == 0 ||
 		       memcmp(old->bytes.data, new->bytes.data, old->bytes.len) == 0);
 }
 
-static void put_change(struct buf *out, const struct change *c, struct text *old, struct text *new)
+static void diff_text_put_change(
+	struct buf *out, const struct change *c, struct text *old, struct text *new)
 {
 	put_head(out, c, old, new);
 	if (!old->is_text || !new->is_text) {
 		buf_append_str(out, "Binary files ");
-		put_quoted(out, "a", c->path);
+		diff_text_put_quoted(out, "a", c->path);
 		buf_append_str(out, " and ");
-		put_quoted(out, "b", c->path);
+		diff_text_put_quoted(out, "b", c->path);
 		buf_append_str(out, " differ\n");
-	} else if (!is_same(old, new) && old->count + new->count > 0) {
+	} else if (!diff_text_is_same(old, new) && old->count + new->count > 0) {
 		put_names(out, c, old, new);
 		put_hunks(out, old, new);
 	}
@@ -265,8 +266,8 @@ int text_write_change(void *arg, const struct change *c)
 	text_load(&old, c->old, c->name);
 	text_load(&new, c->new, c->name);
 	if (old.exists || new.exists)
-		put_change(&out, c, &old, &new);
-	text_finish(&old);
-	text_finish(&new);
+		diff_text_put_change(&out, c, &old, &new);
+	diff_text_finish(&old);
+	diff_text_finish(&new);
 	return out.failed ? -ENOMEM : diff_out_bytes(arg, out.data, out.len);
 }

@@ -47,7 +47,7 @@ int disk_open(struct keeper *k, const struct disk_name *disk)
 	return open_named(k->dirs[disk->kind], disk->id);
 }
 
-static bool exists(int dir_fd, const char *name)
+static bool keeper_disk_exists(int dir_fd, const char *name)
 {
 	struct stat st;
 	return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
@@ -70,7 +70,7 @@ static int limited_group(struct keeper *k, int fd, uint64_t *ret)
 	return k->quota == QUOTA_SIMPLE ? btrfs_group_of(fd, ret) : btrfs_own_group(fd, ret);
 }
 
-static int set_limit(struct keeper *k, int fd, int64_t limit)
+static int keeper_disk_set_limit(struct keeper *k, int fd, int64_t limit)
 {
 	uint64_t group;
 	if (k->quota == QUOTA_NONE || limit == 0)
@@ -82,7 +82,7 @@ static int set_limit(struct keeper *k, int fd, int64_t limit)
 int disk_limit(struct keeper *k, const struct disk_name *disk, int64_t limit)
 {
 	autoclose int fd = disk_open(k, disk);
-	return fd < 0 ? fd : set_limit(k, fd, limit);
+	return fd < 0 ? fd : keeper_disk_set_limit(k, fd, limit);
 }
 
 int disk_usage(struct keeper *k, const struct disk_name *disk, int64_t *used, int64_t *limit)
@@ -106,7 +106,7 @@ static int set_limit_above(struct keeper *k, int fd, int from_fd, int64_t limit)
 	int64_t used = 0, none;
 	if (k->quota == QUOTA_FULL && from_fd >= 0 && btrfs_own_group(from_fd, &group) == 0)
 		btrfs_read_group(k->disks_fd, group, &used, &none);
-	return set_limit(k, fd, limit ? limit + used : 0);
+	return keeper_disk_set_limit(k, fd, limit ? limit + used : 0);
 }
 
 /* ---- removing ---- */
@@ -119,7 +119,7 @@ void sweeper_tell(struct keeper *k)
 
 /* Out of sight at once; the kernel or the sweeper frees the space. A read-only subvolume cannot be
  * moved, but goes by one call. */
-static int discard(struct keeper *k, int dir_fd, const char *name)
+static int keeper_disk_discard(struct keeper *k, int dir_fd, const char *name)
 {
 	autoclose int fd = open_named(dir_fd, name);
 	if (fd >= 0 && btrfs_is_subvolume(fd) && btrfs_delete(dir_fd, name) == 0) {
@@ -165,7 +165,7 @@ static int copy_plain(struct keeper *k, enum disk_kind kind, const char *name, i
 	int dir_fd = k->dirs[kind];
 	char aside[ID_SIZE + 8];
 	snprintf(aside, sizeof aside, "%s.new", name);
-	int r = discard(k, dir_fd, aside); /* of an attempt that was cut short */
+	int r = keeper_disk_discard(k, dir_fd, aside); /* of an attempt that was cut short */
 	if (r < 0)
 		return r;
 	if (mkdirat(dir_fd, aside, 0755) < 0)
@@ -175,7 +175,7 @@ static int copy_plain(struct keeper *k, enum disk_kind kind, const char *name, i
 	if (r == 0 && renameat(dir_fd, aside, dir_fd, name) < 0)
 		r = -errno;
 	if (r < 0)
-		discard(k, dir_fd, aside);
+		keeper_disk_discard(k, dir_fd, aside);
 	return r;
 }
 
@@ -222,7 +222,7 @@ int disk_make(struct keeper *k, const struct disk_name *disk, const struct disk_
 	autoclose int from_fd = open_source(k, from);
 	if (from_fd < 0 && from->kind != DISK_NONE)
 		return from_fd;
-	if (!exists(k->dirs[disk->kind], disk->id))
+	if (!keeper_disk_exists(k->dirs[disk->kind], disk->id))
 		r = make_new(k, disk, from, from_fd, frozen_us);
 	autoclose int fd = r < 0 ? r : disk_open(k, disk);
 	if (fd < 0)
@@ -249,7 +249,7 @@ int disk_keep(struct keeper *k, const struct disk_name *disk, const struct disk_
 	autoclose int from_fd = disk_open(k, from);
 	if (from_fd < 0)
 		return from_fd;
-	if (exists(k->dirs[disk->kind], disk->id))
+	if (keeper_disk_exists(k->dirs[disk->kind], disk->id))
 		return 0;
 	int r = hold_sandbox(k, from, from_fd, &held);
 	if (r < 0)
@@ -264,20 +264,20 @@ int disk_keep(struct keeper *k, const struct disk_name *disk, const struct disk_
 
 int disk_delete(struct keeper *k, const struct disk_name *disk)
 {
-	return discard(k, k->dirs[disk->kind], disk->id);
+	return keeper_disk_discard(k, k->dirs[disk->kind], disk->id);
 }
 
 /* ---- restoring ---- */
 
 static int swap_in(struct keeper *k, int dir_fd, const char *fresh, const char *id)
 {
-	if (!exists(dir_fd, id))
+	if (!keeper_disk_exists(dir_fd, id))
 		return renameat(dir_fd, fresh, dir_fd, id) < 0 ? -errno : 0;
 	FAULT_POINT();
 	if (renameat2(dir_fd, fresh, dir_fd, id, RENAME_EXCHANGE) < 0)
 		return -errno;
 	FAULT_POINT();
-	return discard(k, dir_fd, fresh);
+	return keeper_disk_discard(k, dir_fd, fresh);
 }
 
 static int group_for_restore(struct keeper *k, const struct disk_name *disk, uint64_t *ret)
@@ -298,7 +298,7 @@ int disk_restore(struct keeper *k, const struct disk_name *disk, const struct di
 	if (from_fd < 0 && from->kind != DISK_NONE)
 		return from_fd;
 	snprintf(fresh, sizeof fresh, "%s.new", disk->id);
-	int r = discard(k, dir_fd, fresh);
+	int r = keeper_disk_discard(k, dir_fd, fresh);
 	FAULT_POINT();
 	if (r == 0)
 		r = group_for_restore(k, disk, &group);
@@ -317,7 +317,7 @@ void disk_undo(struct keeper *k, const struct keeper_request *q)
 	if (q->disk.kind == DISK_NONE || !q->disk.id[0])
 		return;
 	snprintf(fresh, sizeof fresh, "%s.new", q->disk.id);
-	discard(k, k->dirs[q->disk.kind], fresh);
+	keeper_disk_discard(k, k->dirs[q->disk.kind], fresh);
 	if (q->op == KEEPER_MAKE || q->op == KEEPER_KEEP)
 		disk_delete(k, &q->disk);
 }
@@ -330,7 +330,7 @@ void disk_clean_up(struct keeper *k)
 		struct dirent *entry;
 		while (dir && (entry = readdir(dir)) != NULL)
 			if (strchr(entry->d_name, '.') && entry->d_name[0] != '.')
-				discard(k, k->dirs[kind], entry->d_name);
+				keeper_disk_discard(k, k->dirs[kind], entry->d_name);
 		if (dir)
 			closedir(dir);
 	}

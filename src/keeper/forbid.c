@@ -88,7 +88,7 @@ static int add_calls(scmp_filter_ctx ctx, uint32_t action, const char *const *na
 	return r;
 }
 
-static int load(scmp_filter_ctx ctx, int r)
+static int forbid_load(scmp_filter_ctx ctx, int r)
 {
 	if (r == 0)
 		r = seccomp_load(ctx);
@@ -106,11 +106,11 @@ int forbid_calls(const char *const *more, size_t count)
 		r = forbid_namespaces(ctx);
 	if (r == 0)
 		r = add_calls(ctx, SCMP_ACT_ERRNO(EPERM), more, count);
-	return load(ctx, r);
+	return forbid_load(ctx, r);
 }
 
 int allow_calls(const char *const *names, size_t count)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
-	return ctx ? load(ctx, add_calls(ctx, SCMP_ACT_ALLOW, names, count)) : -ENOMEM;
+	return ctx ? forbid_load(ctx, add_calls(ctx, SCMP_ACT_ALLOW, names, count)) : -ENOMEM;
 }

@@ -9,7 +9,7 @@
 
 #define DIFFERENCES_MAX 1500
 
-static bool is_same(const struct line *a, const struct line *b)
+static bool keeper_lines_is_same(const struct line *a, const struct line *b)
 {
 	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
 }
@@ -34,7 +34,8 @@ static int came_from(const struct front *before, int d, int k)
 }
 
 /* Walks back from the end and marks what stays. */
-static void mark(const struct front *fronts, int d, int x, int y, bool *old_stays, bool *new_stays)
+static void keeper_lines_mark(
+	const struct front *fronts, int d, int x, int y, bool *old_stays, bool *new_stays)
 {
 	for (; d >= 0; d--) {
 		int from = d > 0 ? came_from(&fronts[d - 1], d, x - y) : 0;
@@ -50,7 +51,7 @@ static void mark(const struct front *fronts, int d, int x, int y, bool *old_stay
 	}
 }
 
-static int furthest(const struct front *before, int d, int k)
+static int keeper_lines_furthest(const struct front *before, int d, int k)
 {
 	if (d == 0)
 		return 0;
@@ -58,8 +59,8 @@ static int furthest(const struct front *before, int d, int k)
 	return reach_of(before, d - 1, from) + (from < k);
 }
 
-static bool search(struct front *fronts, const struct line *old, int n, const struct line *new,
-	int m, bool *old_stays, bool *new_stays)
+static bool keeper_lines_search(struct front *fronts, const struct line *old, int n,
+	const struct line *new, int m, bool *old_stays, bool *new_stays)
 {
 	int most = n + m < DIFFERENCES_MAX ? n + m : DIFFERENCES_MAX;
 	for (int d = 0; d <= most; d++) {
@@ -67,14 +68,14 @@ static bool search(struct front *fronts, const struct line *old, int n, const st
 		if (!fronts[d].reach)
 			return false;
 		for (int k = -d; k <= d; k += 2) {
-			int x = furthest(d ? &fronts[d - 1] : NULL, d, k), y = x - k;
-			while (x < n && y >= 0 && y < m && is_same(&old[x], &new[y])) {
+			int x = keeper_lines_furthest(d ? &fronts[d - 1] : NULL, d, k), y = x - k;
+			while (x < n && y >= 0 && y < m && keeper_lines_is_same(&old[x], &new[y])) {
 				x++;
 				y++;
 			}
 			fronts[d].reach[d + k] = x;
 			if (x >= n && y >= m) {
-				mark(fronts, d, n, m, old_stays, new_stays);
+				keeper_lines_mark(fronts, d, n, m, old_stays, new_stays);
 				return true;
 			}
 		}
@@ -85,19 +86,21 @@ static bool search(struct front *fronts, const struct line *old, int n, const st
 bool lines_compare(const struct line *old, size_t old_count, bool *old_stays,
 	const struct line *new, size_t new_count, bool *new_stays)
 {
-	while (old_count > 0 && new_count > 0 && is_same(old, new)) {
+	while (old_count > 0 && new_count > 0 && keeper_lines_is_same(old, new)) {
 		*old_stays++ = *new_stays++ = true;
 		old++, new ++;
 		old_count--, new_count--;
 	}
-	while (old_count > 0 && new_count > 0 && is_same(&old[old_count - 1], &new[new_count - 1]))
+	while (old_count > 0 && new_count > 0 &&
+		keeper_lines_is_same(&old[old_count - 1], &new[new_count - 1]))
 		old_stays[--old_count] = new_stays[--new_count] = true;
 	if (old_count == 0 || new_count == 0)
 		return true;
 	struct front *fronts = calloc(DIFFERENCES_MAX + 1, sizeof *fronts);
 	if (!fronts)
 		return false;
-	bool found = search(fronts, old, (int)old_count, new, (int)new_count, old_stays, new_stays);
+	bool found = keeper_lines_search(
+		fronts, old, (int)old_count, new, (int)new_count, old_stays, new_stays);
 	for (size_t i = 0; i <= DIFFERENCES_MAX; i++)
 		free(fronts[i].reach);
 	free(fronts);

@@ -19,7 +19,7 @@ static bool is_dot(const char *name)
 	return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
-static bool is_whiteout(const struct stat *st)
+static bool measure_is_whiteout(const struct stat *st)
 {
 	return S_ISCHR(st->st_mode) && st->st_rdev == 0;
 }
@@ -43,7 +43,7 @@ static int measure_directory(int fd, unsigned depth, int64_t *bytes, int64_t *fi
 		*bytes += (int64_t)st.st_blocks * 512 /
 			  (st.st_nlink > 1 && !S_ISDIR(st.st_mode) ? (int64_t)st.st_nlink : 1);
 		if (!S_ISDIR(st.st_mode)) {
-			*files += !is_whiteout(&st);
+			*files += !measure_is_whiteout(&st);
 			continue;
 		}
 		int sub = depth < DEPTH_MAX

@@ -26,7 +26,7 @@ static const char *const kind_dirs[DISK_KIND_END] = {
 	[DISK_VOLUME] = "volumes",
 };
 
-static int make_dir(int parent, const char *name)
+static int keeper_open_make_dir(int parent, const char *name)
 {
 	if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
 		return -errno;
@@ -34,14 +34,14 @@ static int make_dir(int parent, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static int make_directories(struct keeper *k, struct error *e)
+static int keeper_open_make_directories(struct keeper *k, struct error *e)
 {
-	k->trash_fd = make_dir(k->disks_fd, "trash");
-	k->templates_fd = make_dir(k->disks_fd, "templates");
-	k->frozen_fd = make_dir(k->disks_fd, "frozen");
+	k->trash_fd = keeper_open_make_dir(k->disks_fd, "trash");
+	k->templates_fd = keeper_open_make_dir(k->disks_fd, "templates");
+	k->frozen_fd = keeper_open_make_dir(k->disks_fd, "frozen");
 	bool ok = k->trash_fd >= 0 && k->templates_fd >= 0 && k->frozen_fd >= 0;
 	for (int kind = DISK_NONE + 1; kind < DISK_KIND_END; kind++) {
-		k->dirs[kind] = make_dir(k->disks_fd, kind_dirs[kind]);
+		k->dirs[kind] = keeper_open_make_dir(k->disks_fd, kind_dirs[kind]);
 		ok = ok && k->dirs[kind] >= 0;
 	}
 	return ok ? 0
@@ -56,7 +56,8 @@ int keeper_open(struct keeper *k, const struct keeper_config *config, struct err
 	k->data_fd = open(k->data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (k->data_fd < 0)
 		return error_set_errno(e, errno, "cannot open %s", k->data);
-	if (pool_open(k, config, e) < 0 || make_directories(k, e) < 0 || skeleton_open(k, e) < 0)
+	if (pool_open(k, config, e) < 0 || keeper_open_make_directories(k, e) < 0 ||
+		skeleton_open(k, e) < 0)
 		return -1;
 	return 0;
 }
@@ -73,7 +74,7 @@ static void keep_only(const int *wanted, size_t count)
 }
 
 /* After a death: one that dies at once must not take a processor. Who would ask it may go first. */
-static void hold_back(const struct keeper *k, int work_fd)
+static void keeper_open_hold_back(const struct keeper *k, int work_fd)
 {
 	struct pollfd p = {.fd = work_fd}; /* no event but its end */
 	if (k->has_died)
@@ -89,7 +90,7 @@ static pid_t start_sweeper(struct keeper *k)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	keep_only(wanted, ARRAY_LEN(wanted));
-	hold_back(k, KEEPER_FIRST_FD + 1);
+	keeper_open_hold_back(k, KEEPER_FIRST_FD + 1);
 	sweeper_main(KEEPER_FIRST_FD, KEEPER_FIRST_FD + 1);
 }
 
@@ -109,7 +110,7 @@ static pid_t start_keeper(struct keeper *k)
 		*held[i] = KEEPER_FIRST_FD + (int)i;
 	}
 	keep_only(wanted, count);
-	hold_back(k, k->front_pair[1]);
+	keeper_open_hold_back(k, k->front_pair[1]);
 	keeper_main(k);
 }
 

@@ -43,16 +43,20 @@ static pid_t readers[READERS_MAX]; /* comparisons that are being read */
 static size_t reader_count;
 static volatile sig_atomic_t child_ended;
 
-static void op_hello(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+static void keeper_ops_op_hello(
+	struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
 static void op_make(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
 static void op_limit(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
 static void op_keep(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
 static void op_restore(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
-static void op_delete(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
-static void op_usage(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+static void keeper_ops_op_delete(
+	struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+static void keeper_ops_op_usage(
+	struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
 static void op_measure(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
 static void op_diff(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
-static void op_next(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+static void keeper_ops_op_next(
+	struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
 
 #define KIND(name) (1u << DISK_##name)
 #define ANY_COPY   (KIND(CHECKPOINT) | KIND(SNAPSHOT) | KIND(LAYER))
@@ -64,21 +68,22 @@ static const struct {
 	unsigned froms;
 	bool in_child;
 } ops[KEEPER_OP_END] = {
-	[KEEPER_HELLO] = {op_hello, KIND(NONE), KIND(NONE), false},
+	[KEEPER_HELLO] = {keeper_ops_op_hello, KIND(NONE), KIND(NONE), false},
 	[KEEPER_MAKE] = {op_make, KIND(BOX) | KIND(VOLUME), KIND(NONE) | ANY_DISK, true},
 	[KEEPER_LIMIT] = {op_limit, KIND(BOX) | KIND(VOLUME), KIND(NONE), false},
 	[KEEPER_KEEP] = {op_keep, ANY_COPY, ANY_DISK, true},
 	[KEEPER_RESTORE] = {op_restore, KIND(BOX), KIND(NONE) | ANY_COPY, true},
-	[KEEPER_DELETE] = {op_delete, ANY_DISK | KIND(VOLUME), KIND(NONE), false},
-	[KEEPER_USAGE] = {op_usage, ANY_DISK | KIND(VOLUME), KIND(NONE), true},
+	[KEEPER_DELETE] = {keeper_ops_op_delete, ANY_DISK | KIND(VOLUME), KIND(NONE), false},
+	[KEEPER_USAGE] = {keeper_ops_op_usage, ANY_DISK | KIND(VOLUME), KIND(NONE), true},
 	[KEEPER_MEASURE] = {op_measure, ANY_DISK | KIND(VOLUME), KIND(NONE), true},
 	[KEEPER_DIFF] = {op_diff, ANY_DISK, KIND(NONE) | ANY_DISK, false},
-	[KEEPER_NEXT] = {op_next, ANY_DISK | KIND(VOLUME), KIND(NONE), false},
+	[KEEPER_NEXT] = {keeper_ops_op_next, ANY_DISK | KIND(VOLUME), KIND(NONE), false},
 };
 
 /* ---- the operations ---- */
 
-static void op_hello(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
+static void keeper_ops_op_hello(
+	struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
 {
 	(void)q;
 	a->pool = k->pool;
@@ -106,12 +111,14 @@ static void op_restore(struct keeper *k, const struct keeper_request *q, struct 
 	a->error = -disk_restore(k, &q->disk, &q->from);
 }
 
-static void op_delete(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
+static void keeper_ops_op_delete(
+	struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
 {
 	a->error = -disk_delete(k, &q->disk);
 }
 
-static void op_usage(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
+static void keeper_ops_op_usage(
+	struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
 {
 	a->error = -disk_usage(k, &q->disk, &a->bytes, &a->limit);
 }
@@ -147,7 +154,8 @@ static void op_diff(struct keeper *k, const struct keeper_request *q, struct kee
 		readers[reader_count++] = pid;
 }
 
-static void op_next(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
+static void keeper_ops_op_next(
+	struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
 {
 	a->error = -disk_next(k, (enum disk_kind)q->disk.kind, q->disk.id, a->id);
 }
@@ -164,7 +172,7 @@ static bool name_is_valid(const struct disk_name *name, unsigned kinds, bool may
 	return id_is_valid(name->id);
 }
 
-static bool request_is_valid(const struct keeper_request *q)
+static bool keeper_ops_request_is_valid(const struct keeper_request *q)
 {
 	return q->op > 0 && q->op < KEEPER_OP_END && ops[q->op].run && q->bytes >= 0 &&
 	       q->bytes <= LIMIT_MAX && q->form < DIFF_FORM_END && q->root[ID_SIZE - 1] == '\0' &&
@@ -181,7 +189,7 @@ static struct keeper_reply reply_to(const struct keeper_request *q)
 }
 
 /* With its pipe, if it has one, which is the front's from then on. */
-static void reply(struct keeper *k, const struct keeper_reply *a)
+static void keeper_ops_reply(struct keeper *k, const struct keeper_reply *a)
 {
 	union {
 		char space[CMSG_SPACE(sizeof(int))];
@@ -204,14 +212,14 @@ static void reply(struct keeper *k, const struct keeper_reply *a)
 		close(a->pipe_fd);
 }
 
-static void refuse(struct keeper *k, const struct keeper_request *q, int error)
+static void keeper_ops_refuse(struct keeper *k, const struct keeper_request *q, int error)
 {
 	struct keeper_reply a = reply_to(q);
 	a.error = error;
-	reply(k, &a);
+	keeper_ops_reply(k, &a);
 }
 
-static void perform(struct keeper *k, const struct keeper_request *q)
+static void keeper_ops_perform(struct keeper *k, const struct keeper_request *q)
 {
 	struct keeper_reply a = reply_to(q);
 	FAULT_POINT();
@@ -222,7 +230,7 @@ static void perform(struct keeper *k, const struct keeper_request *q)
 			"error", strerror(a.error));
 	if (a.error == ENOSPC)
 		sweeper_tell(k); /* it frees what can be freed */
-	reply(k, &a);
+	keeper_ops_reply(k, &a);
 }
 
 /* An empty disk is made in microseconds, and the front is waiting to boot on it. */
@@ -241,26 +249,26 @@ static bool is_under_way(const struct keeper_request *q)
 	return false;
 }
 
-static void answer(struct keeper *k, const struct keeper_request *q)
+static void keeper_ops_answer(struct keeper *k, const struct keeper_request *q)
 {
 	if (is_under_way(q))
 		return;
-	if (!request_is_valid(q)) {
-		refuse(k, q, EINVAL);
+	if (!keeper_ops_request_is_valid(q)) {
+		keeper_ops_refuse(k, q, EINVAL);
 		return;
 	}
 	if (!needs_child(q)) {
-		perform(k, q);
+		keeper_ops_perform(k, q);
 		return;
 	}
 	pid_t pid = fork();
 	if (pid == 0) {
 		schedule_promptly();
-		perform(k, q);
+		keeper_ops_perform(k, q);
 		_exit(0);
 	}
 	if (pid < 0)
-		refuse(k, q, errno);
+		keeper_ops_refuse(k, q, errno);
 	else
 		children[child_count++] = (struct child){pid, *q};
 }
@@ -285,7 +293,7 @@ static void reap_children(struct keeper *k)
 			if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
 				thaw_interrupted(k);
 				disk_undo(k, &children[i].request);
-				refuse(k, &children[i].request, EIO);
+				keeper_ops_refuse(k, &children[i].request, EIO);
 			}
 			children[i--] = children[--child_count];
 		}
@@ -294,13 +302,13 @@ static void reap_children(struct keeper *k)
 
 /* ---- the loop ---- */
 
-static void note_child(int number)
+static void keeper_ops_note_child(int number)
 {
 	(void)number;
 	child_ended = 1;
 }
 
-static void tend(struct keeper *k)
+static void keeper_ops_tend(struct keeper *k)
 {
 	static int64_t next_tend, next_drop;
 	int64_t now = clock_monotonic_us();
@@ -317,7 +325,7 @@ static void tend(struct keeper *k)
 }
 
 /* HELLO asks what there is: it waits, with everything behind it, until nothing changes any more. */
-static bool must_wait(int fd)
+static bool keeper_ops_must_wait(int fd)
 {
 	struct keeper_request q;
 	if (child_count == 0)
@@ -327,30 +335,30 @@ static bool must_wait(int fd)
 		       q.op == KEEPER_HELLO);
 }
 
-static bool serve_one(struct keeper *k)
+static bool keeper_ops_serve_one(struct keeper *k)
 {
 	struct keeper_request q;
 	ssize_t n = recv(k->front_pair[1], &q, sizeof q, MSG_DONTWAIT);
 	if (n == (ssize_t)sizeof q)
-		answer(k, &q);
+		keeper_ops_answer(k, &q);
 	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-static void serve(struct keeper *k)
+static void keeper_ops_serve(struct keeper *k)
 {
 	sigset_t none;
 	sigemptyset(&none);
 	for (;;) {
 		struct timespec timeout = {.tv_nsec = TEND_US * 1000L};
 		struct pollfd p = {.fd = k->front_pair[1], .events = POLLIN};
-		bool full = must_wait(p.fd);
+		bool full = keeper_ops_must_wait(p.fd);
 		if (!child_ended)
 			ppoll(&p, full ? 0 : 1, &timeout, &none);
 		if (child_ended)
 			reap_children(k);
-		if (!full && p.revents && !serve_one(k))
+		if (!full && p.revents && !keeper_ops_serve_one(k))
 			return;
-		tend(k);
+		keeper_ops_tend(k);
 	}
 }
 
@@ -368,7 +376,7 @@ static int lock_disks(struct keeper *k)
 
 void keeper_main(struct keeper *k)
 {
-	struct sigaction action = {.sa_handler = note_child};
+	struct sigaction action = {.sa_handler = keeper_ops_note_child};
 	struct rlimit files;
 	struct error e = {0};
 	sigset_t mask;
@@ -395,8 +403,8 @@ void keeper_main(struct keeper *k)
 	thaw_interrupted(k);
 	disk_clean_up(k);
 	trim_memory();
-	reply(k, &(struct keeper_reply){.op = KEEPER_STARTED, .pipe_fd = -1});
-	serve(k);
+	keeper_ops_reply(k, &(struct keeper_reply){.op = KEEPER_STARTED, .pipe_fd = -1});
+	keeper_ops_serve(k);
 	while (child_count > 0 && wait(NULL) > 0)
 		;
 	_exit(0);

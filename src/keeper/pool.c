@@ -198,7 +198,8 @@ static int try_image(struct keeper *k, const struct keeper_config *c, int disks_
 	return 0;
 }
 
-static int choose(struct keeper *k, const struct keeper_config *c, int disks_fd, struct error *e)
+static int keeper_pool_choose(
+	struct keeper *k, const struct keeper_config *c, int disks_fd, struct error *e)
 {
 	if (faccessat(k->data_fd, IMAGE, F_OK, 0) == 0)
 		return try_image(k, c, disks_fd, e);
@@ -223,7 +224,7 @@ int pool_open(struct keeper *k, const struct keeper_config *c, struct error *e)
 	if (below < 0 || fchmod(below, 0700) < 0)
 		return error_set_errno(e, errno, "cannot open %s/disks", k->data);
 	k->pool_max = c->pool_max;
-	if (choose(k, c, below, e) < 0)
+	if (keeper_pool_choose(k, c, below, e) < 0)
 		return -1;
 	k->disks_fd = openat(k->data_fd, "disks", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (k->disks_fd < 0 || fchmod(k->disks_fd, 0700) < 0)
@@ -247,7 +248,7 @@ void pool_measure(const struct keeper *k, int64_t *size, int64_t *free)
 	*free = (int64_t)s.f_bavail * (int64_t)s.f_frsize;
 }
 
-static void grow(struct keeper *k, int64_t size, int64_t room)
+static void keeper_pool_grow(struct keeper *k, int64_t size, int64_t room)
 {
 	int64_t step = size / 4 > GROW_STEP ? size / 4 : GROW_STEP;
 	step = step < room ? step : room;
@@ -274,7 +275,7 @@ void pool_tend(struct keeper *k)
 	int64_t holes = st.st_size - (int64_t)st.st_blocks * 512;
 	int64_t spare = host_free(k) - HOST_SPARE;
 	if (free < GROW_BELOW && st.st_size < k->pool_max && spare > holes)
-		grow(k, st.st_size, spare - holes);
+		keeper_pool_grow(k, st.st_size, spare - holes);
 	else if (holes > MIB && spare < holes && fallocate(k->image_fd, 0, 0, st.st_size) < 0 &&
 		 errno != ENOSPC)
 		log_error("cannot reserve the disk pool's space", "error", strerror(errno));

@@ -195,7 +195,7 @@ static int copy_from_host(int root_fd, const char *path)
 
 /* ---- building ---- */
 
-static int make_directories(int root_fd)
+static int skeleton_make_directories(int root_fd)
 {
 	for (size_t i = 0; i < ARRAY_LEN(directories); i++) {
 		if (mkdirat(root_fd, directories[i].path, 0755) < 0 ||
@@ -279,9 +279,9 @@ static int make_apt_sources(int root_fd)
 	return sources.failed ? -ENOMEM : fd_write_all(fd, sources.data, sources.len);
 }
 
-static int build(int root_fd)
+static int skeleton_build(int root_fd)
 {
-	int r = make_directories(root_fd);
+	int r = skeleton_make_directories(root_fd);
 	if (r == 0)
 		r = make_links(root_fd);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(copied); i++)
@@ -314,7 +314,7 @@ static int build_at(struct keeper *k, const char *name)
 	if (mkdirat(k->templates_fd, aside, 0755) < 0)
 		return -errno;
 	autoclose int fd = openat(k->templates_fd, aside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = fd < 0 ? -errno : build(fd);
+	int r = fd < 0 ? -errno : skeleton_build(fd);
 	if (r == 0 && renameat(k->templates_fd, aside, k->templates_fd, name) < 0 &&
 		errno != EEXIST)
 		r = -errno;

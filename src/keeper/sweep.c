@@ -59,7 +59,7 @@ static void empty_directory(int trash_fd, int fd)
 	closedir(dir);
 }
 
-static bool remove_entry(int trash_fd, const char *name)
+static bool sweep_remove_entry(int trash_fd, const char *name)
 {
 	int fd = openat(trash_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
@@ -83,7 +83,7 @@ static bool sweep_once(int trash_fd)
 		return false;
 	while ((entry = readdir(trash)) != NULL)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			progress |= remove_entry(trash_fd, entry->d_name);
+			progress |= sweep_remove_entry(trash_fd, entry->d_name);
 	closedir(trash);
 	return progress;
 }

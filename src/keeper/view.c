@@ -21,7 +21,7 @@ static int open_directory(int dir_fd, const char *name)
 }
 
 /* Below dir_fd, and nothing followed on the way. */
-static int open_beneath(int dir_fd, const char *path)
+static int view_open_beneath(int dir_fd, const char *path)
 {
 	struct open_how how = {
 		.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
@@ -42,7 +42,7 @@ static int open_lower(struct keeper *k, const char *root, struct view *v)
 		return v->root_lower < 0 || v->usr_lower < 0 ? -errno : 0;
 	}
 	snprintf(path, sizeof path, "%s/root/image", root);
-	v->root_lower = open_beneath(k->dirs[DISK_LAYER], path);
+	v->root_lower = view_open_beneath(k->dirs[DISK_LAYER], path);
 	return v->root_lower < 0 ? -errno : 0;
 }
 
@@ -69,7 +69,7 @@ int view_open(struct keeper *k, const struct disk_name *disk, const char *root, 
 	return r;
 }
 
-static void close_if_open(int fd)
+static void view_close_if_open(int fd)
 {
 	if (fd >= 0)
 		close(fd);
@@ -77,10 +77,10 @@ static void close_if_open(int fd)
 
 void view_close(struct view *v)
 {
-	close_if_open(v->root_upper);
-	close_if_open(v->root_lower);
-	close_if_open(v->usr_upper);
-	close_if_open(v->usr_lower);
+	view_close_if_open(v->root_upper);
+	view_close_if_open(v->root_lower);
+	view_close_if_open(v->usr_upper);
+	view_close_if_open(v->usr_lower);
 }
 
 struct view_dir view_top(const struct view *v)
@@ -137,8 +137,8 @@ static int lower_of(const struct view_dir *d, int upper, const char *name)
 		return d->lower < 0 ? -1 : open_directory(d->lower, name);
 	redirect[n] = '\0';
 	if (redirect[0] == '/')
-		return open_beneath(d->top_lower, redirect + 1);
-	return d->lower < 0 || strchr(redirect, '/') ? -1 : open_beneath(d->lower, redirect);
+		return view_open_beneath(d->top_lower, redirect + 1);
+	return d->lower < 0 || strchr(redirect, '/') ? -1 : view_open_beneath(d->lower, redirect);
 }
 
 int view_enter(const struct view *v, const struct view_dir *d, const char *name,
@@ -169,6 +169,6 @@ int view_enter(const struct view *v, const struct view_dir *d, const char *name,
 
 void view_dir_close(struct view_dir *d)
 {
-	close_if_open(d->upper);
-	close_if_open(d->lower);
+	view_close_if_open(d->upper);
+	view_close_if_open(d->lower);
 }

@@ -135,7 +135,8 @@ void store_list_executions(
 	store_list(s, &execution_facts, op, each, arg);
 }
 
-static void execution_expired(struct operation *op, const struct value *columns, size_t count)
+static void store_executions_execution_expired(
+	struct operation *op, const struct value *columns, size_t count)
 {
 	(void)count;
 	if (columns)
@@ -147,7 +148,7 @@ void store_expire_executions(
 {
 	struct operation *op = operation_new(sql_expire);
 	operation_add_int(op, before_ms);
-	op->row = execution_expired;
+	op->row = store_executions_execution_expired;
 	op->each = each;
 	store_submit(s, op, NULL, arg);
 }

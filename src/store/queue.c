@@ -235,16 +235,16 @@ static void async_ready(uv_async_t *async)
 	queue_deliver(async->data);
 }
 
-static struct operation *take_turn(struct queue *q)
+static struct operation *queue_take_turn(struct queue *q)
 {
 	if (q->turn)
 		q->turn_last->ends_turn = true;
 	return take_ptr(q->turn);
 }
 
-static void hand_over(struct queue *q)
+static void queue_hand_over(struct queue *q)
 {
-	struct operation *turn = take_turn(q);
+	struct operation *turn = queue_take_turn(q);
 	pthread_mutex_lock(&q->lock);
 	if (turn) {
 		*q->waiting_end = turn;
@@ -257,7 +257,7 @@ static void hand_over(struct queue *q)
 static void turn_ended(uv_prepare_t *prepare)
 {
 	uv_prepare_stop(prepare);
-	hand_over(prepare->data);
+	queue_hand_over(prepare->data);
 }
 
 void queue_submit(struct queue *q, struct operation *op)
@@ -309,7 +309,7 @@ static void queue_free(uv_handle_t *handle)
 static void run_rest(struct queue *q)
 {
 	struct operation *batch;
-	while ((batch = take_turn(q))) {
+	while ((batch = queue_take_turn(q))) {
 		run_batch(q, batch);
 		q->finished = batch;
 		queue_deliver(q);
@@ -321,7 +321,7 @@ void queue_close(struct queue *q)
 	pthread_mutex_lock(&q->lock);
 	q->closing = true;
 	pthread_mutex_unlock(&q->lock);
-	hand_over(q);
+	queue_hand_over(q);
 	pthread_join(q->thread, NULL);
 	queue_deliver(q);
 	run_rest(q);

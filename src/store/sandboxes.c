@@ -73,7 +73,8 @@ struct search {
 };
 
 /* One row, or the closing NULL when there was none. */
-static void ended_found(struct operation *op, const struct value *columns, size_t count)
+static void store_sandboxes_ended_found(
+	struct operation *op, const struct value *columns, size_t count)
 {
 	struct search *search = op->arg;
 	struct sandbox_record row;
@@ -97,7 +98,7 @@ void store_get_ended_sandbox(struct store *s, const char *id, const char *tenant
 	struct operation *op = operation_new(store_sql(s, &store_sandboxes, sql_get_ended));
 	operation_add_text(op, id);
 	operation_add_text(op, tenant);
-	op->row = ended_found;
+	op->row = store_sandboxes_ended_found;
 	store_submit(s, op, NULL, search);
 }
 

@@ -125,7 +125,7 @@ static const struct {
 	{"$order", append_order},
 };
 
-static char *expand(const struct store_table *t, const char *text)
+static char *store_table_expand(const struct store_table *t, const char *text)
 {
 	struct buf out = {0};
 	while (*text) {
@@ -153,7 +153,7 @@ const char *store_sql(struct store *s, const struct store_table *t, const char *
 		abort();
 	s->texts[i].table = t;
 	s->texts[i].text = text;
-	s->texts[i].sql = expand(t, text);
+	s->texts[i].sql = store_table_expand(t, text);
 	if (!s->texts[i].sql)
 		abort();
 	return s->texts[i].sql;
@@ -161,7 +161,7 @@ const char *store_sql(struct store *s, const struct store_table *t, const char *
 
 /* ---- rows ---- */
 
-static void add_field(struct operation *op, const struct field *f, const void *row)
+static void store_table_add_field(struct operation *op, const struct field *f, const void *row)
 {
 	const struct strings *list = (const void *)((const char *)row + f->offset);
 	switch (field_storage(f)) {
@@ -212,7 +212,7 @@ static struct operation *operation_with_row(
 	struct operation *op = operation_with(store_sql(s, t, text), t->fields->count);
 	for (size_t i = 0; i < t->fields->count; i++)
 		if (is_stored(&t->fields->fields[i]))
-			add_field(op, &t->fields->fields[i], row);
+			store_table_add_field(op, &t->fields->fields[i], row);
 	return op;
 }
 

@@ -121,7 +121,7 @@ static int boot_fail(struct boot *b, enum warden_step step, int error)
 	return -1;
 }
 
-static uid_t owner_of(struct warden *w, const char *id)
+static uid_t boot_owner_of(struct warden *w, const char *id)
 {
 	struct stat st;
 	return fstatat(w->cgroup_v2_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_uid : 0;
@@ -129,7 +129,7 @@ static uid_t owner_of(struct warden *w, const char *id)
 
 static bool remove_cgroups(struct warden *w, const char *id)
 {
-	uid_t owner = owner_of(w, id);
+	uid_t owner = boot_owner_of(w, id);
 	if (cgroup_remove(w, id) < 0)
 		return false;
 	if (owner)
@@ -217,7 +217,7 @@ static int boot_clone(struct warden *w, struct boot *b)
 	return 0;
 }
 
-static void close_if_open(int fd)
+static void boot_close_if_open(int fd)
 {
 	if (fd >= 0)
 		close(fd);
@@ -225,7 +225,7 @@ static void close_if_open(int fd)
 
 static int boot_undo(struct warden *w, struct boot *b)
 {
-	close_if_open(b->report_fd);
+	boot_close_if_open(b->report_fd);
 	if (b->uid_base)
 		slot_release(w, b->uid_base);
 	boot_end(w, b->id, true);
@@ -240,9 +240,9 @@ int boot_begin(struct warden *w, struct boot *b)
 	int r = boot_prepare(w, b);
 	if (r == 0)
 		r = boot_clone(w, b);
-	close_if_open(b->userns_fd);
-	close_if_open(b->listen_fd);
-	close_if_open(b->cgroup_fd);
+	boot_close_if_open(b->userns_fd);
+	boot_close_if_open(b->listen_fd);
+	boot_close_if_open(b->cgroup_fd);
 	return r < 0 ? boot_undo(w, b) : 0;
 }
 
@@ -266,7 +266,7 @@ int boot_finish(struct warden *w, struct boot *b)
 
 void boot_bury(struct warden *w, struct dying *d)
 {
-	close_if_open(d->pidfd);
+	boot_close_if_open(d->pidfd);
 	disk_release_mounts(w, d->mounts_fd);
 }
 

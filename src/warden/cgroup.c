@@ -187,7 +187,8 @@ static int set_pids(int fd, int64_t pids)
 	return write_number(fd, "pids.max", pids);
 }
 
-static int set_limit(enum cgroup_controller c, bool v1, int fd, const struct warden_limits *limits)
+static int warden_cgroup_set_limit(
+	enum cgroup_controller c, bool v1, int fd, const struct warden_limits *limits)
 {
 	switch (c) {
 	case CONTROLLER_MEMORY:
@@ -215,7 +216,7 @@ int cgroup_set_limits(struct warden *w, const char *id, const struct warden_limi
 		autoclose int fd = controller_dir(w, (enum cgroup_controller)c, id, &v1);
 		if (fd < 0)
 			return fd;
-		int r = set_limit((enum cgroup_controller)c, v1, fd, limits);
+		int r = warden_cgroup_set_limit((enum cgroup_controller)c, v1, fd, limits);
 		if (r < 0)
 			return r;
 	}

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "wire/keeper.h"
 
-static int make_dir(int parent, const char *name, mode_t mode)
+static int warden_disk_make_dir(int parent, const char *name, mode_t mode)
 {
 	if (mkdirat(parent, name, mode) < 0 && errno != EEXIST)
 		return -errno;
@@ -38,14 +38,14 @@ int disk_make_directories(struct warden *w, struct error *e)
 	w->data_fd = open(w->data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (w->data_fd < 0)
 		return error_set_errno(e, errno, "cannot open %s", w->data);
-	w->run_fd = make_dir(w->data_fd, "run", 0711);
-	autoclose int stage = make_dir(w->data_fd, "stage", 0700);
+	w->run_fd = warden_disk_make_dir(w->data_fd, "run", 0711);
+	autoclose int stage = warden_disk_make_dir(w->data_fd, "stage", 0700);
 	if (w->run_fd < 0 || stage < 0)
 		return error_set(
 			e, ERROR_INTERNAL, "cannot make the directories below %s", w->data);
 	static const char *const mounts[] = {"disk", "skeleton", "usr", "root"};
 	for (size_t i = 0; i < ARRAY_LEN(mounts); i++) {
-		int fd = make_dir(stage, mounts[i], 0755);
+		int fd = warden_disk_make_dir(stage, mounts[i], 0755);
 		if (fd < 0)
 			return error_set_errno(
 				e, fd, "cannot make %s/stage/%s", w->data, mounts[i]);

@@ -33,7 +33,7 @@ static bool is_needed(const char *mount_point, const char *data)
 }
 
 /* "\040" and the like, as mountinfo writes spaces; in place. */
-static void unescape(char *s)
+static void host_unescape(char *s)
 {
 	char *out = s;
 	for (; *s; s++) {
@@ -54,7 +54,7 @@ static char *mount_point_of(char *line)
 	for (int i = 0; field && i < 4; i++)
 		field = strtok_r(NULL, " ", &save);
 	if (field)
-		unescape(field);
+		host_unescape(field);
 	return field;
 }
 

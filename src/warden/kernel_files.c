@@ -70,7 +70,7 @@ static int fill_dev(int fd, uid_t owner)
 	return 0;
 }
 
-static int write_file(int dev_fd, const char *name, const void *data, size_t len)
+static int kernel_files_write_file(int dev_fd, const char *name, const void *data, size_t len)
 {
 	autoclose int fd = openat(dev_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
 	return fd < 0 ? -errno : fd_write_all(fd, data, len);
@@ -82,7 +82,7 @@ static int write_boot_id(int dev_fd, const uint8_t id[UUID_BYTES])
 	char text[UUID_SIZE];
 	uuid_format(id, text);
 	text[UUID_SIZE - 1] = '\n';
-	return write_file(dev_fd, "boot_id", text, UUID_SIZE);
+	return kernel_files_write_file(dev_fd, "boot_id", text, UUID_SIZE);
 }
 
 /* A copy: who is inside must not be able to lock or watch the host's own. */
@@ -92,7 +92,7 @@ static int write_resolver(int dev_fd)
 	int r = fd_read_file_at(AT_FDCWD, "/etc/resolv.conf", &text, RESOLVER_MAX);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	return write_file(dev_fd, "resolv.conf", text.data, text.len);
+	return kernel_files_write_file(dev_fd, "resolv.conf", text.data, text.len);
 }
 
 /* Its own, not a clone of a shared one: inotify and locks on a shared /dev/null would reach
@@ -114,7 +114,7 @@ int step_dev(struct inside *in)
 	/* Of the kernel's command line, which some hosts have secrets in, scripts get an empty one.
 	 */
 	if (r == 0)
-		r = write_file(fd, "cmdline", "\n", 1);
+		r = kernel_files_write_file(fd, "cmdline", "\n", 1);
 	if (r == 0 && in->b->host_network)
 		r = write_resolver(fd);
 	if (r == 0)
@@ -147,7 +147,8 @@ static const char *const hidden_files[] = {"kcore", "keys", "key-users", "timer_
 static const char *const hidden_directories[] = {"acpi", "scsi", "asound"};
 
 /* Puts a read-only clone of something over a part of /proc, if there is such a part. */
-static int cover(struct inside *in, const char *name, int source_dir, const char *source)
+static int kernel_files_cover(
+	struct inside *in, const char *name, int source_dir, const char *source)
 {
 	autoclose int target = mount_open_point(in->proc_fd, name);
 	if (target == -ENOENT)
@@ -166,12 +167,14 @@ int step_mask(struct inside *in)
 {
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(read_only_paths); i++)
-		r = cover(in, read_only_paths[i], in->proc_fd, read_only_paths[i]);
+		r = kernel_files_cover(in, read_only_paths[i], in->proc_fd, read_only_paths[i]);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(hidden_files); i++)
-		r = cover(in, hidden_files[i], in->root_fd, "dev/null");
+		r = kernel_files_cover(in, hidden_files[i], in->root_fd, "dev/null");
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(hidden_directories); i++)
-		r = cover(in, hidden_directories[i], in->root_fd, "dev/mqueue");
+		r = kernel_files_cover(in, hidden_directories[i], in->root_fd, "dev/mqueue");
 	if (r == 0)
-		r = cover(in, "cmdline", in->root_fd, "dev/cmdline");
-	return r < 0 ? r : cover(in, "sys/kernel/random/boot_id", in->root_fd, "dev/boot_id");
+		r = kernel_files_cover(in, "cmdline", in->root_fd, "dev/cmdline");
+	return r < 0 ? r
+		     : kernel_files_cover(
+			       in, "sys/kernel/random/boot_id", in->root_fd, "dev/boot_id");
 }

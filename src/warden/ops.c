@@ -45,37 +45,41 @@ struct booting {
 static struct booting booting[BOOTING_MAX];
 static size_t booting_count;
 
-static void op_hello(struct warden *w, const struct warden_request *q, struct warden_reply *a);
+static void warden_ops_op_hello(
+	struct warden *w, const struct warden_request *q, struct warden_reply *a);
 static void op_boot(struct warden *w, const struct warden_request *q, struct warden_reply *a);
 static void op_limits(struct warden *w, const struct warden_request *q, struct warden_reply *a);
-static void op_usage(struct warden *w, const struct warden_request *q, struct warden_reply *a);
+static void warden_ops_op_usage(
+	struct warden *w, const struct warden_request *q, struct warden_reply *a);
 static void op_kill(struct warden *w, const struct warden_request *q, struct warden_reply *a);
 static void op_end(struct warden *w, const struct warden_request *q, struct warden_reply *a);
 static void op_freeze(struct warden *w, const struct warden_request *q, struct warden_reply *a);
 static void op_reclaim(struct warden *w, const struct warden_request *q, struct warden_reply *a);
-static void op_next(struct warden *w, const struct warden_request *q, struct warden_reply *a);
+static void warden_ops_op_next(
+	struct warden *w, const struct warden_request *q, struct warden_reply *a);
 
 static const struct {
 	void (*run)(struct warden *w, const struct warden_request *q, struct warden_reply *a);
 	bool needs_id;
 	bool needs_limits;
 } ops[WARDEN_OP_END] = {
-	[WARDEN_HELLO] = {op_hello, false, false},
+	[WARDEN_HELLO] = {warden_ops_op_hello, false, false},
 	[WARDEN_BOOT] = {op_boot, true, true},
 	[WARDEN_LIMITS] = {op_limits, true, true},
-	[WARDEN_USAGE] = {op_usage, true, false},
+	[WARDEN_USAGE] = {warden_ops_op_usage, true, false},
 	[WARDEN_KILL] = {op_kill, true, false},
 	[WARDEN_HALT] = {op_end, true, false},
 	[WARDEN_DESTROY] = {op_end, true, false},
 	[WARDEN_FREEZE] = {op_freeze, true, false},
 	[WARDEN_RECLAIM] = {op_reclaim, true, false},
 	[WARDEN_THAW] = {op_freeze, true, false},
-	[WARDEN_NEXT] = {op_next, false, false},
+	[WARDEN_NEXT] = {warden_ops_op_next, false, false},
 };
 
 /* ---- the operations ---- */
 
-static void op_hello(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+static void warden_ops_op_hello(
+	struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
 	(void)q;
 	a->flags = WARDEN_LAYER_MEMORY | WARDEN_LAYER_CPU | WARDEN_LAYER_PIDS |
@@ -121,7 +125,8 @@ static void op_limits(struct warden *w, const struct warden_request *q, struct w
 	a->step = a->error ? WARDEN_STEP_CGROUP : WARDEN_STEP_NONE;
 }
 
-static void op_usage(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+static void warden_ops_op_usage(
+	struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
 	a->error = -cgroup_read_usage(w, q->id, &a->usage);
 	a->step = a->error ? WARDEN_STEP_CGROUP : WARDEN_STEP_NONE;
@@ -186,7 +191,8 @@ static void next_in(int dir_fd, const char *after, char best[ID_SIZE])
 		closedir(dir);
 }
 
-static void op_next(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+static void warden_ops_op_next(
+	struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
 	a->id[0] = '\0';
 	next_in(w->cgroup_v2_fd, q->id, a->id);
@@ -214,7 +220,7 @@ static bool volume_is_valid(const struct warden_volume *v)
 	       warden_mount_is_valid(v->path);
 }
 
-static bool request_is_valid(const struct warden *w, const struct warden_request *q)
+static bool warden_ops_request_is_valid(const struct warden *w, const struct warden_request *q)
 {
 	if (q->op >= WARDEN_OP_END || !ops[q->op].run)
 		return false;
@@ -232,18 +238,18 @@ static bool request_is_valid(const struct warden *w, const struct warden_request
 	return !ops[q->op].needs_limits || limits_are_sane(&q->limits);
 }
 
-static void reply(int fd, const struct warden_reply *a)
+static void warden_ops_reply(int fd, const struct warden_reply *a)
 {
 	if (send(fd, a, sizeof *a, MSG_NOSIGNAL) < 0)
 		log_warn("the front does not listen", "error", strerror(errno));
 }
 
-static void answer(struct warden *w, int fd, const struct warden_request *q)
+static void warden_ops_answer(struct warden *w, int fd, const struct warden_request *q)
 {
 	struct warden_reply a = {.op = q->op, .sequence = q->sequence};
 	memcpy(a.id, q->id, sizeof a.id);
 	FAULT_POINT();
-	if (request_is_valid(w, q)) {
+	if (warden_ops_request_is_valid(w, q)) {
 		ops[q->op].run(w, q, &a);
 	} else {
 		a.error = EINVAL;
@@ -251,7 +257,7 @@ static void answer(struct warden *w, int fd, const struct warden_request *q)
 	}
 	FAULT_POINT();
 	if (a.op)
-		reply(fd, &a);
+		warden_ops_reply(fd, &a);
 	FAULT_POINT();
 }
 
@@ -269,7 +275,7 @@ static void answer_the_dead(struct warden *w, int fd)
 		memcpy(a.id, q->id, sizeof a.id);
 		boot_bury(w, &waiting[i].dying);
 		if (a.op)
-			reply(fd, &a);
+			warden_ops_reply(fd, &a);
 	}
 	waiting_count = kept;
 }
@@ -288,14 +294,14 @@ static void answer_the_booted(struct warden *w, int fd)
 		tell_boot(&at->boot, boot_finish(w, &at->boot) < 0, &a);
 		FAULT_POINT();
 		if (a.op)
-			reply(fd, &a);
+			warden_ops_reply(fd, &a);
 		FAULT_POINT();
 	}
 	booting_count = kept;
 }
 
 /* Every child but the front, whose end the caller wants to know. */
-static void reap(struct warden *w, pid_t front)
+static void warden_ops_reap(struct warden *w, pid_t front)
 {
 	siginfo_t info;
 	for (;;) {
@@ -344,11 +350,11 @@ void warden_serve(struct warden *w, int fd, pid_t front, const volatile bool *st
 			if (size == 0 || (size < 0 && errno != EINTR && errno != EAGAIN))
 				return;
 			if (size == (ssize_t)sizeof q)
-				answer(w, fd, &q);
+				warden_ops_answer(w, fd, &q);
 		}
 		answer_the_dead(w, fd);
 		answer_the_booted(w, fd);
 		cleanups = boot_retry_cleanups(w);
-		reap(w, front);
+		warden_ops_reap(w, front);
 	}
 }

@@ -66,7 +66,7 @@ static bool is_read_only(int fd)
  * Called in data/stage, with relative names: they are what /proc/mounts shows inside. Not
  * volatile, because the disk is mounted again when a sandbox resumes.
  */
-static int overlay(struct inside *in, const char *lower, const char *upper)
+static int warden_root_overlay(struct inside *in, const char *lower, const char *upper)
 {
 	char upper_path[64], work_path[64];
 	snprintf(upper_path, sizeof upper_path, "disk/%s", upper);
@@ -104,7 +104,7 @@ int step_layers(struct inside *in)
 
 int step_root(struct inside *in)
 {
-	autoclose int fd = overlay(in, "skeleton", "root");
+	autoclose int fd = warden_root_overlay(in, "skeleton", "root");
 	if (fd < 0)
 		return fd;
 	int r = mount_move_to(fd, "root");
@@ -119,6 +119,6 @@ int step_usr(struct inside *in)
 {
 	if (in->b->root[0])
 		return 0;
-	autoclose int fd = overlay(in, "usr", "usr");
+	autoclose int fd = warden_root_overlay(in, "usr", "usr");
 	return fd < 0 ? fd : mount_move_below(fd, in->root_fd, "usr");
 }

@@ -96,7 +96,8 @@ static const int allowed_families[] = {AF_UNIX, AF_INET, AF_INET6};
 	((uint64_t)CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |   \
 		CLONE_NEWPID | CLONE_NEWNET)
 
-static int allow(scmp_filter_ctx ctx, const char *name, unsigned count, struct scmp_arg_cmp *args)
+static int seccomp_allow(
+	scmp_filter_ctx ctx, const char *name, unsigned count, struct scmp_arg_cmp *args)
 {
 	int nr = seccomp_syscall_resolve_name(name);
 	if (nr == __NR_SCMP_ERROR)
@@ -107,21 +108,23 @@ static int allow(scmp_filter_ctx ctx, const char *name, unsigned count, struct s
 
 static int allow_with_arguments(scmp_filter_ctx ctx)
 {
-	int r = allow(ctx, "clone", 1,
+	int r = seccomp_allow(ctx, "clone", 1,
 		&(struct scmp_arg_cmp){0, SCMP_CMP_MASKED_EQ, CLONE_NAMESPACES, 0});
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(allowed_families); i++)
-		r = allow(ctx, "socket", 1,
+		r = seccomp_allow(ctx, "socket", 1,
 			&(struct scmp_arg_cmp){0, SCMP_CMP_EQ, (uint64_t)allowed_families[i], 0});
 	if (r == 0)
-		r = allow(ctx, "socket", 2,
+		r = seccomp_allow(ctx, "socket", 2,
 			(struct scmp_arg_cmp[]){{0, SCMP_CMP_EQ, AF_NETLINK, 0},
 				{2, SCMP_CMP_EQ, NETLINK_ROUTE, 0}});
 	if (r == 0)
-		r = allow(ctx, "socketpair", 1, &(struct scmp_arg_cmp){0, SCMP_CMP_EQ, AF_UNIX, 0});
+		r = seccomp_allow(
+			ctx, "socketpair", 1, &(struct scmp_arg_cmp){0, SCMP_CMP_EQ, AF_UNIX, 0});
 	if (r == 0)
-		r = allow(ctx, "personality", 1, &(struct scmp_arg_cmp){0, SCMP_CMP_EQ, 0, 0});
+		r = seccomp_allow(
+			ctx, "personality", 1, &(struct scmp_arg_cmp){0, SCMP_CMP_EQ, 0, 0});
 	if (r == 0)
-		r = allow(ctx, "personality", 1,
+		r = seccomp_allow(ctx, "personality", 1,
 			&(struct scmp_arg_cmp){0, SCMP_CMP_EQ, 0xffffffffu, 0});
 	return r;
 }
@@ -132,7 +135,7 @@ static int add_rules(scmp_filter_ctx ctx)
 	if (r == 0)
 		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(allowed_calls); i++)
-		r = allow(ctx, allowed_calls[i], 0, NULL);
+		r = seccomp_allow(ctx, allowed_calls[i], 0, NULL);
 	return r < 0 ? r : allow_with_arguments(ctx);
 }
 

@@ -116,7 +116,7 @@ static const char *next_text(const char **p, const char *end)
 	return s && *p - s <= (ptrdiff_t)FRAME_MAX_TEXT ? s : NULL;
 }
 
-static const char **decode_strings(const char **p, const char *end, uint32_t count)
+static const char **frame_decode_strings(const char **p, const char *end, uint32_t count)
 {
 	const char **strings = calloc((size_t)count + 1, sizeof *strings);
 	if (!strings)
@@ -149,8 +149,8 @@ int frame_decode_start(const char *payload, size_t size, struct start_request *r
 	r.name = r.cwd ? next_text(&p, end) : NULL;
 	if (!r.name)
 		return -EPROTO;
-	r.argv = decode_strings(&p, end, f->argc);
-	r.envp = r.argv ? decode_strings(&p, end, f->envc) : NULL;
+	r.argv = frame_decode_strings(&p, end, f->argc);
+	r.envp = r.argv ? frame_decode_strings(&p, end, f->envc) : NULL;
 	if (!r.envp || p != end) {
 		start_request_finish(&r);
 		return -EPROTO;

@@ -49,7 +49,7 @@ int record_append_request(struct buf *out, const struct file_request *request)
 	return out->failed ? -ENOMEM : 0;
 }
 
-static bool is_known(uint32_t type)
+static bool record_is_known(uint32_t type)
 {
 	return (type >= RECORD_DATA && type <= RECORD_ATTRIBUTE) ||
 	       (type >= RECORD_ENTRY && type <= RECORD_EVENT);
@@ -58,7 +58,7 @@ static bool is_known(uint32_t type)
 int record_decode_header(const char *data, struct record_header *ret)
 {
 	memcpy(ret, data, sizeof *ret);
-	if (!is_known(ret->type) || ret->zero != 0)
+	if (!record_is_known(ret->type) || ret->zero != 0)
 		return -EPROTO;
 	if (ret->type == RECORD_DATA)
 		return ret->size > INT64_MAX ? -EPROTO : 0;
@@ -66,7 +66,7 @@ int record_decode_header(const char *data, struct record_header *ret)
 }
 
 /* The fixed part copied out, and the lengths of what follows given by `lens`. */
-static int split(const char *payload, size_t size, size_t fixed_size, const uint32_t *lens,
+static int record_split(const char *payload, size_t size, size_t fixed_size, const uint32_t *lens,
 	struct record_text *texts, size_t count)
 {
 	const char *at = payload + fixed_size;
@@ -81,7 +81,7 @@ static int split(const char *payload, size_t size, size_t fixed_size, const uint
 	return left == 0 ? 0 : -EPROTO;
 }
 
-static bool is_name(const struct record_text *text)
+static bool record_is_name(const struct record_text *text)
 {
 	return text->len == 0 || !memchr(text->data, '\0', text->len);
 }
@@ -117,9 +117,9 @@ int record_decode_file(
 	TAKE_FIXED(ret);
 	const uint32_t lens[] = {ret->path_len, ret->owner_len};
 	if ((ret->flags & ~(uint32_t)FILE_FLAGS) ||
-		split(payload, size, sizeof *ret, lens, texts, 2) < 0)
+		record_split(payload, size, sizeof *ret, lens, texts, 2) < 0)
 		return -EPROTO;
-	return is_name(&texts[0]) && is_name(&texts[1]) ? 0 : -EPROTO;
+	return record_is_name(&texts[0]) && record_is_name(&texts[1]) ? 0 : -EPROTO;
 }
 
 int record_decode_attribute(
@@ -128,9 +128,9 @@ int record_decode_attribute(
 	TAKE_FIXED(ret);
 	const uint32_t lens[] = {
 		ret->name_len, ret->value_len == RECORD_REMOVED ? 0 : ret->value_len};
-	if (split(payload, size, sizeof *ret, lens, texts, 2) < 0 || texts[0].len == 0)
+	if (record_split(payload, size, sizeof *ret, lens, texts, 2) < 0 || texts[0].len == 0)
 		return -EPROTO;
-	return is_name(&texts[0]) ? 0 : -EPROTO;
+	return record_is_name(&texts[0]) ? 0 : -EPROTO;
 }
 
 int record_decode_entry(
@@ -138,10 +138,10 @@ int record_decode_entry(
 {
 	TAKE_FIXED(ret);
 	const uint32_t lens[] = {ret->path_len, ret->target_len, ret->owner_len, ret->group_len};
-	if (ret->size > INT64_MAX || split(payload, size, sizeof *ret, lens, texts, 4) < 0)
+	if (ret->size > INT64_MAX || record_split(payload, size, sizeof *ret, lens, texts, 4) < 0)
 		return -EPROTO;
 	for (int i = 0; i < 4; i++)
-		if (!is_name(&texts[i]))
+		if (!record_is_name(&texts[i]))
 			return -EPROTO;
 	return texts[0].len > 0 ? 0 : -EPROTO;
 }
@@ -160,9 +160,9 @@ int record_decode_match(
 {
 	TAKE_FIXED(ret);
 	const uint32_t lens[] = {ret->path_len, ret->text_len};
-	if (ret->line > INT64_MAX || split(payload, size, sizeof *ret, lens, texts, 2) < 0)
+	if (ret->line > INT64_MAX || record_split(payload, size, sizeof *ret, lens, texts, 2) < 0)
 		return -EPROTO;
-	return is_name(&texts[0]) ? 0 : -EPROTO;
+	return record_is_name(&texts[0]) ? 0 : -EPROTO;
 }
 
 int record_decode_change(
@@ -170,9 +170,9 @@ int record_decode_change(
 {
 	TAKE_FIXED(ret);
 	if (ret->count > INT64_MAX ||
-		split(payload, size, sizeof *ret, &ret->path_len, texts, 1) < 0)
+		record_split(payload, size, sizeof *ret, &ret->path_len, texts, 1) < 0)
 		return -EPROTO;
-	return is_name(&texts[0]) ? 0 : -EPROTO;
+	return record_is_name(&texts[0]) ? 0 : -EPROTO;
 }
 
 int record_decode_event(
@@ -181,9 +181,9 @@ int record_decode_event(
 	TAKE_FIXED(ret);
 	const uint32_t lens[] = {ret->path_len, ret->destination_len};
 	if (ret->kind >= FILE_EVENT_KINDS || ret->directory > 1 ||
-		split(payload, size, sizeof *ret, lens, texts, 2) < 0)
+		record_split(payload, size, sizeof *ret, lens, texts, 2) < 0)
 		return -EPROTO;
-	return is_name(&texts[0]) && is_name(&texts[1]) ? 0 : -EPROTO;
+	return record_is_name(&texts[0]) && record_is_name(&texts[1]) ? 0 : -EPROTO;
 }
 
 int record_decode_end(
@@ -191,7 +191,7 @@ int record_decode_end(
 {
 	TAKE_FIXED(ret);
 	if (ret->error < 0 || ret->error > 4095 || ret->truncated > 1 || ret->count > INT64_MAX ||
-		split(payload, size, sizeof *ret, &ret->path_len, texts, 1) < 0)
+		record_split(payload, size, sizeof *ret, &ret->path_len, texts, 1) < 0)
 		return -EPROTO;
-	return is_name(&texts[0]) ? 0 : -EPROTO;
+	return record_is_name(&texts[0]) ? 0 : -EPROTO;
 }

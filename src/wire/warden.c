@@ -33,7 +33,7 @@ const char *warden_step_name(enum warden_step step)
 	return step < WARDEN_STEP_END ? step_names[step] : "unknown step";
 }
 
-static bool is_reserved(const char *path)
+static bool warden_is_reserved(const char *path)
 {
 	static const char *const reserved[] = {"/proc", "/dev", "/sys"};
 	for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
@@ -58,5 +58,5 @@ bool warden_mount_is_valid(const char path[WARDEN_MOUNT_SIZE])
 		if (*at && *at != '/')
 			return false;
 	}
-	return path[1] != '\0' && !is_reserved(path);
+	return path[1] != '\0' && !warden_is_reserved(path);
 }

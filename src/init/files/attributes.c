@@ -33,7 +33,7 @@ static int change_attribute(const char *path, const struct record_header *h, str
 	return removexattr(path, name) < 0 && errno != ENODATA ? -errno : 0;
 }
 
-static int put_attribute(const char *path, const char *name)
+static int attributes_put_attribute(const char *path, const char *name)
 {
 	static char value[RECORD_MAX / 2];
 	ssize_t n = getxattr(path, name, value, sizeof value);
@@ -52,7 +52,7 @@ int put_attributes(const char *path)
 		return errno == ENOTSUP ? 0 : -errno;
 	for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1) {
 		int r = strncmp(names + at, prefix, strlen(prefix)) == 0
-				? put_attribute(path, names + at)
+				? attributes_put_attribute(path, names + at)
 				: 0;
 		if (r < 0)
 			return r;

@@ -184,7 +184,7 @@ static int leave_to(struct copying *c, size_t depth)
 	return r;
 }
 
-static int copy_entry(struct copying *c)
+static int files_copy_entry(struct copying *c)
 {
 	struct stat st;
 	char name[NAME_MAX + 1];
@@ -209,7 +209,7 @@ static int copy_all(struct copying *c, struct outcome *o)
 {
 	int r;
 	while ((r = walk_next(&c->from)) > 0) {
-		r = copy_entry(c);
+		r = files_copy_entry(c);
 		if (r < 0)
 			return fail(o, r, c->from.path.data);
 	}
@@ -217,7 +217,7 @@ static int copy_all(struct copying *c, struct outcome *o)
 }
 
 /* The directory `from` as the new directory `to`. */
-static int copy_directory(const char *from, const char *to, struct outcome *o)
+static int files_copy_directory(const char *from, const char *to, struct outcome *o)
 {
 	struct copying c = {.capacity = 16, .top = -1};
 	int fd = open(from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -250,7 +250,7 @@ int copy_tree(const char *from, const char *to, struct outcome *o)
 	if (lstat(from, &st) < 0)
 		return -errno;
 	if (S_ISDIR(st.st_mode))
-		return copy_directory(from, to, o);
+		return files_copy_directory(from, to, o);
 	return copy_leaf(AT_FDCWD, from, AT_FDCWD, to, &st);
 }
 
@@ -349,7 +349,7 @@ static int copy_into_place(const char *from, const char *to, bool overwrite, str
 	return r;
 }
 
-static int move(const char *from, const char *to, bool overwrite, struct outcome *o)
+static int files_copy_move(const char *from, const char *to, bool overwrite, struct outcome *o)
 {
 	int r = rename_to(from, to, overwrite);
 	if (r != -EXDEV)
@@ -360,7 +360,7 @@ static int move(const char *from, const char *to, bool overwrite, struct outcome
 
 typedef int transfer_fn(const char *from, const char *to, bool overwrite, struct outcome *o);
 
-static int transfer(const struct file_request *r, transfer_fn *run, struct outcome *o)
+static int files_copy_transfer(const struct file_request *r, transfer_fn *run, struct outcome *o)
 {
 	bool overwrite = (r->fixed.flags & FILE_OVERWRITE) != 0;
 	autofree char *from = without_slashes(r->text[FILE_PATH]);
@@ -389,7 +389,7 @@ static int transfer(const struct file_request *r, transfer_fn *run, struct outco
 
 int file_move(const struct file_request *r, struct outcome *o)
 {
-	return transfer(r, move, o);
+	return files_copy_transfer(r, files_copy_move, o);
 }
 
 int file_copy(const struct file_request *r, struct outcome *o)
@@ -398,5 +398,5 @@ int file_copy(const struct file_request *r, struct outcome *o)
 	if (lstat(r->text[FILE_PATH], &st) == 0 && S_ISDIR(st.st_mode) &&
 		!(r->fixed.flags & FILE_RECURSIVE))
 		return -EISDIR;
-	return transfer(r, copy_into_place, o);
+	return files_copy_transfer(r, copy_into_place, o);
 }

@@ -7,13 +7,13 @@
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-static int *slot(struct dirs *d, size_t depth)
+static int *dirs_slot(struct dirs *d, size_t depth)
 {
 	return &d->fds[depth % DIRS_OPEN];
 }
 
 /* Takes fd. */
-static int push(struct dirs *d, int fd)
+static int dirs_push(struct dirs *d, int fd)
 {
 	struct stat st;
 	if (fstat(fd, &st) < 0) {
@@ -31,9 +31,9 @@ static int push(struct dirs *d, int fd)
 		d->levels = levels;
 		d->capacity = capacity;
 	}
-	if (*slot(d, d->depth) >= 0)
-		close(*slot(d, d->depth));
-	*slot(d, d->depth) = fd;
+	if (*dirs_slot(d, d->depth) >= 0)
+		close(*dirs_slot(d, d->depth));
+	*dirs_slot(d, d->depth) = fd;
 	d->levels[d->depth++] = (struct dir_id){st.st_dev, st.st_ino};
 	return 0;
 }
@@ -43,7 +43,7 @@ int dirs_open(struct dirs *d, int fd)
 	*d = (struct dirs){0};
 	for (int i = 0; i < DIRS_OPEN; i++)
 		d->fds[i] = -1;
-	return push(d, fd);
+	return dirs_push(d, fd);
 }
 
 void dirs_finish(struct dirs *d)
@@ -63,7 +63,7 @@ int dirs_fd(const struct dirs *d)
 int dirs_enter(struct dirs *d, const char *name)
 {
 	int fd = openat(dirs_fd(d), name, DIR_FLAGS);
-	return fd < 0 ? -errno : push(d, fd);
+	return fd < 0 ? -errno : dirs_push(d, fd);
 }
 
 /* The directory above was closed on the way down. */
@@ -78,17 +78,17 @@ static int reopen_parent(struct dirs *d)
 		close(fd);
 		return -ESTALE;
 	}
-	*slot(d, d->depth - 2) = fd;
+	*dirs_slot(d, d->depth - 2) = fd;
 	return 0;
 }
 
 int dirs_leave(struct dirs *d)
 {
-	int r = *slot(d, d->depth - 2) < 0 ? reopen_parent(d) : 0;
+	int r = *dirs_slot(d, d->depth - 2) < 0 ? reopen_parent(d) : 0;
 	if (r < 0)
 		return r;
-	close(*slot(d, d->depth - 1));
-	*slot(d, d->depth - 1) = -1;
+	close(*dirs_slot(d, d->depth - 1));
+	*dirs_slot(d, d->depth - 1) = -1;
 	d->depth--;
 	return 0;
 }

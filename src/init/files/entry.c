@@ -45,7 +45,8 @@ int path_absolute(const char *path, struct buf *out)
 }
 
 /* Where a link really leads, and what is there. */
-static mode_t resolve(const char *path, char target[PATH_MAX], ssize_t *target_len, mode_t mode)
+static mode_t files_entry_resolve(
+	const char *path, char target[PATH_MAX], ssize_t *target_len, mode_t mode)
 {
 	struct stat st;
 	char real[PATH_MAX];
@@ -65,7 +66,7 @@ int put_entry(const char *path, const struct stat *st, int dir_fd, const char *n
 	if (S_ISLNK(mode) && (target_len = readlinkat(dir_fd, name, target, sizeof target)) < 0)
 		target_len = 0; /* it is gone, or another thing by now */
 	if (S_ISLNK(mode) && flags & FILE_RESOLVED)
-		mode = resolve(path, target, &target_len, mode);
+		mode = files_entry_resolve(path, target, &target_len, mode);
 	struct record_text texts[4] = {{path, strlen(path)}, {target, (size_t)target_len}};
 	if (with_names) {
 		texts[2].data = name_of_user(st->st_uid);

@@ -100,7 +100,7 @@ static int expand_one(char *list[ALTERNATIVES_MAX], size_t *count, size_t index)
 	return 0;
 }
 
-static int expand(char *list[ALTERNATIVES_MAX], size_t *count)
+static int glob_expand(char *list[ALTERNATIVES_MAX], size_t *count)
 {
 	for (size_t i = 0; i < *count;) {
 		if (!first_brace(list[i])) {
@@ -155,7 +155,7 @@ int glob_compile(const char *pattern, bool ignore_case, struct glob **ret)
 		return -EINVAL;
 	struct glob *g = calloc(1, sizeof *g);
 	list[0] = strdup(pattern);
-	int r = g && list[0] ? expand(list, &count) : -ENOMEM;
+	int r = g && list[0] ? glob_expand(list, &count) : -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		if (r < 0) {
 			free(list[i]);
@@ -182,7 +182,7 @@ void glob_free(struct glob *g)
 
 /* ---- one name ---- */
 
-static int fold(int c, bool ignore_case)
+static int glob_fold(int c, bool ignore_case)
 {
 	return ignore_case ? tolower(c) : c;
 }
@@ -192,22 +192,22 @@ static const char *match_set(const char *p, unsigned char c, bool ignore_case, b
 {
 	bool negated = p[1] == '!' || p[1] == '^', found = false;
 	const char *at = p + 1 + negated, *first = at;
-	int wanted = fold(c, ignore_case);
+	int wanted = glob_fold(c, ignore_case);
 	for (; *at && (*at != ']' || at == first); at++) {
 		unsigned char low = (unsigned char)*at, high = low;
 		if (at[1] == '-' && at[2] && at[2] != ']') {
 			high = (unsigned char)at[2];
 			at += 2;
 		}
-		found |= (c >= low && c <= high) ||
-			 (wanted >= fold(low, ignore_case) && wanted <= fold(high, ignore_case));
+		found |= (c >= low && c <= high) || (wanted >= glob_fold(low, ignore_case) &&
+							    wanted <= glob_fold(high, ignore_case));
 	}
 	*matches = found != negated;
 	return *at == ']' ? at + 1 : NULL;
 }
 
 /* One character of the pattern that is no "*"; NULL: it does not match. */
-static const char *match_one(const char *p, char c, bool ignore_case)
+static const char *glob_match_one(const char *p, char c, bool ignore_case)
 {
 	bool matches;
 	if (*p == '?')
@@ -218,8 +218,9 @@ static const char *match_one(const char *p, char c, bool ignore_case)
 		return matches ? behind : NULL;
 	if (*p == '\\' && p[1])
 		p++;
-	return fold((unsigned char)*p, ignore_case) == fold((unsigned char)c, ignore_case) ? p + 1
-											   : NULL;
+	return glob_fold((unsigned char)*p, ignore_case) == glob_fold((unsigned char)c, ignore_case)
+		       ? p + 1
+		       : NULL;
 }
 
 /* With one star to go back to: an earlier one can never do better than the last. */
@@ -231,7 +232,7 @@ static bool match_name(const char *p, const char *name, size_t len, bool ignore_
 		if (*p == '*') {
 			star = ++p;
 			tried = name;
-		} else if (*p && (next = match_one(p, *name, ignore_case)) != NULL) {
+		} else if (*p && (next = glob_match_one(p, *name, ignore_case)) != NULL) {
 			p = next;
 			name++;
 		} else if (star) {
@@ -263,7 +264,7 @@ static uint64_t close_over(const struct alternative *a, uint64_t states)
 }
 
 /* The segments that can follow the path; bit a->count: all have been matched. */
-static uint64_t advance(const struct alternative *a, const char *path, bool ignore_case)
+static uint64_t glob_advance(const struct alternative *a, const char *path, bool ignore_case)
 {
 	uint64_t states = close_over(a, 1);
 	while (*path && states) {
@@ -287,7 +288,7 @@ bool glob_match(const struct glob *g, const char *path)
 {
 	for (size_t i = 0; i < g->count; i++) {
 		const struct alternative *a = &g->alternatives[i];
-		if (advance(a, path, g->ignore_case) >> a->count & 1)
+		if (glob_advance(a, path, g->ignore_case) >> a->count & 1)
 			return true;
 	}
 	return false;
@@ -297,7 +298,7 @@ bool glob_may_match_below(const struct glob *g, const char *path)
 {
 	for (size_t i = 0; i < g->count; i++) {
 		const struct alternative *a = &g->alternatives[i];
-		if (advance(a, path, g->ignore_case) & ((UINT64_C(1) << a->count) - 1))
+		if (glob_advance(a, path, g->ignore_case) & ((UINT64_C(1) << a->count) - 1))
 			return true;
 	}
 	return false;

@@ -23,7 +23,7 @@ struct cursor {
 };
 
 /* 1: there are as many answers as were asked for. */
-static int put_match(
+static int grep_put_match(
 	struct grepping *g, const struct cursor *c, const char *line, size_t len, size_t column)
 {
 	if (g->outcome->count == g->request->fixed.limit) {
@@ -70,7 +70,7 @@ static int grep_fixed(struct grepping *g, struct cursor *c, const char *block, s
 		stop = stop ? stop : end;
 		c->line += count_lines(counted, start);
 		counted = start;
-		int r = put_match(g, c, start, (size_t)(stop - start), (size_t)(hit - start));
+		int r = grep_put_match(g, c, start, (size_t)(stop - start), (size_t)(hit - start));
 		if (r != 0)
 			return r;
 		at = stop + 1;
@@ -89,7 +89,8 @@ static int grep_expression(struct grepping *g, struct cursor *c, char *block, si
 		*stop = '\0';
 		bool found = regexec(&g->needle.expression, at, 1, &match, 0) == 0;
 		*stop = saved;
-		int r = found ? put_match(g, c, at, (size_t)(stop - at), (size_t)match.rm_so) : 0;
+		int r = found ? grep_put_match(g, c, at, (size_t)(stop - at), (size_t)match.rm_so)
+			      : 0;
 		if (r != 0)
 			return r;
 		c->line += newline != NULL;

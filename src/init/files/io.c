@@ -36,7 +36,7 @@ static ssize_t read_some(char *bytes, size_t max)
 }
 
 /* At least this many bytes from in_start on. */
-static int fill(size_t wanted)
+static int io_fill(size_t wanted)
 {
 	if (in_end - in_start >= wanted)
 		return 0;
@@ -54,7 +54,7 @@ static int fill(size_t wanted)
 
 int io_next(struct record_header *h)
 {
-	int r = fill(RECORD_HEADER_SIZE);
+	int r = io_fill(RECORD_HEADER_SIZE);
 	if (r < 0)
 		return r;
 	r = record_decode_header(in + in_start, h);
@@ -65,7 +65,7 @@ int io_next(struct record_header *h)
 int io_payload(const struct record_header *h, const char **payload)
 {
 	size_t size = (size_t)h->size;
-	int r = h->type == RECORD_DATA ? -EPROTO : fill(size);
+	int r = h->type == RECORD_DATA ? -EPROTO : io_fill(size);
 	if (r < 0)
 		return r;
 	*payload = in + in_start;
@@ -85,7 +85,7 @@ ssize_t io_data(char *bytes, size_t max)
 }
 
 /* The front is gone when it cannot be written to, whatever the reason. */
-static int lost(int r)
+static int io_lost(int r)
 {
 	return r < 0 ? -ECONNRESET : 0;
 }
@@ -94,7 +94,7 @@ int io_flush(void)
 {
 	size_t len = out_len;
 	out_len = 0;
-	return lost(fd_write_all(peer, out, len));
+	return io_lost(fd_write_all(peer, out, len));
 }
 
 int io_put_bytes(const void *bytes, size_t len)
@@ -102,7 +102,7 @@ int io_put_bytes(const void *bytes, size_t len)
 	if (len > OUT_SIZE - out_len && io_flush() < 0)
 		return -ECONNRESET;
 	if (len > OUT_SIZE)
-		return lost(fd_write_all(peer, bytes, len));
+		return io_lost(fd_write_all(peer, bytes, len));
 	memcpy(out + out_len, bytes, len);
 	out_len += len;
 	return 0;

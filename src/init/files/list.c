@@ -23,7 +23,7 @@ struct listing {
 	size_t prefix;   /* of the former, with its slash */
 };
 
-static int put_found(struct listing *l)
+static int files_list_put_found(struct listing *l)
 {
 	struct stat st;
 	struct walk *w = &l->walk;
@@ -41,7 +41,7 @@ static int put_found(struct listing *l)
 	return put_entry(l->path.data, &st, walk_fd(w), w->name, l->request->fixed.flags);
 }
 
-static bool is_wanted(const struct listing *l)
+static bool files_list_is_wanted(const struct listing *l)
 {
 	unsigned type = l->request->fixed.mode & S_IFMT;
 	if (type && (unsigned)DTTOIF(l->walk.type) != type)
@@ -58,7 +58,7 @@ static bool is_worth_entering(const struct listing *l)
 }
 
 /* What may not be read, or is too deep to be named, is left out: the rest is still worth having. */
-static int enter(struct listing *l)
+static int files_list_enter(struct listing *l)
 {
 	int r = walk_enter(&l->walk);
 	return r == -EACCES || r == -ENAMETOOLONG ? 0 : r;
@@ -68,16 +68,16 @@ static int list_all(struct listing *l)
 {
 	int r;
 	while ((r = walk_next(&l->walk)) > 0) {
-		r = is_wanted(l) ? put_found(l) : 0;
+		r = files_list_is_wanted(l) ? files_list_put_found(l) : 0;
 		if (r != 0)
 			return r < 0 ? r : 0;
-		if (is_worth_entering(l) && (r = enter(l)) < 0)
+		if (is_worth_entering(l) && (r = files_list_enter(l)) < 0)
 			return r;
 	}
 	return r;
 }
 
-static int list(const struct file_request *r, const struct glob *glob, struct outcome *o)
+static int files_list_list(const struct file_request *r, const struct glob *glob, struct outcome *o)
 {
 	struct listing l = {.request = r, .outcome = o, .glob = glob};
 	int fd = open(r->text[FILE_PATH], O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
@@ -106,7 +106,7 @@ static int list(const struct file_request *r, const struct glob *glob, struct ou
 
 int file_list(const struct file_request *r, struct outcome *o)
 {
-	return list(r, NULL, o);
+	return files_list_list(r, NULL, o);
 }
 
 int file_find(const struct file_request *r, struct outcome *o)
@@ -116,7 +116,7 @@ int file_find(const struct file_request *r, struct outcome *o)
 		r->text[FILE_PATTERN], (r->fixed.flags & FILE_IGNORE_CASE) != 0, &glob);
 	if (e < 0)
 		return fail(o, e, r->text[FILE_PATTERN]);
-	e = list(r, glob, o);
+	e = files_list_list(r, glob, o);
 	glob_free(glob);
 	return e;
 }

@@ -35,7 +35,7 @@ static bool is_unchanged(const struct database *d, const struct stat *st)
 	       d->seen.st_mtim.tv_nsec == st->st_mtim.tv_nsec;
 }
 
-static void refresh(struct database *d)
+static void names_refresh(struct database *d)
 {
 	struct stat st;
 	if (stat(d->path, &st) == 0 && is_unchanged(d, &st))
@@ -68,7 +68,7 @@ static bool parse_id(const char *text, size_t len, unsigned *ret)
 }
 
 /* "name:password:id:…": the line's name and id, and behind the id what follows. */
-static bool parse_line(
+static bool names_parse_line(
 	const char *line, size_t len, size_t *name_len, unsigned *id, const char **rest)
 {
 	const char *end = line + len, *colon = memchr(line, ':', len);
@@ -93,7 +93,7 @@ static bool find_line(struct database *d, const char *name, size_t name_len, uns
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		size_t len = (size_t)((newline ? newline : end) - at), this_len;
 		unsigned this_id;
-		if (parse_line(at, len, &this_len, &this_id, rest) &&
+		if (names_parse_line(at, len, &this_len, &this_id, rest) &&
 			(name ? this_len == name_len && memcmp(at, name, name_len) == 0
 			      : this_id == *id)) {
 			*id = this_id;
@@ -106,11 +106,11 @@ static bool find_line(struct database *d, const char *name, size_t name_len, uns
 	return false;
 }
 
-static const char *name_of(struct database *d, unsigned id)
+static const char *names_name_of(struct database *d, unsigned id)
 {
 	const char *name, *rest;
 	size_t len = 0;
-	refresh(d);
+	names_refresh(d);
 	if (d->has_last && d->last_id == id)
 		return d->last_name;
 	if (!find_line(d, NULL, 0, &id, &name, &len, &rest) || len > NAME_MAX_LEN)
@@ -125,12 +125,12 @@ static const char *name_of(struct database *d, unsigned id)
 
 const char *name_of_user(uid_t uid)
 {
-	return name_of(&users, uid);
+	return names_name_of(&users, uid);
 }
 
 const char *name_of_group(gid_t gid)
 {
-	return name_of(&groups, gid);
+	return names_name_of(&groups, gid);
 }
 
 static int parse_user(const char *text, size_t len, uid_t *uid, gid_t *gid)
@@ -140,7 +140,7 @@ static int parse_user(const char *text, size_t len, uid_t *uid, gid_t *gid)
 	unsigned id = 0;
 	if (parse_id(text, len, uid))
 		return 0;
-	refresh(&users);
+	names_refresh(&users);
 	if (!find_line(&users, text, len, &id, &name, &name_len, &rest))
 		return -EINVAL;
 	*uid = id;
@@ -158,7 +158,7 @@ int home_of_user(const char *name, char home[PATH_MAX])
 	size_t len;
 	unsigned id = 0;
 	bool by_number = parse_id(name, strlen(name), &id);
-	refresh(&users);
+	names_refresh(&users);
 	if (!find_line(&users, by_number ? NULL : name, strlen(name), &id, &found, &len, &rest))
 		return -ESRCH;
 	for (int i = 0; i < 2; i++) {
@@ -182,7 +182,7 @@ static int parse_group(const char *text, size_t len, gid_t *gid)
 	unsigned id = 0;
 	if (parse_id(text, len, gid))
 		return 0;
-	refresh(&groups);
+	names_refresh(&groups);
 	if (!find_line(&groups, text, len, &id, &name, &name_len, &rest))
 		return -EINVAL;
 	*gid = id;

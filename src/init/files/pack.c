@@ -18,7 +18,7 @@
 
 #define SMALL (32u * 1024)
 
-static int put_data(const char *bytes, size_t len)
+static int pack_put_data(const char *bytes, size_t len)
 {
 	struct record_text text = {bytes, len};
 	return io_put(RECORD_DATA, NULL, 0, &text, 1);
@@ -37,7 +37,7 @@ static int put_zeros(uint64_t len)
 }
 
 /* Exactly `left` bytes of the file, as far as it has them; what it lacks is returned. */
-static int put_content(int fd, uint64_t *left)
+static int pack_put_content(int fd, uint64_t *left)
 {
 	static char chunk[SMALL];
 	int r = *left > sizeof chunk ? io_flush() : 0;
@@ -65,7 +65,7 @@ static int put_content(int fd, uint64_t *left)
 	return r;
 }
 
-static int put_file(int fd, uint64_t size)
+static int pack_put_file(int fd, uint64_t size)
 {
 	uint64_t padding = (TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK, left = size;
 	struct record_header h = {.type = RECORD_DATA, .size = size + padding};
@@ -73,7 +73,7 @@ static int put_file(int fd, uint64_t size)
 		return 0;
 	int r = io_put_bytes(&h, sizeof h);
 	if (r == 0)
-		r = put_content(fd, &left);
+		r = pack_put_content(fd, &left);
 	/* From here on the archive cannot be saved: it was promised. */
 	return r < 0 ? -ECONNRESET : put_zeros(left + padding);
 }
@@ -82,17 +82,17 @@ static int put_header(struct tar_member *m)
 {
 	autobuf header = {0};
 	tar_append_header(&header, m);
-	return header.failed ? -ENOMEM : put_data(header.data, header.len);
+	return header.failed ? -ENOMEM : pack_put_data(header.data, header.len);
 }
 
-static void set_text(struct buf *out, const char *text, size_t len, const char *end)
+static void pack_set_text(struct buf *out, const char *text, size_t len, const char *end)
 {
 	out->len = 0;
 	buf_append(out, text, len);
 	buf_append(out, end, strlen(end) + 1);
 }
 
-static void describe(struct tar_member *m, const struct stat *st, const char *path)
+static void pack_describe(struct tar_member *m, const struct stat *st, const char *path)
 {
 	m->size = 0;
 	m->mode = st->st_mode & 07777;
@@ -102,7 +102,7 @@ static void describe(struct tar_member *m, const struct stat *st, const char *pa
 	m->mtime_ns = (uint32_t)st->st_mtim.tv_nsec;
 	m->major = m->minor = 0;
 	m->target.len = 0;
-	set_text(&m->path, path, strlen(path), S_ISDIR(st->st_mode) ? "/" : "");
+	pack_set_text(&m->path, path, strlen(path), S_ISDIR(st->st_mode) ? "/" : "");
 }
 
 static int pack_regular(struct tar_member *m, int dir_fd, const char *name, const char *path)
@@ -114,11 +114,11 @@ static int pack_regular(struct tar_member *m, int dir_fd, const char *name, cons
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISREG(st.st_mode))
 		return 0; /* it became another thing since we looked */
-	describe(m, &st, path);
+	pack_describe(m, &st, path);
 	m->type = '0';
 	m->size = (uint64_t)st.st_size;
 	int r = put_header(m);
-	return r < 0 ? r : put_file(fd, m->size);
+	return r < 0 ? r : pack_put_file(fd, m->size);
 }
 
 static int pack_link(struct tar_member *m, int dir_fd, const char *name)
@@ -128,7 +128,7 @@ static int pack_link(struct tar_member *m, int dir_fd, const char *name)
 	if (len < 0)
 		return errno == ENOENT || errno == EINVAL ? 0 : -errno;
 	m->type = '2';
-	set_text(&m->target, target, (size_t)len, "");
+	pack_set_text(&m->target, target, (size_t)len, "");
 	return put_header(m);
 }
 
@@ -140,13 +140,13 @@ static int pack_entry(
 		return errno == ENOENT ? 0 : -errno;
 	if (S_ISSOCK(st.st_mode))
 		return 0;
-	describe(m, &st, path);
+	pack_describe(m, &st, path);
 	const char *seen = links && !S_ISDIR(st.st_mode) && st.st_nlink > 1
 				   ? links_seen(links, &st, path)
 				   : NULL;
 	if (seen) {
 		m->type = '1';
-		set_text(&m->target, seen, strlen(seen), "");
+		pack_set_text(&m->target, seen, strlen(seen), "");
 		return put_header(m);
 	}
 	if (S_ISREG(st.st_mode))
@@ -185,7 +185,7 @@ static int pack_directory(int fd, struct tar_member *m, bool has_links, struct o
 	struct stat st;
 	int r = fstat(fd, &st) < 0 ? -errno : 0;
 	if (r == 0) {
-		describe(m, &st, ".");
+		pack_describe(m, &st, ".");
 		m->type = '5';
 		r = put_header(m);
 	}
@@ -197,16 +197,16 @@ static int pack_directory(int fd, struct tar_member *m, bool has_links, struct o
 	return r;
 }
 
-static int begin(void)
+static int pack_begin(void)
 {
 	struct record_content content = {.length = RECORD_UNKNOWN};
 	return io_put(RECORD_CONTENT, &content, sizeof content, NULL, 0);
 }
 
-static int finish(void)
+static int pack_finish(void)
 {
 	static const char end[2 * TAR_BLOCK];
-	return put_data(end, sizeof end);
+	return pack_put_data(end, sizeof end);
 }
 
 int file_pack(const struct file_request *r, struct outcome *o)
@@ -220,13 +220,13 @@ int file_pack(const struct file_request *r, struct outcome *o)
 	/* One that cannot be read should say so while an answer is possible. */
 	if (fd < 0 && (!S_ISREG(st.st_mode) || access(path, R_OK) < 0))
 		return S_ISREG(st.st_mode) ? -errno : -ENXIO;
-	int e = begin();
+	int e = pack_begin();
 	if (e == 0 && fd >= 0)
 		e = pack_directory(fd, &m, !(r->fixed.flags & FILE_ZIP), o);
 	else if (e == 0)
 		e = pack_regular(&m, AT_FDCWD, path, slash ? slash + 1 : path);
 	if (e == 0)
-		e = finish();
+		e = pack_finish();
 	tar_member_finish(&m);
 	return e;
 }

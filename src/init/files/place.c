@@ -44,7 +44,7 @@ int make_parents(const char *path, uid_t uid, gid_t gid)
 }
 
 /* Mode and owner of what is there, unless others are asked for. */
-static int settle(int fd, const struct record_file *how, uid_t uid, gid_t gid)
+static int place_settle(int fd, const struct record_file *how, uid_t uid, gid_t gid)
 {
 	/* First the owner: changing it takes set-id bits away. */
 	if (has_owner(uid, gid) && fchown(fd, uid, gid) < 0)
@@ -191,10 +191,10 @@ int place_open(
 		if (r == 0)
 			r = open_once(p, path, how);
 	}
-	return r < 0 ? r : settle(p->fd, how, uid, gid);
+	return r < 0 ? r : place_settle(p->fd, how, uid, gid);
 }
 
-static int give_name(struct place *p)
+static int place_give_name(struct place *p)
 {
 	char self[64];
 	snprintf(self, sizeof self, "/proc/self/fd/%d", p->fd);
@@ -211,7 +211,7 @@ int place_commit(struct place *p)
 {
 	if (p->dir_fd < 0)
 		return 0;
-	int r = p->nameless ? give_name(p) : 0;
+	int r = p->nameless ? place_give_name(p) : 0;
 	if (r < 0)
 		return r;
 	if (renameat(p->dir_fd, p->temporary, p->dir_fd, p->name) < 0)

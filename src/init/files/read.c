@@ -44,13 +44,13 @@ static ssize_t read_full(int fd, char *bytes, size_t wanted, uint64_t expected)
 	return (ssize_t)got;
 }
 
-static int put_content(uint64_t length, uint64_t offset)
+static int read_put_content(uint64_t length, uint64_t offset)
 {
 	struct record_content content = {.length = length, .offset = offset};
 	return io_put(RECORD_CONTENT, &content, sizeof content, NULL, 0);
 }
 
-static int put_data(const char *bytes, size_t len)
+static int read_put_data(const char *bytes, size_t len)
 {
 	struct record_text text = {bytes, len};
 	return io_put(RECORD_DATA, NULL, 0, &text, len > 0);
@@ -85,9 +85,9 @@ static int send_promised(int fd, uint64_t left)
 static int send_unknown(int fd, const char *first, size_t first_len, uint64_t offset, uint64_t left)
 {
 	static char chunk[64 * 1024];
-	int r = put_content(RECORD_UNKNOWN, offset);
+	int r = read_put_content(RECORD_UNKNOWN, offset);
 	if (r == 0)
-		r = put_data(first, first_len);
+		r = read_put_data(first, first_len);
 	left -= first_len;
 	while (r == 0 && left > 0) {
 		ssize_t n = read(fd, chunk, left < sizeof chunk ? (size_t)left : sizeof chunk);
@@ -98,7 +98,7 @@ static int send_unknown(int fd, const char *first, size_t first_len, uint64_t of
 		if (n == 0)
 			break;
 		left -= (uint64_t)n;
-		r = put_data(chunk, (size_t)n);
+		r = read_put_data(chunk, (size_t)n);
 	}
 	return r;
 }
@@ -113,14 +113,14 @@ static int send_small(int fd, uint64_t offset, uint64_t wanted, uint64_t there)
 	if ((size_t)n == sizeof first)
 		return send_unknown(fd, first, (size_t)n, offset, wanted);
 	/* We have seen its end, or all that was asked for. */
-	int r = put_content((uint64_t)n, offset);
-	return r < 0 ? r : put_data(first, (size_t)n);
+	int r = read_put_content((uint64_t)n, offset);
+	return r < 0 ? r : read_put_data(first, (size_t)n);
 }
 
 static int send_large(int fd, uint64_t offset, uint64_t length)
 {
 	struct record_header h = {.type = RECORD_DATA, .size = length};
-	int r = put_content(length, offset);
+	int r = read_put_content(length, offset);
 	if (r == 0)
 		r = io_put_bytes(&h, sizeof h);
 	return r < 0 ? r : send_promised(fd, length);

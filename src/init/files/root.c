@@ -62,13 +62,14 @@ static int open_in(int root_fd, const char *path, int flags)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-static bool exists(int root_fd, const char *path)
+static bool files_root_exists(int root_fd, const char *path)
 {
 	autoclose int fd = open_in(root_fd, path, O_PATH);
 	return fd >= 0;
 }
 
-static int make_directory(int parent_fd, const char *name, mode_t mode, struct outcome *o)
+static int files_root_make_directory(
+	int parent_fd, const char *name, mode_t mode, struct outcome *o)
 {
 	int r = remove_at(parent_fd, name, o);
 	if (r < 0 && r != -ENOENT)
@@ -78,7 +79,7 @@ static int make_directory(int parent_fd, const char *name, mode_t mode, struct o
 	return 0;
 }
 
-static int make_directories(int root_fd, struct outcome *o)
+static int files_root_make_directories(int root_fd, struct outcome *o)
 {
 	for (size_t i = 0; i < ARRAY_LEN(directories); i++) {
 		const char *name = directories[i].name;
@@ -90,7 +91,9 @@ static int make_directories(int root_fd, struct outcome *o)
 		autoclose int there = open_in(root_fd, path, flags);
 		if (there >= 0)
 			continue;
-		int r = parent < 0 ? parent : make_directory(parent, name, directories[i].mode, o);
+		int r = parent < 0
+				? parent
+				: files_root_make_directory(parent, name, directories[i].mode, o);
 		if (r < 0)
 			return fail(o, r, path);
 	}
@@ -98,7 +101,7 @@ static int make_directories(int root_fd, struct outcome *o)
 }
 
 /* A file in the place of whatever is there. */
-static int put_file(int dir_fd, const char *name, const char *content, size_t len,
+static int files_root_put_file(int dir_fd, const char *name, const char *content, size_t len,
 	const struct stat *as, struct outcome *o)
 {
 	int r = remove_at(dir_fd, name, o);
@@ -115,16 +118,16 @@ static int put_file(int dir_fd, const char *name, const char *content, size_t le
 	return r;
 }
 
-static int put_files(int root_fd, int etc_fd, struct outcome *o)
+static int files_root_put_files(int root_fd, int etc_fd, struct outcome *o)
 {
 	static const struct stat plain = {.st_mode = 0644};
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		char path[32];
 		snprintf(path, sizeof path, "etc/%s", files[i].name);
-		if (files[i].only_if_missing && exists(root_fd, path))
+		if (files[i].only_if_missing && files_root_exists(root_fd, path))
 			continue;
-		int r = put_file(etc_fd, files[i].name, files[i].content, strlen(files[i].content),
-			&plain, o);
+		int r = files_root_put_file(etc_fd, files[i].name, files[i].content,
+			strlen(files[i].content), &plain, o);
 		if (r < 0)
 			return fail(o, r, path);
 	}
@@ -159,7 +162,8 @@ static int read_table(int root_fd, const char *path, struct buf *table, struct s
 }
 
 /* A line more, unless there is one of that name. */
-static int add_line(int root_fd, int etc_fd, const char *name, const char *line, struct outcome *o)
+static int files_root_add_line(
+	int root_fd, int etc_fd, const char *name, const char *line, struct outcome *o)
 {
 	autobuf table = {0};
 	struct stat st;
@@ -173,11 +177,12 @@ static int add_line(int root_fd, int etc_fd, const char *name, const char *line,
 	if (table.len > 0 && table.data[table.len - 1] != '\n')
 		buf_append_char(&table, '\n');
 	buf_append_str(&table, line);
-	r = table.failed ? -ENOMEM : put_file(etc_fd, name, table.data, table.len, &st, o);
+	r = table.failed ? -ENOMEM
+			 : files_root_put_file(etc_fd, name, table.data, table.len, &st, o);
 	return r < 0 ? fail(o, r, path) : 0;
 }
 
-static int add_home(int root_fd)
+static int files_root_add_home(int root_fd)
 {
 	autoclose int home = open_in(root_fd, "home", O_PATH | O_DIRECTORY);
 	if (home < 0)
@@ -193,23 +198,24 @@ static int allow_sudo(int root_fd, struct outcome *o)
 	static const char line[] = USER_NAME " ALL=(ALL:ALL) NOPASSWD: ALL\n";
 	static const struct stat as = {.st_mode = 0440};
 	autoclose int dir = open_in(root_fd, "etc/sudoers.d", O_PATH | O_DIRECTORY);
-	return dir < 0 ? 0 : put_file(dir, USER_NAME, line, sizeof line - 1, &as, o);
+	return dir < 0 ? 0 : files_root_put_file(dir, USER_NAME, line, sizeof line - 1, &as, o);
 }
 
 static int add_user(int root_fd, int etc_fd, struct outcome *o)
 {
 	char line[128];
-	const char *shell = exists(root_fd, "bin/bash") ? "/bin/bash" : "/bin/sh";
+	const char *shell = files_root_exists(root_fd, "bin/bash") ? "/bin/bash" : "/bin/sh";
 	snprintf(line, sizeof line, USER_NAME ":x:%d:%d:" USER_NAME ":/home/" USER_NAME ":%s\n",
 		USER_ID, USER_ID, shell);
-	int r = add_line(root_fd, etc_fd, "passwd", line, o);
+	int r = files_root_add_line(root_fd, etc_fd, "passwd", line, o);
 	snprintf(line, sizeof line, USER_NAME ":x:%d:\n", USER_ID);
 	if (r == 0)
-		r = add_line(root_fd, etc_fd, "group", line, o);
+		r = files_root_add_line(root_fd, etc_fd, "group", line, o);
 	if (r == 0)
-		r = add_line(root_fd, etc_fd, "shadow", USER_NAME ":*:19000:0:99999:7:::\n", o);
+		r = files_root_add_line(
+			root_fd, etc_fd, "shadow", USER_NAME ":*:19000:0:99999:7:::\n", o);
 	if (r == 0)
-		r = add_home(root_fd);
+		r = files_root_add_home(root_fd);
 	return r < 0 ? r : allow_sudo(root_fd, o);
 }
 
@@ -219,10 +225,10 @@ int file_root(const struct file_request *r, struct outcome *o)
 		open(r->text[FILE_PATH], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
-	int e = make_directories(root, o);
+	int e = files_root_make_directories(root, o);
 	autoclose int etc = e < 0 ? e : open_in(root, "etc", O_PATH | O_DIRECTORY);
 	if (etc < 0)
 		return etc;
-	e = put_files(root, etc, o);
+	e = files_root_put_files(root, etc, o);
 	return e < 0 ? e : add_user(root, etc, o);
 }

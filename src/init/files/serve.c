@@ -94,7 +94,7 @@ static bool needs_cwd(const struct file_request *r)
 	return !single || r->text[FILE_PATH][0] != '/' || r->text[FILE_CWD][0] != '\0';
 }
 
-static int put_end(int error, const struct outcome *o, const char *path)
+static int files_serve_put_end(int error, const struct outcome *o, const char *path)
 {
 	struct record_end end = {.error = abs(error), .truncated = o->truncated, .count = o->count};
 	struct record_text text = {o->path.data, o->path.len};
@@ -122,7 +122,7 @@ static int take_request(struct file_request *r, char **memory)
 }
 
 /* Negative: this connection has come to its end. */
-static int serve_one(const char *home)
+static int files_serve_one(const char *home)
 {
 	autofree char *memory = NULL;
 	struct file_request r;
@@ -141,7 +141,7 @@ static int serve_one(const char *home)
 		watch_front(false);
 	int ended = error == -ECONNRESET || error == -EPROTO
 			    ? -1
-			    : put_end(error, &o, r.text[FILE_PATH]);
+			    : files_serve_put_end(error, &o, r.text[FILE_PATH]);
 	buf_finish(&o.path);
 	processor_stay(r.fixed.near);
 	/* After a failure the rest of its input is still on the way. */
@@ -154,6 +154,6 @@ void files_serve(int fd, const char *home)
 	sigaction(SIGALRM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	io_open(fd);
-	while (serve_one(home) == 0)
+	while (files_serve_one(home) == 0)
 		;
 }

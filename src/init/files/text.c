@@ -12,7 +12,7 @@
 
 /* ---- one file ---- */
 
-static int fill(struct text *t)
+static int text_fill(struct text *t)
 {
 	memmove(t->bytes, t->bytes + t->start, t->end - t->start);
 	t->end -= t->start;
@@ -42,7 +42,7 @@ int text_open(struct text *t, int dir_fd, const char *name)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -ENXIO;
-	int r = fill(t);
+	int r = text_fill(t);
 	size_t looked = t->end < LOOKED_AT ? t->end : LOOKED_AT;
 	return r == 0 && looked && memchr(t->bytes, '\0', looked) ? -ENOEXEC : r;
 }
@@ -55,7 +55,7 @@ void text_finish(struct text *t)
 
 int text_next(struct text *t, char **block, size_t *len)
 {
-	int r = t->start > 0 || t->end == 0 ? fill(t) : 0;
+	int r = t->start > 0 || t->end == 0 ? text_fill(t) : 0;
 	if (r < 0 || t->end == 0)
 		return r;
 	char *newline = t->at_end ? NULL : memrchr(t->bytes, '\n', t->end);
@@ -68,7 +68,7 @@ int text_next(struct text *t, char **block, size_t *len)
 /* ---- what to look for ---- */
 
 /* As an expression that stands for this text. */
-static char *quote(const char *text)
+static char *text_quote(const char *text)
 {
 	struct buf out = {0};
 	for (; *text; text++) {
@@ -90,7 +90,7 @@ int needle_compile(struct needle *n, const struct file_request *r)
 		n->fixed_len = strlen(pattern);
 		return 0;
 	}
-	autofree char *quoted = r->fixed.flags & FILE_REGEX ? NULL : quote(pattern);
+	autofree char *quoted = r->fixed.flags & FILE_REGEX ? NULL : text_quote(pattern);
 	int flags = REG_EXTENDED | (r->fixed.flags & FILE_IGNORE_CASE ? REG_ICASE : 0);
 	int e = regcomp(&n->expression, quoted ? quoted : pattern, flags);
 	return e == 0 ? 0 : e == REG_ESPACE ? -ENOMEM : -EINVAL;

@@ -22,7 +22,7 @@
 
 /* ---- the archive's bytes ---- */
 
-static int next_data(struct unpacking *u)
+static int unpack_next_data(struct unpacking *u)
 {
 	struct record_header h;
 	const char *payload;
@@ -39,7 +39,7 @@ static int next_data(struct unpacking *u)
 ssize_t unpack_some_input(struct unpacking *u, char *bytes, size_t max)
 {
 	while (u->data_left == 0 && !u->ended) {
-		int r = next_data(u);
+		int r = unpack_next_data(u);
 		if (r < 0)
 			return r;
 	}
@@ -72,7 +72,7 @@ static enum beneath_links links_of(const struct unpacking *u)
 	return u->is_layer ? BENEATH_IS_ROOT : BENEATH_STAYS;
 }
 
-static int open_beneath(const struct unpacking *u, const char *path, int flags)
+static int unpack_open_beneath(const struct unpacking *u, const char *path, int flags)
 {
 	return beneath_open(u->top, path, flags, links_of(u));
 }
@@ -97,7 +97,7 @@ static int find_place(struct unpacking *u, const char *path, const char **name)
 }
 
 /* What is in the way goes, unless it is a directory. */
-static int make_room(int dir_fd, const char *name)
+static int unpack_make_room(int dir_fd, const char *name)
 {
 	return unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
@@ -112,7 +112,7 @@ static bool keeps_owners(const struct unpacking *u)
 }
 
 /* The one that was asked for, before that of the archive. */
-static uid_t owner_of(const struct unpacking *u, uid_t archived)
+static uid_t unpack_owner_of(const struct unpacking *u, uid_t archived)
 {
 	return u->uid != (uid_t)-1 ? u->uid : archived;
 }
@@ -122,11 +122,11 @@ static gid_t group_of(const struct unpacking *u, gid_t archived)
 	return u->gid != (gid_t)-1 ? u->gid : archived;
 }
 
-static int settle(const struct unpacking *u, int fd, const struct later *l)
+static int unpack_settle(const struct unpacking *u, int fd, const struct later *l)
 {
 	struct timespec times[2] = {{0, UTIME_OMIT}, {l->mtime_s, l->mtime_ns}};
 	bool owners = keeps_owners(u);
-	if (owners && fchown(fd, owner_of(u, l->uid), group_of(u, l->gid)) < 0)
+	if (owners && fchown(fd, unpack_owner_of(u, l->uid), group_of(u, l->gid)) < 0)
 		return -errno;
 	mode_t mode = l->mode & (owners ? 07777 : 0777);
 	if (u->request->fixed.flags & FILE_HAS_MODE)
@@ -136,7 +136,7 @@ static int settle(const struct unpacking *u, int fd, const struct later *l)
 	return 0;
 }
 
-static struct later state_of(const struct tar_member *m)
+static struct later unpack_state_of(const struct tar_member *m)
 {
 	return (struct later){m->mode, m->uid, m->gid, m->mtime_ns, m->mtime_s, 0};
 }
@@ -146,7 +146,7 @@ static int unpack_file(struct unpacking *u, int dir_fd, const char *name)
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
 	autoclose int fd = openat(dir_fd, name, flags, 0600);
 	if (fd < 0 && errno == EEXIST) {
-		int r = make_room(dir_fd, name);
+		int r = unpack_make_room(dir_fd, name);
 		if (r < 0)
 			return r;
 		fd = openat(dir_fd, name, flags, 0600);
@@ -154,8 +154,8 @@ static int unpack_file(struct unpacking *u, int dir_fd, const char *name)
 	if (fd < 0)
 		return -errno;
 	int r = u->format->take_content(u, fd);
-	struct later state = state_of(u->member);
-	return r < 0 ? r : settle(u, fd, &state);
+	struct later state = unpack_state_of(u->member);
+	return r < 0 ? r : unpack_settle(u, fd, &state);
 }
 
 /* Of what has no content to be opened for. */
@@ -164,8 +164,8 @@ static int settle_at(const struct unpacking *u, int dir_fd, const char *name)
 	const struct tar_member *m = u->member;
 	struct timespec times[2] = {{0, UTIME_OMIT}, {m->mtime_s, m->mtime_ns}};
 	utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW);
-	if (keeps_owners(u) && fchownat(dir_fd, name, owner_of(u, m->uid), group_of(u, m->gid),
-				       AT_SYMLINK_NOFOLLOW) < 0)
+	if (keeps_owners(u) && fchownat(dir_fd, name, unpack_owner_of(u, m->uid),
+				       group_of(u, m->gid), AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	return 0;
 }
@@ -174,7 +174,7 @@ static int unpack_symlink(struct unpacking *u, int dir_fd, const char *name)
 {
 	const struct tar_member *m = u->member;
 	if (symlinkat(m->target.data, dir_fd, name) < 0) {
-		int r = errno == EEXIST ? make_room(dir_fd, name) : -errno;
+		int r = errno == EEXIST ? unpack_make_room(dir_fd, name) : -errno;
 		if (r < 0)
 			return r;
 		if (symlinkat(m->target.data, dir_fd, name) < 0)
@@ -194,7 +194,7 @@ static int unpack_hard_link(struct unpacking *u, int dir_fd, const char *name)
 	char *slash = strrchr(target, '/');
 	if (slash)
 		*slash = '\0';
-	autoclose int from = open_beneath(u, slash ? target : "", O_PATH | O_DIRECTORY);
+	autoclose int from = unpack_open_beneath(u, slash ? target : "", O_PATH | O_DIRECTORY);
 	const char *old = slash ? slash + 1 : target;
 	struct stat a, b;
 	if (from < 0)
@@ -204,7 +204,7 @@ static int unpack_hard_link(struct unpacking *u, int dir_fd, const char *name)
 	if (fstatat(dir_fd, name, &b, AT_SYMLINK_NOFOLLOW) == 0) {
 		if (a.st_dev == b.st_dev && a.st_ino == b.st_ino)
 			return 0;
-		int r = make_room(dir_fd, name);
+		int r = unpack_make_room(dir_fd, name);
 		if (r < 0)
 			return r;
 	}
@@ -213,7 +213,7 @@ static int unpack_hard_link(struct unpacking *u, int dir_fd, const char *name)
 
 static int unpack_fifo(struct unpacking *u, int dir_fd, const char *name)
 {
-	int r = make_room(dir_fd, name);
+	int r = unpack_make_room(dir_fd, name);
 	if (r < 0)
 		return r;
 	if (mkfifoat(dir_fd, name, u->member->mode & 0777) < 0)
@@ -223,15 +223,16 @@ static int unpack_fifo(struct unpacking *u, int dir_fd, const char *name)
 
 /* ---- directories ---- */
 
-static int apply_later(struct unpacking *u)
+static int unpack_apply_later(struct unpacking *u)
 {
 	int r = 0;
 	while (r == 0 && u->later_count > 0) {
 		const struct later *l = &u->later[--u->later_count];
-		int fd = open_beneath(u, u->later_paths.data + l->path, O_RDONLY | O_DIRECTORY);
+		int fd = unpack_open_beneath(
+			u, u->later_paths.data + l->path, O_RDONLY | O_DIRECTORY);
 		if (fd < 0)
 			continue; /* gone since, or not ours to change */
-		r = settle(u, fd, l);
+		r = unpack_settle(u, fd, l);
 		close(fd);
 	}
 	u->later_count = 0;
@@ -239,11 +240,11 @@ static int apply_later(struct unpacking *u)
 	return r;
 }
 
-static int remember(struct unpacking *u, const char *path)
+static int unpack_remember(struct unpacking *u, const char *path)
 {
-	struct later l = state_of(u->member);
+	struct later l = unpack_state_of(u->member);
 	if (u->later_paths.len > LATER_MAX) {
-		int r = apply_later(u);
+		int r = unpack_apply_later(u);
 		if (r < 0)
 			return r;
 	}
@@ -267,12 +268,12 @@ static int unpack_directory(struct unpacking *u, int dir_fd, const char *name, c
 	if (mkdirat(dir_fd, name, mode) < 0) {
 		if (errno != EEXIST)
 			return -errno;
-		int fd = open_beneath(u, path, O_PATH | O_DIRECTORY);
+		int fd = unpack_open_beneath(u, path, O_PATH | O_DIRECTORY);
 		if (fd < 0)
 			return fd;
 		close(fd);
 	}
-	return remember(u, path);
+	return unpack_remember(u, path);
 }
 
 /* ---- all of it ---- */
@@ -305,7 +306,7 @@ static int unpack_member(struct unpacking *u, const char *path)
 }
 
 /* The front hears of the first ones, as many as it asked for. */
-static int tell(struct unpacking *u, const char *path)
+static int unpack_tell(struct unpacking *u, const char *path)
 {
 	struct stat st;
 	if (u->outcome->count++ >= u->request->fixed.limit) {
@@ -347,11 +348,11 @@ int unpack_take(struct unpacking *u)
 		return wanted < 0 ? fail(u->outcome, wanted, path) : u->format->take_content(u, -1);
 	/* The target itself: what was there before keeps its mode. */
 	if (path[0] == '\0')
-		return m->type != '5' ? -EBADMSG : u->top_is_new ? remember(u, path) : 0;
+		return m->type != '5' ? -EBADMSG : u->top_is_new ? unpack_remember(u, path) : 0;
 	int r = unpack_member(u, path);
 	if (r < 0)
 		return r == -ECONNRESET ? r : fail(u->outcome, r, path);
-	return tell(u, path);
+	return unpack_tell(u, path);
 }
 
 /* Where the members go: made when the first one is there, because of its kind depends where. */
@@ -369,7 +370,7 @@ static int open_top(struct unpacking *u, const char *path)
 	return e < 0 ? e : path_absolute(path, &u->absolute);
 }
 
-static bool is_directory(const char *path)
+static bool unpack_is_directory(const char *path)
 {
 	struct stat st;
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
@@ -382,7 +383,7 @@ static int place_file(struct unpacking *u, char **path)
 	const char *target = u->request->text[FILE_PATH];
 	const char *slash = strrchr(target, '/');
 	const char *own = strrchr(u->source, '/');
-	if (!slash || !slash[1] || is_directory(target)) {
+	if (!slash || !slash[1] || unpack_is_directory(target)) {
 		*path = own ? (char *)(uintptr_t)own + 1 : u->source;
 		return u->top < 0 ? open_top(u, target) : 0;
 	}
@@ -411,7 +412,7 @@ static int place_source(struct unpacking *u, char **path)
 	return r < 0 ? r : 1;
 }
 
-static int prepare(struct unpacking *u)
+static int unpack_prepare(struct unpacking *u)
 {
 	const struct file_request *r = u->request;
 	const char *owner = r->text[FILE_OWNER];
@@ -432,11 +433,11 @@ int file_unpack(const struct file_request *r, struct outcome *o)
 {
 	struct unpacking u = {.request = r, .outcome = o, .top = -1, .parent = -1};
 	u.format = r->fixed.flags & FILE_ZIP ? &unpack_zip : &unpack_tar;
-	int e = prepare(&u);
+	int e = unpack_prepare(&u);
 	if (e == 0)
 		e = u.format->read(&u);
 	if (e == 0)
-		e = apply_later(&u);
+		e = unpack_apply_later(&u);
 	if (e == 0 && u.source && u.top < 0)
 		e = fail(o, -ENOENT, r->text[FILE_EXTRA]);
 	if (u.top >= 0)

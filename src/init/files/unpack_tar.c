@@ -5,7 +5,7 @@
 #include "init/files/unpack.h"
 
 /* The member's content into fd, or, with -1, past it. */
-static int take_content(struct unpacking *u, int fd)
+static int unpack_tar_take_content(struct unpacking *u, int fd)
 {
 	static char chunk[256 * 1024];
 	uint64_t size = u->member->size;
@@ -43,14 +43,14 @@ static int read_members(struct unpacking *u, struct tar_reader *tar)
 	return r < 0 && r != -EBADMSG ? r : 0;
 }
 
-static int read_input(void *arg, char *bytes, size_t len)
+static int unpack_tar_read_input(void *arg, char *bytes, size_t len)
 {
 	return unpack_input(arg, bytes, len);
 }
 
 static int read_tar(struct unpacking *u)
 {
-	struct tar_reader tar = {.read = read_input, .arg = u};
+	struct tar_reader tar = {.read = unpack_tar_read_input, .arg = u};
 	u->member = &tar.member;
 	int r = read_members(u, &tar);
 	u->member = NULL;
@@ -58,4 +58,4 @@ static int read_tar(struct unpacking *u)
 	return r;
 }
 
-const struct unpack_format unpack_tar = {read_tar, take_content};
+const struct unpack_format unpack_tar = {read_tar, unpack_tar_take_content};

@@ -48,7 +48,7 @@ static int make_spool(int dir_fd)
 	return fd < 0 ? -errno : fd;
 }
 
-static int spool(struct unpacking *u, struct zip *z)
+static int unpack_zip_spool(struct unpacking *u, struct zip *z)
 {
 	static char chunk[256 * 1024];
 	ssize_t n;
@@ -130,20 +130,20 @@ static int read_content(struct zip *z, int to, struct buf *buffer)
 	return z->size == e->size && z->crc == e->crc ? 0 : -EBADMSG;
 }
 
-static int take_content(struct unpacking *u, int fd)
+static int unpack_zip_take_content(struct unpacking *u, int fd)
 {
 	return fd < 0 ? 0 : read_content(u->reader, fd, NULL);
 }
 
 /* ---- members ---- */
 
-static int check_target(const struct buf *target)
+static int unpack_zip_check_target(const struct buf *target)
 {
 	return target->len > 1 && strlen(target->data) + 1 == target->len ? 0 : -EBADMSG;
 }
 
 /* The entry as a member; 0 when it is of a kind that is left out. */
-static int describe(struct zip *z)
+static int unpack_zip_describe(struct zip *z)
 {
 	const struct zip_entry *e = &z->reader.entry;
 	struct tar_member *m = &z->member;
@@ -164,7 +164,7 @@ static int describe(struct zip *z)
 	buf_append_char(&m->target, '\0');
 	if (m->path.failed || m->target.failed)
 		return -ENOMEM;
-	return m->type == '2' && check_target(&m->target) < 0 ? -EBADMSG : 1;
+	return m->type == '2' && unpack_zip_check_target(&m->target) < 0 ? -EBADMSG : 1;
 }
 
 /* That nothing in it leads out, and that it is what it looks like. */
@@ -193,7 +193,7 @@ static int unpack_entries(struct unpacking *u, struct zip *z)
 {
 	int r = zip_open(&z->reader);
 	while (r >= 0 && (r = zip_next(&z->reader)) > 0) {
-		r = describe(z);
+		r = unpack_zip_describe(z);
 		if (r > 0)
 			r = unpack_take(u);
 		else if (r < 0)
@@ -210,7 +210,7 @@ static int read_zip(struct unpacking *u)
 	z.reader.arg = &z;
 	u->reader = &z;
 	u->member = &z.member;
-	int r = spool(u, &z);
+	int r = unpack_zip_spool(u, &z);
 	if (r == 0)
 		r = look_through(u, &z);
 	if (r == 0)
@@ -223,4 +223,4 @@ static int read_zip(struct unpacking *u)
 	return r;
 }
 
-const struct unpack_format unpack_zip = {read_zip, take_content};
+const struct unpack_format unpack_zip = {read_zip, unpack_zip_take_content};

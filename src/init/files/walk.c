@@ -206,7 +206,7 @@ static void set_path(struct walk *w, size_t dir_len, const char *name)
 }
 
 /* Down to where an earlier walk was; what is gone meanwhile is where this one begins. */
-static int resume(struct walk *w, const char *after, size_t max_depth)
+static int walk_resume(struct walk *w, const char *after, size_t max_depth)
 {
 	while (*after) {
 		char name[NAME_MAX + 1];
@@ -235,7 +235,7 @@ int walk_open(struct walk *w, int fd, const char *after, size_t max_depth)
 	int r = dirs_open(&w->dirs, fd);
 	if (r == 0)
 		r = push_level(w);
-	return r == 0 ? resume(w, after, max_depth) : r;
+	return r == 0 ? walk_resume(w, after, max_depth) : r;
 }
 
 void walk_finish(struct walk *w)

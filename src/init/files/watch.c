@@ -75,7 +75,7 @@ static struct node *node_find(const struct watching *w, int wd)
 	return n;
 }
 
-static struct node *node_child(const struct node *parent, const char *name)
+static struct node *files_watch_node_child(const struct node *parent, const char *name)
 {
 	struct node *n = parent->children;
 	while (n && strcmp(n->name, name) != 0)
@@ -194,7 +194,8 @@ static int node_path(const struct node *n, const char *name, struct buf *out)
 
 /* ---- telling ---- */
 
-static int tell(enum file_event kind, bool directory, const char *path, const char *destination)
+static int files_watch_tell(
+	enum file_event kind, bool directory, const char *path, const char *destination)
 {
 	struct record_text texts[] = {{path, strlen(path)}, {destination, strlen(destination)}};
 	struct record_event e = {
@@ -211,8 +212,8 @@ static int tell_at(enum file_event kind, bool directory, const struct node *dir,
 	autobuf path = {0};
 	int r = node_path(dir, name, &path);
 	if (r == -ENAMETOOLONG)
-		return tell(FILE_EVENT_OVERFLOW, false, "", "");
-	return r < 0 ? r : tell(kind, directory, path.data, "");
+		return files_watch_tell(FILE_EVENT_OVERFLOW, false, "", "");
+	return r < 0 ? r : files_watch_tell(kind, directory, path.data, "");
 }
 
 static void told_add(struct watching *w, int wd, const char *name)
@@ -325,7 +326,8 @@ static int watch_new(struct watching *w, struct node *parent, const char *name)
 	autobuf path = {0}, full = {0};
 	int r = node_path(parent, name, &path);
 	if (r < 0)
-		return r == -ENAMETOOLONG ? tell(FILE_EVENT_OVERFLOW, false, "", "") : r;
+		return r == -ENAMETOOLONG ? files_watch_tell(FILE_EVENT_OVERFLOW, false, "", "")
+					  : r;
 	buf_append(&full, w->prefix.data, w->prefix.len - 1);
 	buf_append_char(&full, '/');
 	buf_append(&full, path.data, path.len);
@@ -340,7 +342,7 @@ static int watch_new(struct watching *w, struct node *parent, const char *name)
 	else
 		r = watch_below(w, n, fd, true);
 	bool unwatchable = r == -ENOSPC || r == -EMFILE || r == -ESTALE || r == -ENOENT;
-	return unwatchable ? tell(FILE_EVENT_OVERFLOW, false, "", "") : r;
+	return unwatchable ? files_watch_tell(FILE_EVENT_OVERFLOW, false, "", "") : r;
 }
 
 /* ---- events ---- */
@@ -351,17 +353,19 @@ static int moved_away(struct watching *w)
 	if (w->moved.cookie == 0)
 		return 0;
 	w->moved.cookie = 0;
-	struct node *n = w->moved.directory ? node_child(w->moved.parent, w->moved.name) : NULL;
+	struct node *n =
+		w->moved.directory ? files_watch_node_child(w->moved.parent, w->moved.name) : NULL;
 	if (n)
 		node_forget(w, n);
-	return tell(FILE_EVENT_REMOVE, w->moved.directory, w->moved.path.data, "");
+	return files_watch_tell(FILE_EVENT_REMOVE, w->moved.directory, w->moved.path.data, "");
 }
 
 static int moved_from(struct watching *w, struct node *dir, const struct inotify_event *e)
 {
 	int r = node_path(dir, e->name, &w->moved.path);
 	if (r < 0)
-		return r == -ENAMETOOLONG ? tell(FILE_EVENT_OVERFLOW, false, "", "") : r;
+		return r == -ENAMETOOLONG ? files_watch_tell(FILE_EVENT_OVERFLOW, false, "", "")
+					  : r;
 	w->moved.cookie = e->cookie;
 	w->moved.directory = e->mask & IN_ISDIR;
 	w->moved.parent = dir;
@@ -382,20 +386,21 @@ static int moved_to(struct watching *w, struct node *dir, const struct inotify_e
 	w->moved.cookie = 0;
 	int r = node_path(dir, e->name, &path);
 	if (r < 0)
-		return r == -ENAMETOOLONG ? tell(FILE_EVENT_OVERFLOW, false, "", "") : r;
-	struct node *replaced = directory ? node_child(dir, e->name) : NULL;
-	struct node *n = directory ? node_child(w->moved.parent, w->moved.name) : NULL;
+		return r == -ENAMETOOLONG ? files_watch_tell(FILE_EVENT_OVERFLOW, false, "", "")
+					  : r;
+	struct node *replaced = directory ? files_watch_node_child(dir, e->name) : NULL;
+	struct node *n = directory ? files_watch_node_child(w->moved.parent, w->moved.name) : NULL;
 	if (replaced && replaced != n)
 		node_forget(w, replaced);
 	if (n && !node_rename(w, n, dir, e->name))
 		r = -ENOMEM;
 	if (r == 0)
-		r = tell(FILE_EVENT_RENAME, directory, w->moved.path.data, path.data);
+		r = files_watch_tell(FILE_EVENT_RENAME, directory, w->moved.path.data, path.data);
 	/* It was renamed before we could watch it. */
 	return r == 0 && directory && w->recursive && !n ? watch_new(w, dir, e->name) : r;
 }
 
-static int created(struct watching *w, struct node *dir, const struct inotify_event *e)
+static int files_watch_created(struct watching *w, struct node *dir, const struct inotify_event *e)
 {
 	bool directory = e->mask & IN_ISDIR;
 	if (told_take(w, dir->wd, e->name))
@@ -414,7 +419,7 @@ static int handle_event(struct watching *w, const struct inotify_event *e)
 	if (r < 0)
 		return r;
 	if (e->mask & IN_Q_OVERFLOW)
-		return tell(FILE_EVENT_OVERFLOW, false, "", "");
+		return files_watch_tell(FILE_EVENT_OVERFLOW, false, "", "");
 	struct node *dir = node_find(w, e->wd);
 	if (!dir)
 		return 0;
@@ -424,7 +429,7 @@ static int handle_event(struct watching *w, const struct inotify_event *e)
 				node_forget(w, dir);
 			return 0;
 		}
-		r = tell(FILE_EVENT_REMOVE, true, "", "");
+		r = files_watch_tell(FILE_EVENT_REMOVE, true, "", "");
 		return r < 0 ? r : 1;
 	}
 	bool directory = e->mask & IN_ISDIR;
@@ -434,7 +439,7 @@ static int handle_event(struct watching *w, const struct inotify_event *e)
 	if (e->mask & IN_MOVED_TO)
 		return moved_to(w, dir, e);
 	if (e->mask & IN_CREATE)
-		return created(w, dir, e);
+		return files_watch_created(w, dir, e);
 	/* A directory below tells of its own attributes, and so does the one above it. */
 	if (name[0] == '\0' && dir != w->top)
 		return 0;
@@ -445,7 +450,7 @@ static int handle_event(struct watching *w, const struct inotify_event *e)
 }
 
 /* All that is there; 1: the end. */
-static int handle_events(struct watching *w)
+static int files_watch_handle_events(struct watching *w)
 {
 	_Alignas(struct inotify_event) char events[32 * 1024];
 	for (;;) {
@@ -484,7 +489,7 @@ static int watch_loop(struct watching *w)
 		if (n == 0)
 			r = moved_away(w);
 		else if (n > 0)
-			r = handle_events(w);
+			r = files_watch_handle_events(w);
 		if (r >= 0) {
 			int sent = io_flush();
 			r = sent < 0 ? sent : r;
@@ -493,7 +498,7 @@ static int watch_loop(struct watching *w)
 	return r < 0 ? r : 0;
 }
 
-static int begin(struct watching *w, const char *path)
+static int files_watch_begin(struct watching *w, const char *path)
 {
 	int error = 0;
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -532,7 +537,7 @@ int file_watch(const struct file_request *r, struct outcome *o)
 	(void)o;
 	w = (struct watching){.recursive = (r->fixed.flags & FILE_RECURSIVE) != 0};
 	w.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	int e = w.fd < 0 ? -errno : begin(&w, r->text[FILE_PATH]);
+	int e = w.fd < 0 ? -errno : files_watch_begin(&w, r->text[FILE_PATH]);
 	if (e == 0)
 		e = io_put(RECORD_READY, NULL, 0, NULL, 0);
 	if (e == 0)

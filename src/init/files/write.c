@@ -53,7 +53,7 @@ static int write_attribute(int fd, const struct record_header *h)
 }
 
 /* Until the record that says that the file is complete. */
-static int write_content(int fd)
+static int files_write_content(int fd)
 {
 	struct record_header h;
 	uint64_t total = 0;
@@ -74,7 +74,7 @@ static int write_content(int fd)
 	}
 }
 
-static int report(const struct file_request *r, const char *path, int fd)
+static int files_write_report(const struct file_request *r, const char *path, int fd)
 {
 	struct stat st;
 	autobuf absolute = {0};
@@ -96,11 +96,11 @@ static int write_one(const struct file_request *r, const struct record_file *how
 		return -EINVAL;
 	int e = place_open(&p, path, how, uid, gid);
 	if (e == 0)
-		e = write_content(p.fd);
+		e = files_write_content(p.fd);
 	if (e == 0)
 		e = place_commit(&p);
 	if (e == 0)
-		e = report(r, path, p.fd);
+		e = files_write_report(r, path, p.fd);
 	place_finish(&p);
 	return e;
 }
