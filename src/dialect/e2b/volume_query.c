@@ -111,7 +111,7 @@ void e2b_volume_serve(struct http_request *req, volume_begin_fn *begin)
 {
 	static const struct answer_form refused_form = {.pace = ANSWER_WHOLE};
 	struct error e = {0};
-	const char *path;
+	const char *path = NULL;
 	if (clean_path(req, &path, &e) < 0 || begin(req, path, &e) < 0)
 		answer_refuse(e2b_volume_answer(req, &refused_form), &e);
 }
