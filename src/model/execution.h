@@ -45,7 +45,7 @@ struct execution_spec {
 	bool terminal;   /* stdin, stdout and stderr are one; stdin is open */
 	uint16_t rows, columns;
 	enum execution_kind kind;
-	bool attended;      /* somebody is to wait for it; known again after a restart */
+	bool attended;      /* it is cancelled when nobody has attended it for a second */
 	int64_t timeout_ms; /* 0: the sandbox's */
 	bool unlisted;      /* of ours, although it is no file work: not counted, not stored */
 };

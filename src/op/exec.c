@@ -393,6 +393,8 @@ static enum step_result start(struct exec_op *x, struct sandbox *s, struct error
 	name_template(x, s);
 	if (execution_start(s, &x->request.spec, &x->execution, e) < 0)
 		return STEP_FAILED;
+	if (x->request.spec.attended)
+		op_guard(x->op.ops, x->execution);
 	execution_watch(x->execution, &x->watcher);
 	op_has_begun(&x->op);
 	return STEP_DONE;

@@ -230,12 +230,19 @@ struct op_hook {
 };
 
 struct box;
+struct op_guard;
 
 struct ops {
 	struct box *box;
 	uv_loop_t *loop;
 	const struct op_hook *hooks;
 	size_t hook_count;
-	unsigned inventories; /* under way */
-	bool stopping;        /* callers that leave now leave because of us */
+	unsigned inventories;    /* under way */
+	struct op_guard *guards; /* of commands that end when nobody attends them */
+	bool stopping;           /* callers that leave now leave because of us */
 };
+
+/* The box has found its sandboxes: whoever attended commands before has a minute to come back. */
+void ops_start(struct ops *ops);
+/* From now on callers leave because of us, and nothing is cancelled for it. */
+void ops_stop(struct ops *ops);

@@ -100,6 +100,11 @@ uv_timer_t *op_timer_start(struct op *op, int64_t ms, uv_timer_cb passed);
 /* It is freed, and *timer is NULL. Nothing happens if it was. */
 void op_timer_stop(uv_timer_t **timer);
 
+/* ---- attended.c ---- */
+
+/* Cancels it when nobody else has watched it for a second. */
+void op_guard(struct ops *ops, struct execution *x);
+
 /* ---- find.c: which execution ---- */
 
 /* A search: a member of the operation that searches, which it must not outlive. */

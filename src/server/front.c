@@ -121,7 +121,7 @@ static void stop(struct front *fr)
 	if (fr->stopping)
 		return;
 	fr->stopping = true;
-	fr->ops.stopping = true;
+	ops_stop(&fr->ops);
 	services_stop(&fr->services);
 	if (fr->server.http)
 		http_server_close(fr->server.http, CLOSE_GRACE_MS, http_closed, fr);
@@ -175,6 +175,7 @@ static void serve(void *arg)
 	};
 	if (fr->stopping)
 		return;
+	ops_start(&fr->ops);
 	services_start(&fr->services, &fr->server);
 	int r = http_server_open(&fr->server.http, &fr->loop, fr->f->listen_fd, &limits,
 		fr->services.mounts, fr->services.mount_count);

@@ -8,12 +8,10 @@
 
 #include "answer/dialect.h"
 
-struct agentuity_guard;
 struct agentuity_input;
 
 struct agentuity {
 	struct server *server;
-	struct agentuity_guard *guards; /* executions that end when nobody waits for them */
 	struct agentuity_input *inputs; /* streams announced for somebody's stdin */
 };
 

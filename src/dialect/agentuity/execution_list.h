@@ -5,6 +5,9 @@
 
 typedef void execution_put_fn(
 	struct json_writer *w, const struct http_request *req, const struct execution_view *view);
-/* Answers with {KEY: […]}, as many as ?limit= says, each of them as `put` writes it. */
-void execution_list_respond(struct http_request *req, const char *sandbox_id, const char *key,
-	enum execution_kind kind, execution_put_fn *put);
+/*
+ * Answers with {KEY: […]} of the sandbox that {id} names, as many as ?limit= says, each of them as
+ * `put` writes it. gone: also of a sandbox that is gone.
+ */
+void execution_list_run(struct http_request *req, const char *key, enum execution_kind kind,
+	bool gone, execution_put_fn *put);

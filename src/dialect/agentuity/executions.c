@@ -5,15 +5,12 @@
  * cancels: it drops its connections. So an execution that was started here is cancelled when
  * nobody has waited for it for a second. Whoever polls, long-polls or reads its streams waits.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "answer/json_body.h"
 #include "dialect/agentuity/create.h"
 #include "dialect/agentuity/encode.h"
 #include "dialect/agentuity/execution_list.h"
-#include "dialect/agentuity/waiting.h"
 #include "op/exec.h"
+#include "op/process.h"
 
 #define YEAR_MS (INT64_C(365) * 24 * 3600 * 1000)
 
@@ -54,12 +51,10 @@ static int decode_execute(const cJSON *body, struct scratch *memory, struct op_e
 static int put_started(struct answer *a, const struct op_event *event, struct error *e)
 {
 	const struct execute *own = a->own;
-	struct agentuity *d = agentuity_of(a->req);
 	struct json_writer w = {.out = &a->out};
 	(void)e;
 	if (event->kind != OP_STARTED)
 		return 0;
-	waiting_guard(d, execution_find(d->server->box, NULL, event->execution->id));
 	agentuity_begin_data(&w);
 	json_begin_object(&w);
 	agentuity_put_execution(&w, a->req, event->execution, own->ignores);
@@ -106,44 +101,56 @@ static void handle_execute(struct http_request *req)
 
 /* ---- one execution ---- */
 
-static void respond_execution(struct http_request *req, struct execution *x)
+static int execution_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct execution_view view;
-	execution_view(x, &view);
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	if (event->kind != OP_EXECUTION)
+		return 0;
 	agentuity_begin_data(&w);
 	json_begin_object(&w);
-	agentuity_put_execution(&w, req, &view, NULL);
+	agentuity_put_execution(&w, a->req, event->execution, NULL);
 	json_end_object(&w);
-	agentuity_respond_data(req, 200, &w);
+	json_end_object(&w);
+	return 0;
 }
 
-static void respond_missing(struct http_request *req)
+static enum answer_failure execution_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
 {
-	agentuity_respond_failure(req, 200, "EXECUTION_NOT_FOUND", "there is no such execution");
+	(void)event;
+	if (e->code != ERROR_NOT_FOUND)
+		return ANSWER_ERROR;
+	agentuity_put_failure(a->req, &a->out, "EXECUTION_NOT_FOUND", "there is no such execution");
+	return ANSWER_PUT;
 }
 
-static void wait_and_respond(struct http_request *req, struct execution *x)
+static int decode_get_execution(
+	const struct http_request *req, struct op_process *ret, struct error *e)
 {
-	int64_t ms;
-	agentuity_query_wait(req, &ms, NULL);
-	waiting_for_end(req, x, ms, respond_execution);
+	if (agentuity_query_wait(req, &ret->wait_ms, e) < 0)
+		return -1;
+	ret->process.text = agentuity_bare_id(http_param(req, "execution"), "exe_");
+	if (ret->process.text)
+		return 0;
+	return error_set(e, ERROR_NOT_FOUND, "there is no such execution");
 }
 
 static void handle_get_execution(struct http_request *req)
 {
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.put = execution_put,
+		.fail = execution_fail};
 	struct error e;
-	int64_t ms;
-	char id[ID_SIZE];
-	const struct wanted_execution query = {
-		.box = server_of(req)->box, .tenant = tenant_of(req), .id = id};
-	if (agentuity_query_wait(req, &ms, &e) < 0)
-		http_respond_error(req, &e);
-	else if (!agentuity_parse_id(http_param(req, "execution"), "exe_", id))
-		respond_missing(req);
-	else
-		handler_find_execution(req, &query, wait_and_respond, respond_missing);
+	struct op_process get = {0};
+	struct answer *a = agentuity_answer(req, &form);
+	if (decode_get_execution(req, &get, &e) < 0) {
+		answer_refuse(a, &e);
+		return;
+	}
+	a->op = op_process(&a->call, &get);
+	answer_run(a);
 }
 
 /* ---- all of a sandbox ---- */
@@ -156,15 +163,9 @@ static void put_listed(
 	json_end_object(w);
 }
 
-/* Also of a sandbox that is gone. */
 static void handle_list_executions(struct http_request *req)
 {
-	char id[ID_SIZE];
-	if (agentuity_parse_id(http_param(req, "id"), "sbx_", id))
-		execution_list_respond(req, id, "executions", EXECUTION_COMMAND, put_listed);
-	else
-		agentuity_respond_failure(
-			req, 200, "SANDBOX_NOT_FOUND", "there is no such sandbox");
+	execution_list_run(req, "executions", EXECUTION_COMMAND, true, put_listed);
 }
 
 static const struct http_route routes[] = {

@@ -12,6 +12,7 @@
 #include <utlist.h>
 
 #include "base/clock.h"
+#include "op/process.h"
 
 #define ANNOUNCED_MAX 100 /* of a tenant */
 #define ANNOUNCED_MS  (10 * 60 * 1000)
@@ -22,20 +23,17 @@ struct agentuity_input {
 	char id[ID_SIZE];
 	char *tenant;
 	int64_t created_ms;
-	struct http_request *req;    /* that feeds it; NULL: none yet */
-	struct execution *execution; /* NULL: not known yet */
-	struct execution_watcher watcher;
-	struct buf waiting; /* one piece of the body at most */
-	bool paused, complete;
+	char execution[ID_SIZE]; /* whose stdin it is; "": not known yet */
+	struct answer *feeder;   /* of the request that feeds it; NULL: none yet */
+	struct op *wait;         /* for the execution's end, while nobody feeds it; or NULL */
 	struct agentuity_input *prev, *next;
 };
 
 static void input_free(struct agentuity_input *in)
 {
 	DL_DELETE(in->dialect->inputs, in);
-	if (in->execution)
-		execution_unwatch(in->execution, &in->watcher);
-	buf_finish(&in->waiting);
+	if (in->wait)
+		op_leave(in->wait);
 	free(in->tenant);
 	free(in);
 }
@@ -62,7 +60,7 @@ static unsigned forget_old(struct agentuity *d, const char *tenant)
 	struct agentuity_input *in, *next;
 	int64_t now = clock_wall_ms();
 	DL_FOREACH_SAFE (d->inputs, in, next) {
-		if (!in->req && !in->execution && now - in->created_ms > ANNOUNCED_MS)
+		if (!in->feeder && !in->execution[0] && now - in->created_ms > ANNOUNCED_MS)
 			input_free(in);
 		else if (strcmp(in->tenant, tenant) == 0)
 			count++;
@@ -98,76 +96,61 @@ static void handle_announce(struct http_request *req)
 
 /* ---- fed ---- */
 
-static void finish(struct agentuity_input *in)
+struct input_feed {
+	struct agentuity_input *input;
+};
+
+static ptrdiff_t input_feed_data(struct answer *a, const char *bytes, size_t len, struct error *e)
 {
-	struct http_request *req = in->req;
-	input_free(in);
-	if (req)
-		agentuity_respond_success(req);
+	(void)e;
+	op_put(a->op, &(struct op_item){OP_ITEM_DATA, .bytes = {bytes, len}});
+	return (ptrdiff_t)len;
 }
 
-/* Writes what waits; true while there is more to come. */
-static bool advance(struct agentuity_input *in)
+static int input_feed_end(struct answer *a, struct error *e)
 {
-	struct execution *x = in->execution;
-	buf_consume(&in->waiting, execution_input_write(x, in->waiting.data, in->waiting.len));
-	bool heard = execution_input_is_open(x) && !execution_input_is_deaf(x) &&
-		     !execution_has_ended(x);
-	if (heard && (in->waiting.len > 0 || !in->complete))
-		return true;
-	if (heard)
-		execution_input_close(x);
-	finish(in);
-	return false;
+	(void)a;
+	(void)e;
+	return 0;
 }
 
-static void room(void *arg)
+/* What the command does not read any more is no error of the client's. */
+static enum answer_failure input_feed_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
 {
-	struct agentuity_input *in = arg;
-	struct http_request *req = in->req;
-	if (!req || !advance(in) || !in->paused || in->waiting.len > 0)
-		return;
-	in->paused = false;
-	http_body_resume(req);
+	if (e->code != ERROR_STDIN_CLOSED && e->code != ERROR_NOT_RUNNING &&
+		!(event && event->reason == OP_NO_EXECUTION))
+		return ANSWER_ERROR;
+	agentuity_put_success(a, &(struct op_event){.kind = OP_DONE}, e);
+	return ANSWER_PUT;
 }
 
-static void changed(void *arg)
+static void input_feed_finish(struct answer *a)
 {
-	struct agentuity_input *in = arg;
-	if (execution_has_ended(in->execution))
-		advance(in);
+	input_free(((struct input_feed *)a->own)->input);
 }
 
-static void body_data(void *arg, const char *data, size_t len)
+static void input_feed(struct http_request *req, struct agentuity_input *in)
 {
-	struct agentuity_input *in = arg;
-	struct http_request *req = in->req;
-	buf_append(&in->waiting, data, len);
-	if (!advance(in) || in->waiting.len == 0)
-		return;
-	in->paused = true;
-	http_body_pause(req);
-}
-
-static void body_end(void *arg)
-{
-	struct agentuity_input *in = arg;
-	in->complete = true;
-	advance(in);
-}
-
-static void body_aborted(void *arg)
-{
-	struct agentuity_input *in = arg;
-	if (in->execution && !in->dialect->server->ops->stopping)
-		execution_input_close(in->execution);
-	input_free(in);
-}
-
-static void feed(struct agentuity_input *in)
-{
-	http_on_abort(in->req, body_aborted, in);
-	http_body_stream(in->req, &(struct http_body_sink){body_data, body_end, body_aborted, in});
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct input_feed),
+		.put = agentuity_put_success,
+		.fail = input_feed_fail,
+		.finish = input_feed_finish};
+	static const struct answer_body body = {input_feed_data, input_feed_end};
+	struct answer *a = answer_new(req, &form);
+	((struct input_feed *)a->own)->input = in;
+	in->feeder = a;
+	/* Now, since an end of the command must not make one of its watchers end another. */
+	if (in->wait)
+		op_leave(take_ptr(in->wait));
+	a->op = op_input(&a->call, &(struct op_input){.process.text = in->execution,
+					   .named_later = !in->execution[0],
+					   .closes = true,
+					   .closes_if_left = true,
+					   .while_read = true});
+	answer_run_with_body(a, &body);
 }
 
 static void handle_feed(struct http_request *req)
@@ -175,32 +158,54 @@ static void handle_feed(struct http_request *req)
 	struct error e;
 	struct agentuity_input *in =
 		input_find(agentuity_of(req), tenant_of(req), http_param(req, "stream"));
-	if (!in || in->req) {
-		error_set(&e, in ? ERROR_IN_USE : ERROR_NOT_FOUND,
-			in ? "the stream is being fed already" : "there is no such stream");
-		http_respond_error(req, &e);
+	if (in && !in->feeder) {
+		input_feed(req, in);
 		return;
 	}
-	in->req = req;
-	if (in->execution)
-		feed(in);
-	else
-		http_on_abort(req, body_aborted, in);
+	error_set(&e, in ? ERROR_IN_USE : ERROR_NOT_FOUND,
+		in ? "the stream is being fed already" : "there is no such stream");
+	http_respond_error(req, &e);
+}
+
+/* ---- a command's ---- */
+
+static enum op_verdict input_waited(void *arg, const struct op_event *event)
+{
+	struct agentuity_input *in = arg;
+	if (event->kind != OP_DONE && event->kind != OP_FAILED)
+		return OP_GO_ON;
+	in->wait = NULL;
+	if (!in->feeder)
+		input_free(in);
+	return OP_GO_ON;
+}
+
+/* It is forgotten when the command has ended and nobody has fed it. */
+static void input_wait(struct agentuity_input *in)
+{
+	const struct op_call call = {.ops = in->dialect->server->ops,
+		.api = "agentuity",
+		.tenant = in->tenant,
+		.event = input_waited,
+		.arg = in};
+	in->wait = op_process(&call,
+		&(struct op_process){.process.text = in->execution, .wait_ms = OP_WAIT_FOREVER});
+	op_resume(in->wait);
 }
 
 int input_attach(struct agentuity *d, const char *tenant, const char *id, const char *execution,
 	struct error *e)
 {
 	struct agentuity_input *in = input_find(d, tenant, id);
-	struct execution *x = execution_find(d->server->box, tenant, execution);
-	if (!in || in->execution || !x)
+	if (!in || in->execution[0])
 		return error_set_field(e, ERROR_INVALID_FIELD, "stream.stdin",
 			"there is no such stream: it must be made first, and can be used once");
-	in->execution = x;
-	in->watcher = (struct execution_watcher){.changed = changed, .room = room, .arg = in};
-	execution_watch(x, &in->watcher);
-	if (in->req)
-		feed(in);
+	memcpy(in->execution, execution, ID_SIZE);
+	if (in->feeder)
+		op_put(in->feeder->op,
+			&(struct op_item){OP_ITEM_PROCESS, .process.text = in->execution});
+	else
+		input_wait(in);
 	return 0;
 }
 
@@ -208,7 +213,7 @@ void input_stop(struct agentuity *d)
 {
 	struct agentuity_input *in, *next;
 	DL_FOREACH_SAFE (d->inputs, in, next)
-		if (!in->req)
+		if (!in->feeder)
 			input_free(in);
 }
 

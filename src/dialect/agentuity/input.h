@@ -3,7 +3,7 @@
 
 #include "dialect/agentuity/routes.h"
 
-/* The stream was announced, by this tenant, and nobody else has it: what comes is its stdin. */
+/* The stream was announced, by this tenant, and nobody has it: what comes goes to the execution. */
 int input_attach(struct agentuity *d, const char *tenant, const char *id, const char *execution,
 	struct error *e);
 /* Forgets those that no request feeds. */

@@ -2,13 +2,14 @@
  * /sandbox/sandboxes/{id}/jobs: commands that outlive their request. They do not make the sandbox
  * busy, and nobody has to wait for them.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "answer/json_body.h"
 #include "dialect/agentuity/create.h"
 #include "dialect/agentuity/encode.h"
 #include "dialect/agentuity/execution_list.h"
-#include "dialect/agentuity/waiting.h"
+#include "op/exec.h"
+#include "op/process.h"
 
 #define GRACE_MS 10000
 #define FORCE_MS 30000
@@ -57,103 +58,100 @@ static void put_job(
 	json_end_object(w);
 }
 
-static void respond_job(struct http_request *req, int status, const struct execution *x)
+static int job_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct execution_view view;
-	execution_view(x, &view);
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	if (event->kind == OP_STARTED)
+		a->status = 201;
+	else if (event->kind != OP_EXECUTION)
+		return 0;
 	agentuity_begin_data(&w);
-	put_job(&w, req, &view);
-	agentuity_respond_data(req, status, &w);
+	put_job(&w, a->req, event->execution);
+	json_end_object(&w);
+	return 0;
 }
 
 /* ---- start ---- */
 
+static int decode_job(struct answer *a, struct execution_spec *spec, struct error *e)
+{
+	struct job_body fields = {0};
+	bool ignores[2] = {false, false};
+	const cJSON *body = answer_json(a, e);
+	if (!body ||
+		json_decode_known(body, job_fields, ARRAY_LEN(job_fields), "", &fields, e) < 0 ||
+		agentuity_decode_argv(fields.command, "command", &a->call.memory, &spec->argv, e) <
+			0)
+		return -1;
+	return agentuity_decode_streams(fields.streams, ignores, NULL, e);
+}
+
 static void handle_create(struct http_request *req)
 {
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.put = job_put,
+		.fail = agentuity_fail};
 	struct error e = {0};
-	struct job_body fields = {0};
-	autoscratch memory = {0};
-	struct execution *x = NULL;
-	bool ignores[2] = {false, false};
-	struct execution_spec spec = {.kind = EXECUTION_JOB};
-	struct sandbox *s = agentuity_sandbox(req);
-	cJSON *body = s ? agentuity_body(req) : NULL;
-	if (!body)
+	struct op_exec exec = {.wants = OP_EXEC_START, .spec.kind = EXECUTION_JOB};
+	struct answer *a = agentuity_answer(req, &form);
+	if (decode_job(a, &exec.spec, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
-	if (json_decode_known(body, job_fields, ARRAY_LEN(job_fields), "", &fields, &e) < 0 ||
-		agentuity_decode_argv(fields.command, "command", &memory, &spec.argv, &e) < 0 ||
-		agentuity_decode_streams(fields.streams, ignores, NULL, &e) < 0 ||
-		execution_start(s, &spec, &x, &e) < 0)
-		http_respond_error(req, &e);
-	else
-		respond_job(req, 201, x);
-	cJSON_Delete(body);
+	}
+	a->op = op_exec(&a->call, &exec);
+	answer_run(a);
 }
 
 /* ---- one ---- */
 
-static void respond_missing(struct http_request *req)
+static enum answer_failure job_fail(struct answer *a, struct error *e, const struct op_event *event)
 {
+	(void)a;
+	(void)event;
+	if (e->code == ERROR_NOT_FOUND)
+		error_set(e, ERROR_NOT_FOUND, "there is no such job");
+	return ANSWER_ERROR;
+}
+
+static void job_run(struct http_request *req, struct op_process *request)
+{
+	static const struct answer_form form = {
+		.type = "application/json", .pace = ANSWER_WHOLE, .put = job_put, .fail = job_fail};
 	struct error e;
-	error_set(&e, ERROR_NOT_FOUND, "there is no such job");
-	http_respond_error(req, &e);
-}
-
-static void find_job(struct http_request *req, handler_execution_fn *found)
-{
-	char sandbox_id[ID_SIZE], id[ID_SIZE];
-	const struct wanted_execution query = {.box = server_of(req)->box,
-		.tenant = tenant_of(req),
-		.sandbox_id = sandbox_id,
-		.id = id,
-		.kinds = 1u << EXECUTION_JOB};
-	if (agentuity_parse_id(http_param(req, "id"), "sbx_", sandbox_id) &&
-		agentuity_parse_id(http_param(req, "job"), "job_", id))
-		handler_find_execution(req, &query, found, respond_missing);
-	else
-		respond_missing(req);
-}
-
-static void respond_ok(struct http_request *req, struct execution *x)
-{
-	respond_job(req, 200, x);
+	const char *id = agentuity_bare_id(http_param(req, "job"), "job_");
+	struct answer *a = agentuity_answer(req, &form);
+	a->call.finds_gone = true;
+	if (!id || !agentuity_bare_id(http_param(req, "id"), "sbx_")) {
+		error_set(&e, ERROR_NOT_FOUND, "there is no such job");
+		answer_refuse(a, &e);
+		return;
+	}
+	request->process = (struct execution_ref){.text = id, .kinds = 1u << EXECUTION_JOB};
+	a->op = op_process(&a->call, request);
+	answer_run(a);
 }
 
 static void handle_get(struct http_request *req)
 {
-	find_job(req, respond_ok);
-}
-
-/* ---- stop ---- */
-
-static void stop(struct http_request *req, struct execution *x)
-{
-	const char *force = http_query(req, "force");
-	bool at_once = force && strcmp(force, "true") == 0;
-	if (at_once)
-		execution_cancel(x);
-	else
-		execution_stop(x, GRACE_MS);
-	waiting_for_end(req, x, GRACE_MS + FORCE_MS, respond_ok);
+	job_run(req, &(struct op_process){0});
 }
 
 static void handle_stop(struct http_request *req)
 {
-	find_job(req, stop);
+	const char *force = http_query(req, "force");
+	bool at_once = force && strcmp(force, "true") == 0;
+	job_run(req, &(struct op_process){.act = at_once ? OP_PROCESS_KILL : OP_PROCESS_STOP,
+			     .grace_ms = GRACE_MS,
+			     .wait_ms = GRACE_MS + FORCE_MS});
 }
 
 /* ---- all of a sandbox ---- */
 
 static void handle_list(struct http_request *req)
 {
-	struct sandbox_view view;
-	struct sandbox *s = agentuity_sandbox(req);
-	if (!s)
-		return;
-	sandbox_view(s, &view);
-	execution_list_respond(req, view.id, "jobs", EXECUTION_JOB, put_job);
+	execution_list_run(req, "jobs", EXECUTION_JOB, false, put_job);
 }
 
 static const struct http_route routes[] = {

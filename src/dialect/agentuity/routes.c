@@ -8,7 +8,6 @@
 
 #include "base/units.h"
 #include "dialect/agentuity/input.h"
-#include "dialect/agentuity/waiting.h"
 
 #define WAIT_MAX_MS (5 * 60 * 1000)
 
@@ -84,20 +83,15 @@ static const struct dialect_area areas[] = {
 	{.prefixes = other_prefixes, .tables = open_tables, .encode_error = agentuity_encode_error},
 };
 
-/* Whoever waited for a command when the last server ended may come back to it. */
 static void agentuity_start(void *own, struct server *server)
 {
 	struct agentuity *d = own;
 	d->server = server;
-	waiting_start(d);
 }
 
-/* From now on a client that goes away cancels nothing. */
 static void agentuity_stop(void *own)
 {
-	struct agentuity *d = own;
-	waiting_stop(d);
-	input_stop(d);
+	input_stop(own);
 }
 
 const struct dialect agentuity_dialect = {.name = "agentuity",
@@ -136,6 +130,14 @@ bool agentuity_parse_id(const char *text, const char *prefix, char id[ID_SIZE])
 		return false;
 	memcpy(id, text, ID_SIZE);
 	return true;
+}
+
+const char *agentuity_bare_id(const char *text, const char *prefix)
+{
+	char id[ID_SIZE];
+	if (!agentuity_parse_id(text, prefix, id))
+		return NULL;
+	return strncmp(text, prefix, strlen(prefix)) == 0 ? text + strlen(prefix) : text;
 }
 
 /* ---- bodies ---- */

@@ -41,6 +41,8 @@ static inline struct agentuity *agentuity_of(const struct http_request *req)
 void agentuity_put_id(struct json_writer *w, const char *key, const char *prefix, const char *id);
 /* With the prefix or without; false when it is no id at all. */
 bool agentuity_parse_id(const char *text, const char *prefix, char id[ID_SIZE]);
+/* The same as a part of the text; NULL when it is no id at all. */
+const char *agentuity_bare_id(const char *text, const char *prefix);
 
 /* ---- bodies ---- */
 
