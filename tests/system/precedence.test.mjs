@@ -37,7 +37,8 @@ describe('error precedence', () => {
         assert.equal(present.status, 400, present.text);
       });
 
-  const queries = ['events?limit=0', 'metrics?start=x', 'fs/watch?path=.&recursive=x', 'fs/tar?path=.&compression=x'];
+  const queries = ['events?limit=0', 'metrics?start=x', 'fs/watch?path=.&recursive=x', 'fs/tar?path=.&compression=x',
+    'diff?format=nonsense', 'diff?checkpoint=a&snapshot=b', 'export?nonsense=1', 'export?path=relative'];
   for (const query of queries)
     it(`GET ${query}: 404 without the sandbox, 400 with it`, async () => {
       const absent = await server.request('GET', at(missing, query));
@@ -51,5 +52,23 @@ describe('error precedence', () => {
     await server.request('DELETE', at(ended.id, ''));
     const answer = await server.request('GET', at(ended.id, 'events?limit=0'));
     assert.equal(answer.status, 400, answer.text);
+  });
+
+  it('a snapshot that is not there is 404 whatever the body or the query says', async () => {
+    const { id } = (await server.request('POST', at(box.id, 'snapshots'), {})).json;
+    for (const body of ['{', '{"nonsense":1}', '{}', '{"tag":1}']) {
+      assert.equal((await send('PATCH', `/v1/snapshots/${missing}`, body)).status, 404, body);
+      assert.equal((await send('PATCH', `/v1/snapshots/${id}`, body)).status, 400, body);
+    }
+    assert.equal((await server.request('GET', `/v1/snapshots/${missing}/export?format=nonsense`)).status, 404);
+    assert.equal((await server.request('GET', `/v1/snapshots/${id}/export?format=nonsense`)).status, 400);
+  });
+
+  it('a volume that is not there is 404 whatever is asked of its content', async () => {
+    const { volumeID, token } = (await server.request('POST', '/volumes', { name: 'short-lived' })).json;
+    const ask = async () => (await fetch(`${server.url}/volumecontent/${volumeID}/path`, { headers: { authorization: `Bearer ${token}` } })).status;
+    assert.equal(await ask(), 400, 'without a path');
+    assert.equal((await server.request('DELETE', `/volumes/${volumeID}`)).status, 204);
+    assert.equal(await ask(), 404);
   });
 });

@@ -159,6 +159,22 @@ for (const [pool, args] of [['in a btrfs pool', []], ['in plain directories', ['
       for (const count of [0, 101, -1, 1.5, '3']) assertRefused(await server.request('POST', `/v1/sandboxes/${box.id}/fork`, { count }), 400, 'invalid_field', 'count');
       await until('the copy in between is gone', async () => safeReaddir(server.disks('snapshots')).length === (await server.request('GET', '/v1/snapshots')).json.snapshots.length);
     });
+
+    it('forks whose client has gone are destroyed: nobody has their ids', async () => {
+      const all = async () => (await server.request('GET', '/v1/sandboxes?limit=500')).json.sandboxes.map((s) => s.id).sort();
+      const before = await all();
+      for (const path of [`/v1/sandboxes/${box.id}/fork`, `/sandboxes/${box.id}/fork`])
+        for (const ms of [0, 5, 20]) {
+          const going = new AbortController();
+          const answer = fetch(server.url + path, { method: 'POST', signal: going.signal, headers: { 'x-api-key': server.key, authorization: `Bearer ${server.key}`, 'content-type': 'application/json' }, body: '{"count":2}' });
+          await sleep(ms);
+          going.abort();
+          const early = await answer.then((r) => r.json()).catch(() => []); // it may be quicker than its client's going
+          for (const one of early.sandboxes ?? early) await server.request('DELETE', `/v1/sandboxes/${one.id ?? one.sandbox.sandboxID}`);
+        }
+      await server.request('POST', `/v1/sandboxes/${box.id}/discard`); // waits for its turn behind them
+      await until('only those of before are left', async () => JSON.stringify(await all()) === JSON.stringify(before));
+    });
   });
 
 describe('snapshots of tenants', { skip: !isRoot && 'needs root', timeout: 60000 }, () => {
