@@ -33,26 +33,6 @@ void sse_end(struct buf *out)
 	buf_append_str(out, "\n\n");
 }
 
-void sse_put(struct buf *out, const char *name, const char *id, const char *data, size_t len)
-{
-	sse_begin(out, name, id);
-	for (size_t i = 0; i < len; i++) {
-		bool crlf = data[i] == '\r' && i + 1 < len && data[i + 1] == '\n';
-		if (crlf)
-			i++;
-		if (data[i] == '\r' || data[i] == '\n')
-			buf_append_str(out, "\ndata: ");
-		else
-			buf_append_char(out, data[i]);
-	}
-	sse_end(out);
-}
-
-void sse_put_retry(struct buf *out, uint64_t ms)
-{
-	buf_printf(out, "retry: %llu\n\n", (unsigned long long)ms);
-}
-
 void sse_keep_alive(struct http_request *req)
 {
 	http_stream_keepalive(req, SSE_KEEPALIVE, sizeof SSE_KEEPALIVE - 1, SSE_KEEPALIVE_MS);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/buf.h"
 
@@ -12,12 +11,11 @@ struct http_request;
 #define SSE_KEEPALIVE    ":\n\n"
 #define SSE_KEEPALIVE_MS 15000
 
-/* One event; name and id may be NULL. The data may have lines, which arrive as lines. */
-void sse_put(struct buf *out, const char *name, const char *id, const char *data, size_t len);
-/* The same for data of one line, such as JSON, that is appended in between. */
+/*
+ * One event; name and id may be NULL. Its data is one line, such as JSON, that is appended in
+ * between.
+ */
 void sse_begin(struct buf *out, const char *name, const char *id);
 void sse_end(struct buf *out);
-/* How long the client waits before it connects again. */
-void sse_put_retry(struct buf *out, uint64_t ms);
 /* Has comments sent while the stream is quiet. */
 void sse_keep_alive(struct http_request *req);

@@ -347,19 +347,17 @@ static void keeps_quiet_while_a_stream_is_written(void)
 static void writes_events(void)
 {
 	autobuf out = {0};
-	sse_put(&out, "greeting", "7", "hello\nworld\r\n\rend", 17);
+	sse_begin(&out, "greeting", "7");
+	buf_append_str(&out, "hello");
+	sse_end(&out);
 	sse_begin(&out, NULL, NULL);
 	buf_append_str(&out, "{}");
 	sse_end(&out);
-	sse_put_retry(&out, 3000);
 	/* Nobody begins an event within another's name. */
-	sse_put(&out, "a\n\nevent: b", "1\rdata: x", "", 0);
+	sse_begin(&out, "a\n\nevent: b", "1\rdata: x");
+	sse_end(&out);
 	buf_append_char(&out, '\0');
-	CHECK_STR(out.data,
-		"id: 7\nevent: greeting\ndata: hello\ndata: world\ndata: \ndata: end\n\n"
-		"data: {}\n\n"
-		"retry: 3000\n\n"
-		"data: \n\n");
+	CHECK_STR(out.data, "id: 7\nevent: greeting\ndata: hello\n\ndata: {}\n\ndata: \n\n");
 }
 
 #define UPGRADE "Connection: upgrade\r\nUpgrade: x, Mirror\r\n"

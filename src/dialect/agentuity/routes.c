@@ -265,11 +265,6 @@ struct sandbox *agentuity_sandbox(struct http_request *req)
 	return find_sandbox(req, 200);
 }
 
-struct sandbox *agentuity_sandbox_or_404(struct http_request *req)
-{
-	return find_sandbox(req, 404);
-}
-
 /* ---- operations ---- */
 
 struct answer *agentuity_answer(struct http_request *req, const struct answer_form *form)

@@ -73,8 +73,6 @@ void agentuity_respond_failure(
  * with SANDBOX_TERMINATED if it has ended by itself, else with SANDBOX_NOT_FOUND.
  */
 struct sandbox *agentuity_sandbox(struct http_request *req);
-/* The same for answers that are bytes, where the status has to tell. */
-struct sandbox *agentuity_sandbox_or_404(struct http_request *req);
 
 /*
  * An answer whose operation is about the sandbox that {id} names, or about none if the path has no

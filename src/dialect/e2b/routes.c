@@ -137,12 +137,6 @@ void e2b_respond_json(struct http_request *req, int status, struct buf *body)
 	http_respond(req, status, E2B_JSON, body);
 }
 
-void e2b_respond_nothing(struct http_request *req, int status)
-{
-	struct buf nothing = {0};
-	http_respond(req, status, NULL, &nothing);
-}
-
 int e2b_parse_body(const struct http_request *req, cJSON **ret, struct error *e)
 {
 	size_t len;
@@ -188,21 +182,3 @@ enum answer_failure e2b_fail(struct answer *a, struct error *e, const struct op_
 }
 
 const struct answer_form e2b_nothing_form = {.pace = ANSWER_WHOLE, .fail = e2b_fail};
-
-struct sandbox *e2b_sandbox(struct http_request *req)
-{
-	struct error e;
-	char id[ID_SIZE];
-	struct sandbox_view view;
-	const char *name = http_param(req, "id");
-	struct sandbox *s = destination_parse_id(name, id)
-				    ? sandbox_find(server_of(req)->box, tenant_of(req), id)
-				    : NULL;
-	if (s)
-		sandbox_view(s, &view);
-	if (s && e2b_state_of(&view) != E2B_GONE)
-		return s;
-	error_set(&e, ERROR_NOT_FOUND, "sandbox \"%.64s\" not found", name);
-	http_respond_error(req, &e);
-	return NULL;
-}

@@ -37,7 +37,6 @@ void e2b_encode_error(
 #define E2B_JSON "application/json; charset=utf-8"
 /* Takes the content. */
 void e2b_respond_json(struct http_request *req, int status, struct buf *body);
-void e2b_respond_nothing(struct http_request *req, int status);
 /* The body's object, {} when there is none. */
 int e2b_parse_body(const struct http_request *req, cJSON **ret, struct error *e);
 /* The same; NULL after the request was answered. */
@@ -50,5 +49,3 @@ struct answer *e2b_usable_answer(struct http_request *req, const struct answer_f
 extern const struct answer_form e2b_nothing_form;
 /* For answer_form.fail: names the sandbox that is not there. */
 enum answer_failure e2b_fail(struct answer *a, struct error *e, const struct op_event *event);
-/* The sandbox that the path names, running or paused; NULL after the request was answered. */
-struct sandbox *e2b_sandbox(struct http_request *req);
