@@ -40,6 +40,7 @@ static int counters_put(struct answer *a, const struct op_event *event, struct e
 		out, "sandboxes_created_total", "counter", "Sandboxes created.", c->created_total);
 	put_metric(out, "sandboxes_destroyed_total", "counter", "Sandboxes destroyed.",
 		c->destroyed_total);
+	put_metric(out, "boots_total", "counter", "Boots that succeeded.", c->boots_total);
 	put_metric(out, "boot_failures_total", "counter", "Boots that failed.",
 		c->boot_failures_total);
 	put_metric(

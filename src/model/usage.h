@@ -39,6 +39,6 @@ struct tenant_amounts {
 /* Of all tenants together. */
 struct box_counters {
 	uint64_t sandboxes, pooled;
-	uint64_t created_total, destroyed_total, boot_failures_total;
+	uint64_t created_total, destroyed_total, boots_total, boot_failures_total;
 	uint64_t executions_running, executions_total, timeouts_total, oom_kills_total;
 };

@@ -11,6 +11,7 @@
 struct fork_op {
 	struct op op;
 	struct op_fork request;
+	struct fork *fork; /* NULL: they are made, or refused */
 	int64_t frozen_us;
 	unsigned leases; /* being set, and one until all were asked for */
 	size_t count;
@@ -72,6 +73,7 @@ static void fork_made(void *arg, const struct fork_result *result, const struct 
 {
 	struct fork_op *f = arg;
 	struct sandbox_view view;
+	f->fork = NULL;
 	if (!result) {
 		if (op_awaited(&f->op))
 			op_fail(&f->op, OP_ERROR, e);
@@ -91,13 +93,21 @@ static void fork_ask(struct op *op)
 	struct error e = {0};
 	struct sandbox *s = op_sandbox(op, &e);
 	op_await(op);
-	if (!s || sandbox_fork(s, f->request.count, fork_made, f, &e) < 0)
+	if (!s || sandbox_fork(s, f->request.count, fork_made, f, &f->fork, &e) < 0)
 		fork_made(f, NULL, &e);
+}
+
+static void fork_release(struct op *op, enum op_end end)
+{
+	struct fork_op *f = (struct fork_op *)op;
+	if (end != OP_ENDED && f->fork)
+		sandbox_fork_withdraw(f->fork);
 }
 
 struct op *op_fork(const struct op_call *call, const struct op_fork *request)
 {
-	static const struct op_type type = {"sandbox.fork", true, true, .ask = fork_ask};
+	static const struct op_type type = {
+		"sandbox.fork", true, true, .release = fork_release, .ask = fork_ask};
 	struct sandbox *s;
 	struct fork_op *f = (struct fork_op *)op_new(call, &type, sizeof *f, &s);
 	f->request = *request;

@@ -205,12 +205,23 @@ static void creation_adopt(struct creation *c, struct sandbox *booted)
 	}
 }
 
+/* Nobody waits for what was deleted meanwhile: the rest of the work is spared. */
+static bool creation_is_wanted(struct creation *c)
+{
+	struct error e;
+	if (!c->sandbox->doomed)
+		return true;
+	error_set(&e, ERROR_NOT_RUNNING, "the sandbox was deleted while it was being created");
+	creation_failed(c, &e);
+	return false;
+}
+
 static void creation_booted(void *arg, const struct error *e)
 {
 	struct creation *c = arg;
 	if (e)
 		creation_failed(c, e);
-	else
+	else if (creation_is_wanted(c))
 		creation_write_files(c);
 }
 
@@ -219,7 +230,7 @@ static void creation_installed(void *arg, const struct error *e)
 	struct creation *c = arg;
 	if (e)
 		creation_failed(c, e);
-	else
+	else if (creation_is_wanted(c))
 		sandbox_boot(c->sandbox, false, creation_booted, c);
 }
 

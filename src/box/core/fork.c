@@ -15,13 +15,13 @@ struct fork {
 	char source_id[ID_SIZE];
 	struct box *box;
 	struct disk_name copy;
-	unsigned wanted, pending, made;
+	unsigned wanted, pending, begun;
 	int64_t frozen_us;
 	bool failed;
 	struct error failure;
 	sandbox_forked_fn *forked;
 	void *arg;
-	char (*ids)[ID_SIZE]; /* of those that are made; somebody may delete one already */
+	char (*ids)[ID_SIZE]; /* of those that were begun; somebody may delete one already */
 };
 
 static void fork_free(struct fork *f)
@@ -43,11 +43,11 @@ static void note_fork(const struct fork *f, const char *id)
 static void fork_end(struct fork *f)
 {
 	struct box *b = f->box;
-	struct sandbox **made = calloc(f->made + 1, sizeof(struct sandbox *));
+	struct sandbox **made = calloc(f->begun + 1, sizeof(struct sandbox *));
 	struct fork_result result = {made, 0, f->frozen_us};
 	if (!made)
 		abort();
-	for (unsigned i = 0; i < f->made; i++) {
+	for (unsigned i = 0; i < f->begun; i++) {
 		struct sandbox *s = NULL;
 		HASH_FIND(by_id, b->sandboxes, f->ids[i], ID_LEN, s);
 		if (s)
@@ -79,9 +79,7 @@ static void one_created(void *arg, struct sandbox *s, const struct error *e)
 	struct fork *f = arg;
 	if (s && f->copy.kind == DISK_BOX)
 		f->frozen_us = s->copy_frozen_us;
-	if (s)
-		memcpy(f->ids[f->made++], s->id, ID_SIZE);
-	else
+	if (!s)
 		fork_fail(f, e);
 	if (--f->pending == 0)
 		fork_end(f);
@@ -101,7 +99,10 @@ static void create_one(struct fork *f)
 	spec.workdir = s->workdir[0] ? s->workdir : NULL;
 	spec.ephemeral = false;
 	f->pending++;
-	if (!sandbox_create(f->box, &spec, one_created, f, &e))
+	const struct sandbox *made = sandbox_create(f->box, &spec, one_created, f, &e);
+	if (made)
+		memcpy(f->ids[f->begun++], made->id, ID_SIZE);
+	else
 		one_created(f, NULL, &e);
 }
 
@@ -139,8 +140,8 @@ static void fork_claimed(void *arg, struct sandbox *s, const struct error *e)
 	create_one(f);
 }
 
-int sandbox_fork(
-	struct sandbox *s, unsigned count, sandbox_forked_fn *forked, void *arg, struct error *e)
+int sandbox_fork(struct sandbox *s, unsigned count, sandbox_forked_fn *forked, void *arg,
+	struct fork **ret, struct error *e)
 {
 	char id[ID_SIZE];
 	if (count < 1 || count > FORKS_MAX)
@@ -157,6 +158,22 @@ int sandbox_fork(
 	f->wanted = count;
 	f->forked = forked;
 	f->arg = arg;
+	*ret = f;
 	sandbox_claim(s, fork_claimed, f);
 	return 0;
+}
+
+void sandbox_fork_withdraw(struct fork *f)
+{
+	struct error e;
+	if (f->begun == 0 && !f->failed && sandbox_withdraw_claim(f->source, f))
+		return;
+	error_set(&e, ERROR_NOT_RUNNING, "the fork was withdrawn");
+	fork_fail(f, &e);
+	for (unsigned i = 0; i < f->begun; i++) {
+		struct sandbox *s = NULL;
+		HASH_FIND(by_id, f->box->sandboxes, f->ids[i], ID_LEN, s);
+		if (s)
+			sandbox_destroy(s, NULL, NULL);
+	}
 }

@@ -45,6 +45,15 @@ struct fork_result {
 
 /* All of them or none: result is NULL and e says why when it failed. */
 typedef void sandbox_forked_fn(void *arg, const struct fork_result *result, const struct error *e);
-/* New sandboxes with a copy of its disk as it is now, and its settings but for the name. */
-int sandbox_fork(
-	struct sandbox *s, unsigned count, sandbox_forked_fn *forked, void *arg, struct error *e);
+struct fork;
+/*
+ * New sandboxes with a copy of its disk as it is now, and its settings but for the name. *ret is
+ * there until `forked` is called, which may be at once.
+ */
+int sandbox_fork(struct sandbox *s, unsigned count, sandbox_forked_fn *forked, void *arg,
+	struct fork **ret, struct error *e);
+/*
+ * Nobody wants them any more: what has not begun does not, what was made goes. `forked` is told a
+ * failure, perhaps at once.
+ */
+void sandbox_fork_withdraw(struct fork *f);

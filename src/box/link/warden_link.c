@@ -9,6 +9,9 @@
 #include "base/fault.h"
 #include "base/log.h"
 
+/* So many boots are sent at a time: what the warden works on at once. */
+#define BOOTS_MAX 16
+
 struct warden_call {
 	struct warden_call *prev, *next;
 	struct warden_request request;
@@ -33,6 +36,26 @@ static void send_unsent(struct warden_link *w)
 	uv_poll_start(&w->poll, writing ? UV_READABLE | UV_WRITABLE : UV_READABLE, poll_ready);
 }
 
+static void call_queue(struct warden_link *w, struct warden_call *call)
+{
+	w->boots += call->request.op == WARDEN_BOOT;
+	DL_APPEND(w->calls, call);
+	if (!w->unsent) {
+		w->unsent = call;
+		send_unsent(w);
+	}
+}
+
+/* Sends the next boot in the place of one that was answered. */
+static void send_held(struct warden_link *w)
+{
+	struct warden_call *call = w->held;
+	if (!call || w->boots >= BOOTS_MAX)
+		return;
+	DL_DELETE(w->held, call);
+	call_queue(w, call);
+}
+
 static void take_reply(struct warden_link *w, const struct warden_reply *reply)
 {
 	struct warden_call *call = w->calls;
@@ -43,8 +66,25 @@ static void take_reply(struct warden_link *w, const struct warden_reply *reply)
 		return;
 	}
 	DL_DELETE(w->calls, call);
+	if (call->request.op == WARDEN_BOOT) {
+		w->boots--;
+		send_held(w);
+	}
 	FAULT_POINT();
 	call->reply(call->arg, reply);
+	free(call);
+}
+
+void warden_link_recall_boot(struct warden_link *w, const char *id)
+{
+	struct warden_call *call = w->held;
+	while (call && strncmp(call->request.id, id, ID_LEN) != 0)
+		call = call->next;
+	if (!call)
+		return;
+	DL_DELETE(w->held, call);
+	const struct warden_reply reply = {.op = WARDEN_BOOT, .error = ECANCELED};
+	call->reply(call->arg, &reply);
 	free(call);
 }
 
@@ -101,11 +141,10 @@ static void call_send(
 	call->reply = reply;
 	call->arg = arg;
 	FAULT_POINT();
-	DL_APPEND(w->calls, call);
-	if (!w->unsent) {
-		w->unsent = call;
-		send_unsent(w);
-	}
+	if (call->request.op == WARDEN_BOOT && w->boots >= BOOTS_MAX)
+		DL_APPEND(w->held, call);
+	else
+		call_queue(w, call);
 	FAULT_POINT();
 }
 
@@ -132,5 +171,7 @@ void warden_link_close(struct warden_link *w, uv_close_cb closed)
 	uv_close((uv_handle_t *)&w->poll, closed);
 	DL_FOREACH_SAFE (w->calls, call, next)
 		free(call);
-	w->calls = w->unsent = NULL;
+	DL_FOREACH_SAFE (w->held, call, next)
+		free(call);
+	w->calls = w->unsent = w->held = NULL;
 }

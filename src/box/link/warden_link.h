@@ -18,6 +18,8 @@ struct warden_link {
 	uint32_t sequence;
 	struct warden_call *calls;  /* all that wait for an answer, oldest first */
 	struct warden_call *unsent; /* the first that the socket has not taken */
+	struct warden_call *held;   /* boots that wait for those under way */
+	unsigned boots;             /* among the calls */
 	bool writing;               /* we are told when it takes more */
 	void (*lost)(void *arg);
 	void *arg;
@@ -40,5 +42,7 @@ struct warden_boot {
 
 void warden_link_boot(
 	struct warden_link *w, const struct warden_boot *boot, warden_reply_fn *reply, void *arg);
+/* A boot of this sandbox that has not been sent is answered with ECANCELED, now. */
+void warden_link_recall_boot(struct warden_link *w, const char *id);
 /* Calls that are not answered are dropped. */
 void warden_link_close(struct warden_link *w, uv_close_cb closed);

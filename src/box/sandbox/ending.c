@@ -169,6 +169,7 @@ void sandbox_terminate(struct sandbox *s, enum event_cause cause)
 	s->end_cause = cause;
 	tenant_force_charge(s, CHARGE_NONE);
 	sandbox_refuse_claims(s);
+	warden_link_recall_boot(&s->box->warden, s->id);
 	/* Otherwise whoever has it ends it by letting go. */
 	if (!s->claimed && !s->granting)
 		sandbox_end_now(s);

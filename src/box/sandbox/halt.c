@@ -195,11 +195,21 @@ static void boot_undo(struct step *t)
 		boot_undone, t);
 }
 
+/* It was deleted before its boot was sent: nothing of it has begun. */
+static void boot_withdraw(struct step *t)
+{
+	struct sandbox *s = t->sandbox;
+	error_set(&t->failure, ERROR_NOT_RUNNING, "the sandbox was deleted before it was booted");
+	warden_link_call(&s->box->warden, t->again ? WARDEN_HALT : WARDEN_DESTROY, s->id, NULL,
+		boot_undone, t);
+}
+
 static void boot_connected(void *arg, struct sandbox *s, int error)
 {
 	struct step *t = arg;
 	if (error == 0) {
 		uuid_format(t->boot_id, s->boot_id);
+		s->box->counters.boots_total++;
 		usage_boot_began(&s->usage);
 		step_end(t, NULL);
 		return;
@@ -233,6 +243,10 @@ static void boot_answered(void *arg, const struct warden_reply *reply)
 		sandbox_connect(t->sandbox, boot_connected, t);
 		return;
 	}
+	if (reply->error == ECANCELED) {
+		boot_withdraw(t);
+		return;
+	}
 	if (must_wait(t, reply)) {
 		uv_timer_start(&t->timer, boot_again, BOOT_RETRY_MS, 0);
 		return;
@@ -263,6 +277,10 @@ static void boot_again(uv_timer_t *timer)
 static void disk_made(void *arg, const struct keeper_reply *reply)
 {
 	struct step *t = arg;
+	if (reply->error == 0 && t->sandbox->doomed) {
+		boot_withdraw(t);
+		return;
+	}
 	if (reply->error == 0) {
 		t->sandbox->copy_frozen_us = reply->frozen_us;
 		boot_on_disk(t);

@@ -87,3 +87,20 @@ void sandbox_refuse_claims(struct sandbox *s)
 		refuse(s, c.claimed, c.arg);
 	}
 }
+
+bool sandbox_withdraw_claim(struct sandbox *s, const void *arg)
+{
+	struct claim *c = s->claims;
+	struct error e;
+	while (c && c->arg != arg)
+		c = c->next;
+	if (!c)
+		return false;
+	struct claim taken = *c;
+	DL_DELETE(s->claims, c);
+	free(c);
+	s->claim_count--;
+	error_set(&e, ERROR_NOT_RUNNING, "the operation was withdrawn before it began");
+	taken.claimed(taken.arg, s, &e);
+	return true;
+}
