@@ -27,6 +27,18 @@ describe('terminals', { timeout: 120000 }, () => {
   const open = async (p, query = '') => await Socket.open(server, `/v1/sandboxes/${box.id}/processes/${p.id}/output${query}`);
   const ended = async (p) => (await call('GET', `/processes/${p.id}?wait=20s`)).json;
 
+  it('are not opened for what cannot be shown: the error is a status', async () => {
+    const p = await start({ command: ['sleep', '30'] });
+    await assert.rejects(open({ id: 'nothing' }), /404/);
+    await assert.rejects(open(p, '?offset=x'), /400/);
+    const ws = await open(p);
+    ws.send({ type: 'signal', signal: 'NONE' });
+    ws.send({ type: 'signal', signal: 'KILL' });
+    const texts = [];
+    for (let m = await ws.next(); m; m = await ws.next()) if (m.text) texts.push(m.text.type);
+    assert.deepEqual(texts.filter((t) => t !== 'data'), ['start', 'error', 'exit']);
+  });
+
   it('are the controlling terminal of their process, in canonical mode with echo and signals', async () => {
     const p = await start({ command: ['sh', '-c', 'tty; test -t 0 -a -t 1 -a -t 2 && echo all; echo $TERM; ls -l $(tty); echo hi >/dev/tty; stty -a; read line; echo "got $line"; trap "echo int; exit 9" INT; echo ready; while :; do sleep 0.05; done'] });
     const ws = await open(p);

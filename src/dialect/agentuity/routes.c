@@ -185,16 +185,6 @@ int agentuity_put_success(struct answer *a, const struct op_event *event, struct
 	return 0;
 }
 
-void agentuity_respond_success(struct http_request *req)
-{
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	json_begin_object(&w);
-	json_put_bool(&w, "success", true);
-	json_end_object(&w);
-	http_respond(req, 200, "application/json", &body);
-}
-
 void agentuity_put_failure(
 	struct http_request *req, struct buf *out, const char *code, const char *message)
 {

@@ -57,8 +57,6 @@ void agentuity_begin_data(struct json_writer *w);
 void agentuity_respond_data(struct http_request *req, int status, struct json_writer *w);
 /* For answer_form.put: {"success":true}, when it is done. */
 int agentuity_put_success(struct answer *a, const struct op_event *event, struct error *e);
-/* {"success":true} */
-void agentuity_respond_success(struct http_request *req);
 /*
  * {"success":false,"message","code"}. What the SDK has an error class for, it finds by its code
  * behind a status 200; everything else is an HTTP error.
