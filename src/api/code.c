@@ -5,143 +5,96 @@
  * `output` is what both streams gave, in the order in which it came. All three are cut at
  * OUTPUT_MAX; what was written is kept as of every execution.
  */
-#include <stdlib.h>
-#include <string.h>
-
+#include "answer/json_body.h"
 #include "api/decode.h"
 #include "api/encode.h"
 #include "api/routes.h"
+#include "op/exec.h"
 
 #define OUTPUT_MAX (1u << 20)
-#define CHUNK      (64u * 1024)
 
-struct code_call {
-	struct http_request *req;
-	struct execution *execution;
-	struct execution_watcher watcher;
+/* What `own` is. */
+struct code_result {
 	const char *language;
 	struct buf streams[EXECUTION_STREAMS], output;
 	bool cut;
 };
 
-static void call_free(struct code_call *call)
+static void code_result_finish(struct answer *a)
 {
-	execution_unwatch(call->execution, &call->watcher);
+	struct code_result *r = a->own;
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
-		buf_finish(&call->streams[i]);
-	buf_finish(&call->output);
-	free(call);
+		buf_finish(&r->streams[i]);
+	buf_finish(&r->output);
 }
 
-/* The command goes on; its result stays under its id. */
-static void call_aborted(void *arg)
-{
-	call_free(arg);
-}
-
-static void append_cut(struct code_call *call, struct buf *to, const struct buf *bytes)
+static void code_result_append(struct code_result *r, struct buf *to, const struct buf *bytes)
 {
 	size_t room = OUTPUT_MAX - to->len;
 	buf_append(to, bytes->data, bytes->len < room ? bytes->len : room);
-	call->cut |= bytes->len > room;
+	r->cut |= bytes->len > room;
 }
 
-/* True when something was read. */
-static bool collect(struct code_call *call, unsigned stream)
+static void code_result_encode(
+	const struct code_result *r, const struct execution_view *ended, struct buf *out)
 {
-	autobuf bytes = {0};
-	uint64_t before = call->watcher.position[stream];
-	if (!execution_read(call->execution, &call->watcher, stream, CHUNK, &bytes))
-		return false;
-	append_cut(call, &call->streams[stream], &bytes);
-	append_cut(call, &call->output, &bytes);
-	return call->watcher.position[stream] > before;
-}
-
-static void respond(struct code_call *call)
-{
-	struct http_request *req = call->req;
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct execution_view view;
-	execution_view(call->execution, &view);
+	struct json_writer w = {.out = out};
+	struct execution_view view = *ended;
+	view.truncated |= r->cut;
 	json_begin_object(&w);
-	encode_output(&w, "output", &call->output, false);
-	encode_output(&w, "stdout", &call->streams[0], false);
-	encode_output(&w, "stderr", &call->streams[1], false);
-	view.truncated |= call->cut;
+	encode_output(&w, "output", &r->output, false);
+	encode_output(&w, "stdout", &r->streams[0], false);
+	encode_output(&w, "stderr", &r->streams[1], false);
 	encode_execution(&w, &view);
 	json_end_object(&w);
-	call_free(call);
-	api_respond_json(req, 200, &body);
 }
 
-static void fail(struct code_call *call, const struct error *e)
+static int code_result_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct http_request *req = call->req;
-	struct error copy = *e;
-	call_free(call);
-	http_respond_error(req, &copy);
-}
-
-static void fail_without_program(struct code_call *call)
-{
-	struct error e;
-	struct execution_view view;
-	execution_view(call->execution, &view);
-	error_set_field(&e, ERROR_INTERPRETER_NOT_FOUND, "language",
-		"the sandbox has no interpreter for %s: '%.64s' is not there", call->language,
-		view.command_len ? view.command : "");
-	fail(call, &e);
-}
-
-static void call_changed(void *arg)
-{
-	struct code_call *call = arg;
-	bool more = true;
-	if (execution_refusal(call->execution)) {
-		fail(call, execution_refusal(call->execution));
-		return;
+	struct code_result *r = a->own;
+	(void)e;
+	if (event->kind == OP_OUTPUT) {
+		code_result_append(r, &r->streams[event->output.stream], event->output.bytes);
+		code_result_append(r, &r->output, event->output.bytes);
+	} else if (event->kind == OP_EXITED) {
+		code_result_encode(r, event->execution, &a->out);
 	}
-	while (more) {
-		more = false;
-		for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
-			more |= collect(call, i);
-	}
-	if (execution_has_no_program(call->execution))
-		fail_without_program(call);
-	else if (execution_has_ended(call->execution))
-		respond(call);
+	return 0;
+}
+
+static enum answer_failure code_result_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
+{
+	const struct code_result *r = a->own;
+	struct error why = *e;
+	if (event && event->reason == OP_NO_PROGRAM)
+		error_set_field(e, ERROR_INTERPRETER_NOT_FOUND, "language",
+			"the sandbox has no interpreter for %s: %s", r->language, why.message);
+	return ANSWER_ERROR;
 }
 
 static void handle_code(struct http_request *req)
 {
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct code_result),
+		.put = code_result_put,
+		.fail = code_result_fail,
+		.finish = code_result_finish};
 	struct error e;
-	struct scratch memory = {0};
 	struct code_options options = {0};
-	struct execution *x = NULL;
-	struct sandbox *s = api_sandbox(req);
-	cJSON *body = s ? api_body(req) : NULL;
-	if (!body)
-		return;
-	int r = decode_code(body, &memory, &options, &e);
-	if (r == 0)
-		r = execution_start(s, &options.spec, &x, &e);
-	scratch_finish(&memory);
-	cJSON_Delete(body);
-	if (r < 0) {
-		http_respond_error(req, &e);
+	struct answer *a = api_answer(req, &form);
+	const cJSON *body = answer_typed_json(a, &e);
+	if (!body || decode_code(body, &a->call.memory, &options, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
 	}
-	struct code_call *call = calloc(1, sizeof *call);
-	if (!call)
-		abort();
-	call->req = req;
-	call->execution = x;
-	call->language = options.language;
-	call->watcher = (struct execution_watcher){.changed = call_changed, .arg = call};
-	execution_watch(x, &call->watcher);
-	http_on_abort(req, call_aborted, call);
+	((struct code_result *)a->own)->language = options.language;
+	a->op = op_exec(&a->call, &(struct op_exec){.spec = options.spec,
+					  .wants = OP_EXEC_STREAM,
+					  .unpaced = true,
+					  .needs_program = true});
+	answer_run(a);
 }
 
 static const struct http_route code_routes[] = {

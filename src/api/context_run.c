@@ -12,13 +12,13 @@
  * Formats that are JSON are given as JSON, binary ones in base64. A client that goes away
  * interrupts its run.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "api/contexts.h"
+#include "answer/json_body.h"
+#include "api/routes.h"
 #include "api/stream.h"
-#include "handler/runs.h"
 #include "http/sse.h"
+#include "op/code.h"
 
 #define BODY_MAX     (8u << 20) /* the code, with everything escaped */
 #define KEEPALIVE_MS 15000
@@ -39,38 +39,45 @@ static const struct json_field run_fields[] = {
 
 /* ---- events ---- */
 
-static const struct run_form line_form, sse_form;
+/* What `own` is. */
+struct run_stream {
+	bool sse;
+};
 
-static struct json_writer event_begin(
-	const struct run_form *form, const char *type, struct buf *out)
+static bool run_is_sse(const struct answer *a)
 {
-	struct json_writer w = {.out = out};
-	if (form == &sse_form)
-		sse_begin(out, type, NULL);
+	return ((const struct run_stream *)a->own)->sse;
+}
+
+static struct json_writer run_event_begin(struct answer *a, const char *type)
+{
+	struct json_writer w = {.out = &a->out};
+	if (run_is_sse(a))
+		sse_begin(&a->out, type, NULL);
 	json_begin_object(&w);
 	json_put_string(&w, "type", type);
 	return w;
 }
 
-static void event_end(const struct run_form *form, struct json_writer *w)
+static void run_event_end(struct answer *a, struct json_writer *w)
 {
 	json_end_object(w);
-	if (form == &sse_form)
-		sse_end(w->out);
+	if (run_is_sse(a))
+		sse_end(&a->out);
 	else
-		buf_append_char(w->out, '\n');
+		buf_append_char(&a->out, '\n');
 }
 
-static void put_output(const struct run_form *form, const struct code_event *event, struct buf *out)
+static void run_put_output(struct answer *a, const struct code_event *event)
 {
 	bool is_stderr = event->type == CODE_EVENT_STDERR;
-	struct json_writer w = event_begin(form, is_stderr ? "stderr" : "stdout", out);
+	struct json_writer w = run_event_begin(a, is_stderr ? "stderr" : "stdout");
 	json_key(&w, "data");
 	json_string_n(&w, event->fields[0].data, event->fields[0].len);
-	event_end(form, &w);
+	run_event_end(a, &w);
 }
 
-static bool is_json(const struct code_field *mime)
+static bool format_is_json(const struct code_field *mime)
 {
 	static const char json[] = "application/json", suffix[] = "+json";
 	size_t len = sizeof suffix - 1;
@@ -78,15 +85,15 @@ static bool is_json(const struct code_field *mime)
 	       (mime->len > len && memcmp(mime->data + mime->len - len, suffix, len) == 0);
 }
 
-static void put_result(const struct run_form *form, const struct code_event *event, struct buf *out)
+static void run_put_result(struct answer *a, const struct code_event *event)
 {
-	struct json_writer w = event_begin(form, "result", out);
+	struct json_writer w = run_event_begin(a, "result");
 	json_put_bool(&w, "main", event->type == CODE_EVENT_RESULT);
 	json_key(&w, "formats");
 	json_begin_object(&w);
 	for (size_t i = 0; i + 1 < event->field_count; i += 2) {
 		const struct code_field *mime = &event->fields[i], *data = &event->fields[i + 1];
-		bool as_json = is_json(mime);
+		bool as_json = format_is_json(mime);
 		if (as_json && !json_is_line(data->data, data->len))
 			continue;
 		json_key_n(&w, mime->data, mime->len);
@@ -96,95 +103,108 @@ static void put_result(const struct run_form *form, const struct code_event *eve
 			json_string_n(&w, data->data, data->len);
 	}
 	json_end_object(&w);
-	event_end(form, &w);
+	run_event_end(a, &w);
 }
 
-static void put_error(const struct run_form *form, const struct code_event *event, struct buf *out)
+static void run_put_error(struct answer *a, const struct code_event *event)
 {
 	static const char *const names[] = {"name", "value", "traceback"};
-	struct json_writer w = event_begin(form, "error", out);
+	struct json_writer w = run_event_begin(a, "error");
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		json_key(&w, names[i]);
 		json_string_n(&w, event->fields[i].data, event->fields[i].len);
 	}
-	event_end(form, &w);
+	run_event_end(a, &w);
 }
 
-static void put_event(const struct run_form *form, const struct code_event *event, struct buf *out)
+static void run_put_event(struct answer *a, const struct code_event *event)
 {
 	struct json_writer w;
 	switch (event->type) {
 	case CODE_EVENT_STDOUT:
 	case CODE_EVENT_STDERR:
-		put_output(form, event, out);
+		run_put_output(a, event);
 		return;
 	case CODE_EVENT_RESULT:
 	case CODE_EVENT_DISPLAY:
-		put_result(form, event, out);
+		run_put_result(a, event);
 		return;
 	case CODE_EVENT_ERROR:
-		put_error(form, event, out);
+		run_put_error(a, event);
 		return;
 	case CODE_EVENT_COUNT:
-		w = event_begin(form, "start", out);
+		w = run_event_begin(a, "start");
 		json_put_int(&w, "count", event->count);
 		break;
 	default:
-		w = event_begin(form, "end", out);
+		w = run_event_begin(a, "end");
 		break;
 	}
-	event_end(form, &w);
+	run_event_end(a, &w);
 }
 
-static void begin_lines(struct http_request *req, const struct http_generator *generator)
+static int run_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	http_add_header(req, "Cache-Control", "no-store");
-	http_stream_begin(req, 200, stream_content_type(STREAM_NDJSON), generator);
-	http_stream_keepalive(req, KEEPALIVE, sizeof KEEPALIVE - 1, KEEPALIVE_MS);
+	(void)e;
+	if (event->kind == OP_CODE)
+		run_put_event(a, event->code);
+	return 0;
 }
 
-static void begin_sse(struct http_request *req, const struct http_generator *generator)
+static void run_head(struct answer *a)
 {
-	http_add_header(req, "Cache-Control", "no-store");
-	http_stream_begin(req, 200, stream_content_type(STREAM_SSE), generator);
-	sse_keep_alive(req);
+	http_add_header(a->req, "Cache-Control", "no-store");
 }
-
-static const struct run_form line_form = {begin_lines, put_event},
-			     sse_form = {begin_sse, put_event};
 
 /* ---- the request ---- */
 
-static int start(
-	struct http_request *req, struct code_context *c, const cJSON *body, struct error *e)
+static struct answer *run_answer(struct http_request *req)
 {
-	struct run_body fields = {0};
-	autoscratch memory = {0};
-	struct code_run_spec spec = {0};
+	static const struct answer_form form = {.pace = ANSWER_LIVE,
+		.own_size = sizeof(struct run_stream),
+		.put = run_put,
+		.head = run_head};
 	bool sse = stream_format_of(http_header(req, "accept")) == STREAM_SSE;
-	if (json_decode(body, run_fields, ARRAY_LEN(run_fields), "", &fields, e) < 0 ||
-		json_environment(fields.env, "env", &memory, &spec.env, e) < 0)
-		return -1;
-	spec.code = fields.code;
-	spec.code_len = strlen(fields.code);
-	spec.timeout_ms = fields.timeout_ms;
-	return handler_run_code(req, c, &spec, sse ? &sse_form : &line_form, e);
+	struct answer *a = api_answer(req, &form);
+	((struct run_stream *)a->own)->sse = sse;
+	a->type = stream_content_type(sse ? STREAM_SSE : STREAM_NDJSON);
+	if (sse)
+		answer_keep_alive(a, SSE_KEEPALIVE, sizeof SSE_KEEPALIVE - 1, SSE_KEEPALIVE_MS);
+	else
+		answer_keep_alive(a, KEEPALIVE, sizeof KEEPALIVE - 1, KEEPALIVE_MS);
+	return a;
 }
 
-static void handle_execute(struct http_request *req)
+static int run_decode(
+	const cJSON *body, struct scratch *memory, struct code_run_spec *ret, struct error *e)
+{
+	struct run_body fields = {0};
+	if (json_decode(body, run_fields, ARRAY_LEN(run_fields), "", &fields, e) < 0 ||
+		json_environment(fields.env, "env", memory, &ret->env, e) < 0)
+		return -1;
+	ret->code = fields.code;
+	ret->code_len = strlen(fields.code);
+	ret->timeout_ms = fields.timeout_ms;
+	return 0;
+}
+
+static void handle_context_execute(struct http_request *req)
 {
 	struct error e;
-	struct code_context *c = api_context(req);
-	cJSON *body = c ? api_body(req) : NULL;
-	if (!body)
+	struct op_code_run run = {.context = {http_param(req, "context"), .or_language = true}};
+	struct answer *a = run_answer(req);
+	const cJSON *body = answer_typed_json(a, &e);
+	if (!body || run_decode(body, &a->call.memory, &run.spec, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
-	if (start(req, c, body, &e) < 0)
-		http_respond_error(req, &e);
-	cJSON_Delete(body);
+	}
+	a->op = op_code_run(&a->call, &run);
+	answer_run(a);
 }
 
 static const struct http_route context_run_routes[] = {
-	{HTTP_POST, "/v1/sandboxes/{id}/contexts/{context}/execute", handle_execute, BODY_MAX},
+	{HTTP_POST, "/v1/sandboxes/{id}/contexts/{context}/execute", handle_context_execute,
+		BODY_MAX},
 };
 
 const struct route_table context_run_table = ROUTE_TABLE(context_run_routes);

@@ -134,6 +134,25 @@ static bool is_all_told(const struct exec_op *x)
 	return true;
 }
 
+/* A piece of each stream at a time, as long as the caller takes them. False: not any more. */
+static bool tell_pieces(struct exec_op *x)
+{
+	struct op *op = &x->op;
+	uint64_t before[EXECUTION_STREAMS];
+	for (;;) {
+		note_position(x);
+		memcpy(before, x->watcher.position, sizeof before);
+		for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+			if (!tell_output(x, i) || op->paused)
+				return false;
+		bool moved = memcmp(before, x->watcher.position, sizeof before) != 0;
+		if (!moved || is_all_told(x))
+			return true;
+		if (!op_emit(op, &(struct op_event){.kind = OP_IDLE}) || op->paused)
+			return false;
+	}
+}
+
 static void tell_live(struct exec_op *x)
 {
 	struct op *op = &x->op;
@@ -149,11 +168,9 @@ static void tell_live(struct exec_op *x)
 		if (!tell_state(x, OP_STARTED) || op->paused)
 			return;
 	}
-	note_position(x);
 	bool ended = execution_has_ended(x->execution);
-	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
-		if (!tell_output(x, i) || op->paused)
-			return;
+	if (!tell_pieces(x))
+		return;
 	if ((!ended && !x->attach.stops) || !is_all_told(x)) {
 		op_emit(op, &(struct op_event){.kind = OP_IDLE});
 		return;
@@ -215,6 +232,16 @@ static void tell_launch(struct exec_op *x)
 		tell_start(x);
 }
 
+static void exec_fail_without_program(struct exec_op *x)
+{
+	struct error e;
+	struct execution_view view;
+	execution_view(x->execution, &view);
+	error_set(
+		&e, ERROR_NOT_FOUND, "'%.64s' is not there", view.command_len ? view.command : "");
+	op_fail(&x->op, OP_NO_PROGRAM, &e);
+}
+
 static void exec_tell(struct exec_op *x)
 {
 	static void (*const ways[])(struct exec_op *) = {
@@ -224,8 +251,12 @@ static void exec_tell(struct exec_op *x)
 		[OP_EXEC_LAUNCH] = tell_launch,
 	};
 	const struct error *refusal = x->execution ? execution_refusal(x->execution) : NULL;
+	bool missing =
+		x->request.needs_program && x->execution && execution_has_no_program(x->execution);
 	if (refusal)
 		op_fail(&x->op, OP_ERROR, refusal);
+	else if (missing)
+		exec_fail_without_program(x);
 	else if (!x->op.paused)
 		ways[x->request.wants](x);
 }
@@ -364,33 +395,10 @@ static enum step_result write_files(struct exec_op *x, struct sandbox *s, struct
 	return STEP_WAITS;
 }
 
-/* In front of the request's own variables, which win. */
-static void name_template(struct exec_op *x, const struct sandbox *s)
-{
-	size_t n = 0;
-	struct sandbox_view view;
-	struct scratch *memory = &x->op.memory;
-	const char *name = x->request.template_variable;
-	const char *const *asked = x->request.spec.env;
-	if (!name)
-		return;
-	sandbox_view(s, &view);
-	while (asked && asked[n])
-		n++;
-	const char **env = scratch_alloc(memory, (n + 2) * sizeof *env);
-	size_t size = strlen(name) + strlen(view.template_name) + 2;
-	char *variable = scratch_alloc(memory, size);
-	snprintf(variable, size, "%s=%s", name, view.template_name);
-	env[0] = variable;
-	if (n > 0)
-		memcpy(env + 1, asked, n * sizeof *env);
-	env[n + 1] = NULL;
-	x->request.spec.env = env;
-}
-
 static enum step_result start(struct exec_op *x, struct sandbox *s, struct error *e)
 {
-	name_template(x, s);
+	x->request.spec.env =
+		op_add_template(&x->op, s, x->request.template_variable, x->request.spec.env);
 	if (execution_start(s, &x->request.spec, &x->execution, e) < 0)
 		return STEP_FAILED;
 	if (x->request.spec.attended)
@@ -556,7 +564,7 @@ struct op *op_exec(const struct op_call *call, const struct op_exec *request)
 	size_t piece = x->request.piece;
 	x->request = *request;
 	x->request.piece = piece;
-	x->watcher.paced = request->wants == OP_EXEC_STREAM;
+	x->watcher.paced = request->wants == OP_EXEC_STREAM && !request->unpaced;
 	return &x->op;
 }
 

@@ -29,6 +29,8 @@ struct op_exec {
 	const struct file_spec *files;
 	size_t file_count;
 	size_t piece; /* of output, at most; 0: 64 KiB */
+	bool unpaced; /* of a stream: output beyond what is kept is left out, not waited for */
+	bool needs_program; /* OP_NO_PROGRAM, instead of an exit, if that does not exist */
 };
 struct op *op_exec(const struct op_call *call, const struct op_exec *request);
 

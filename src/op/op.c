@@ -2,6 +2,7 @@
  * What all operations share: who may, who is told, when it ends. Here, and nowhere else, it is
  * decided whether a caller may have a sandbox (op_locate), and hooks are asked and told.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -336,4 +337,24 @@ struct op *op_refuse(const struct op_call *call, const struct error *e)
 void op_has_begun(struct op *op)
 {
 	scratch_finish(&op->memory);
+}
+
+const char *const *op_add_template(
+	struct op *op, const struct sandbox *s, const char *variable, const char *const *env)
+{
+	struct sandbox_view view;
+	size_t n = 0;
+	if (!variable)
+		return env;
+	sandbox_view(s, &view);
+	while (env && env[n])
+		n++;
+	size_t size = strlen(variable) + 1 + strlen(view.template_name) + 1;
+	char *entry = scratch_alloc(&op->memory, size);
+	const char **all = scratch_alloc(&op->memory, (n + 2) * sizeof *all);
+	snprintf(entry, size, "%s=%s", variable, view.template_name);
+	all[0] = entry;
+	if (n > 0)
+		memcpy(all + 1, env, n * sizeof *all);
+	return all;
 }

@@ -33,6 +33,7 @@
 #include "model/event.h"
 #include "model/checkpoint.h"
 #include "model/disk.h"
+#include "model/code.h"
 #include "model/execution.h"
 #include "model/file.h"
 #include "model/sandbox.h"
@@ -59,6 +60,7 @@ enum op_event_kind {
 	OP_READY,     /* of what is followed: whatever happens from now on is told */
 	OP_NOTICE,    /* notice */
 	OP_ROW,       /* one of a list: what the operation's header says */
+	OP_CODE,      /* code: what a run of code tells, to its last event */
 	OP_REFUSED,   /* error: of the item that was put last; the operation goes on */
 	OP_ROOM,      /* op_put takes more again */
 	OP_IDLE,      /* that was all for now: whoever collects may send */
@@ -75,6 +77,7 @@ enum op_reason {
 	OP_NO_VOLUME,     /* and of a volume */
 	OP_BUSY,          /* an exclusive command finds another one running */
 	OP_NO_EXECUTION,  /* there is none of this name */
+	OP_NO_CONTEXT,    /* there is no such context of code */
 	OP_NO_PROGRAM,    /* the command's program does not exist */
 	OP_DEADLINE,      /* the caller's time is over; what outlives its caller goes on */
 	OP_BROKEN         /* output that was kept cannot be read any more */
@@ -117,6 +120,8 @@ struct op_event {
 		const struct template_view *template;
 		const struct build_view *build;
 		const struct build_log_entry *log;
+		const struct code_context_view *context;
+		const struct code_event *code;
 		const struct error *error;
 	};
 	struct file_result result; /* also of OP_FAILED: how far it came */

@@ -121,3 +121,9 @@ struct op_search {
 void op_search(struct op_search *search);
 /* Fails for one that was not found. */
 void op_fail_missing(struct op *op);
+/*
+ * The environment with a variable in front that names the sandbox's template: those behind it win.
+ * It lives as long as op->memory. A variable of NULL changes nothing.
+ */
+const char *const *op_add_template(
+	struct op *op, const struct sandbox *s, const char *variable, const char *const *env);

@@ -23,6 +23,7 @@ describe('error precedence', () => {
     ['POST', 'processes/1/signal'], ['POST', 'processes/1/resize'], ['POST', 'jobs/x/stop'], ['PATCH', ''],
     ['PATCH', 'env'], ['POST', 'pause'], ['POST', 'resume'],
     ['POST', 'checkpoints'], ['POST', 'snapshots'], ['POST', 'fork'], ['POST', 'contexts'],
+    ['POST', 'contexts/python/execute'], ['POST', 'code'],
   ];
   const bodies = { 'no JSON': '{', 'an unknown field': '{"nonsense":1}' };
   const at = (id, rest) => `/v1/sandboxes/${id}${rest && `/${rest}`}`;

@@ -1,10 +1,9 @@
 /*
- * The languages: what they are called, how their kernels are started, and how a kernel is spoken
- * to. The programs of the kernels are in src/kernel, which says what goes over the wire.
+ * The languages: how their kernels are started, and how a kernel is spoken to. The programs of the
+ * kernels are in src/kernel, which says what goes over the wire.
  */
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "box/code/code_core.h"
 #include "box/code/kernels.h"
@@ -13,47 +12,16 @@
 #define SHELL_TRAILER "eval \"$__bunker_code\" 0</dev/null\n__bunker_done\n"
 
 static const struct language {
-	const char *name;
-	const char *aliases[5];
 	const char *command[6];
 	const struct kernel_text *text, *parts; /* parts end with a NULL name */
 	bool quotes;                            /* its commands are lines of shell */
 } languages[CODE_LANGUAGE_COUNT] = {
-	[CODE_PYTHON] = {"python", {"py", "python3", "ipython"},
-		{"python3", "-c", kernel_python_boot}, &kernel_python, kernel_python_parts, false},
-	[CODE_JAVASCRIPT] = {"javascript", {"js", "node", "typescript", "ts"},
-		{"node", "-e", kernel_javascript_boot}, &kernel_javascript, kernel_no_parts, false},
-	[CODE_BASH] = {"bash", {"sh", "shell"}, {"bash", "-c", kernel_bash_boot}, &kernel_bash,
-		kernel_no_parts, true},
+	[CODE_PYTHON] = {{"python3", "-c", kernel_python_boot}, &kernel_python, kernel_python_parts,
+		false},
+	[CODE_JAVASCRIPT] = {{"node", "-e", kernel_javascript_boot}, &kernel_javascript,
+		kernel_no_parts, false},
+	[CODE_BASH] = {{"bash", "-c", kernel_bash_boot}, &kernel_bash, kernel_no_parts, true},
 };
-
-const char *code_language_name(enum code_language language)
-{
-	return languages[language].name;
-}
-
-static bool is_called(const struct language *l, const char *name)
-{
-	if (strcasecmp(l->name, name) == 0)
-		return true;
-	for (size_t i = 0; i < sizeof l->aliases / sizeof l->aliases[0] && l->aliases[i]; i++)
-		if (strcasecmp(l->aliases[i], name) == 0)
-			return true;
-	return false;
-}
-
-int code_language_of(const char *name, enum code_language *ret, struct error *e)
-{
-	for (int i = 0; i < CODE_LANGUAGE_COUNT; i++) {
-		if (!is_called(&languages[i], name))
-			continue;
-		*ret = (enum code_language)i;
-		return 0;
-	}
-	return error_set_field(e, ERROR_INVALID_FIELD, "language",
-		"the language '%.32s' is not available; there are python, javascript, typescript (run as JavaScript) and bash",
-		name);
-}
 
 const char *const *code_language_command(enum code_language language)
 {

@@ -127,8 +127,8 @@ static int check_code(const struct code_run_spec *spec, struct error *e)
 	return 0;
 }
 
-int code_run_start(struct code_context *c, const struct code_run_spec *spec, struct code_run **ret,
-	struct error *e)
+int code_run_start(struct code_context *c, const struct code_run_spec *spec,
+	void (*changed)(void *arg), void *arg, struct code_run **ret, struct error *e)
 {
 	const struct code_run *each;
 	unsigned waiting = 0;
@@ -145,8 +145,8 @@ int code_run_start(struct code_context *c, const struct code_run_spec *spec, str
 	for (const char *const *v = spec->env; v && *v; v++)
 		buf_append(&r->env, *v, strlen(*v) + 1);
 	r->timeout_ms = spec->timeout_ms;
-	r->changed = spec->changed;
-	r->arg = spec->arg;
+	r->changed = changed;
+	r->arg = arg;
 	join(r, c);
 	if (c->runs == r && c->state == CODE_KERNEL_NONE && code_kernel_start(c, e) < 0) {
 		leave(r);

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "answer/json_body.h"
 #include "dialect/e2b/encode.h"
 #include "op/admission.h"
 
@@ -52,35 +53,23 @@ void code_encode_error(
 	buf_append_str(&answer->body, e->message);
 }
 
-void code_respond_no_context(struct http_request *req, const char *id)
+static enum answer_failure context_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
 {
-	struct error e;
-	error_set(&e, ERROR_NOT_FOUND, "Context %.64s not found", id);
-	http_respond_error(req, &e);
+	if (event && event->reason == OP_NO_CONTEXT)
+		error_set(e, ERROR_NOT_FOUND, "Context %.64s not found", http_param(a->req, "id"));
+	return ANSWER_ERROR;
 }
 
 /* ---- contexts ---- */
 
-static void put_context(struct json_writer *w, const struct code_context *c)
+static void context_put(struct json_writer *w, const struct code_context_view *v)
 {
-	struct code_context_view view;
-	code_context_view(c, &view);
 	json_begin_object(w);
-	json_put_string(w, "id", view.id);
-	json_put_string(w, "language", code_language_name(view.language));
-	json_put_string(w, "cwd", view.cwd);
+	json_put_string(w, "id", v->id);
+	json_put_string(w, "language", code_language_name(v->language));
+	json_put_string(w, "cwd", v->cwd);
 	json_end_object(w);
-}
-
-static void respond_null(void *arg, const struct error *e)
-{
-	struct buf body = {0};
-	if (e) {
-		http_respond_error(arg, e);
-		return;
-	}
-	buf_append_str(&body, "null");
-	e2b_respond_json(arg, 200, &body);
 }
 
 struct create_message {
@@ -92,91 +81,99 @@ static const struct json_field create_fields[] = {
 	{"cwd", JSON_STRING, offsetof(struct create_message, cwd), 0, 0, CODE_CWD_MAX},
 };
 
-static void created(void *arg, struct code_context *c, const struct error *e)
-{
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	if (!c) {
-		http_respond_error(arg, e);
-		return;
-	}
-	put_context(&w, c);
-	e2b_respond_json(arg, 200, &body);
-}
-
 /* Of a language that is not there the SDK's users read the reason only if it is "not found". */
-static int create(struct http_request *req, const cJSON *message, struct error *e)
+static int context_decode(
+	const cJSON *message, enum code_language *language, const char **cwd, struct error *e)
 {
 	struct create_message fields = {.language = "python"};
-	enum code_language language;
 	if (json_decode_known(message, create_fields, ARRAY_LEN(create_fields), "", &fields, e) < 0)
 		return -1;
-	if (code_language_of(fields.language, &language, e) < 0) {
+	if (code_language_of(fields.language, language, e) < 0) {
 		e->code = ERROR_NOT_FOUND;
 		return -1;
 	}
-	const char *cwd = fields.cwd && fields.cwd[0] ? envd_path(fields.cwd, e) : NULL;
-	if (fields.cwd && fields.cwd[0] && !cwd)
-		return -1;
-	return code_context_create(envd_sandbox(req), language, cwd, created, req, e);
+	bool has_cwd = fields.cwd && fields.cwd[0];
+	*cwd = has_cwd ? envd_path(fields.cwd, e) : NULL;
+	return has_cwd && !*cwd ? -1 : 0;
 }
 
-static void handle_create(struct http_request *req)
+static int context_created_put(struct answer *a, const struct op_event *event, struct error *e)
 {
+	struct json_writer w = {.out = &a->out};
+	(void)e;
+	context_put(&w, event->context);
+	return 0;
+}
+
+static void handle_context_create(struct http_request *req)
+{
+	static const struct answer_form form = {
+		.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = context_created_put};
 	struct error e;
-	cJSON *message = e2b_body(req);
-	if (!message)
+	enum code_language language;
+	const char *cwd;
+	struct answer *a = envd_answer(req, &form);
+	const cJSON *message = answer_json(a, &e);
+	if (!message || context_decode(message, &language, &cwd, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
-	if (create(req, message, &e) < 0)
-		http_respond_error(req, &e);
-	cJSON_Delete(message);
+	}
+	a->op = op_context_create(&a->call, language, cwd);
+	answer_run(a);
 }
 
-static void put_contexts(struct json_writer *w, const struct sandbox *s, bool defaults)
+static int context_list_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	for (const struct code_context *c = code_context_first(s); c; c = code_context_next(c)) {
-		struct code_context_view view;
-		code_context_view(c, &view);
-		if (view.is_default == defaults)
-			put_context(w, c);
-	}
+	(void)e;
+	if (event->kind == OP_ROW)
+		context_put(a->own, event->context);
+	else
+		json_end_array(a->own);
+	return 0;
 }
 
 /* At E2B the default ones are older than all the others. */
-static void handle_list(struct http_request *req)
+static void handle_context_list(struct http_request *req)
 {
-	static const enum code_language always[] = {CODE_PYTHON, CODE_JAVASCRIPT};
-	struct buf body = {0};
-	struct json_writer w = {.out = &body};
-	struct sandbox *s = envd_sandbox(req);
-	for (size_t i = 0; i < ARRAY_LEN(always); i++)
-		code_context_default(s, always[i], NULL);
-	json_begin_array(&w);
-	put_contexts(&w, s, true);
-	put_contexts(&w, s, false);
-	json_end_array(&w);
-	e2b_respond_json(req, 200, &body);
+	static const struct answer_form form = {.type = E2B_JSON,
+		.pace = ANSWER_WHOLE,
+		.own_size = sizeof(struct json_writer),
+		.put = context_list_put};
+	struct answer *a = envd_answer(req, &form);
+	struct json_writer *w = a->own;
+	w->out = &a->out;
+	json_begin_array(w);
+	a->op = op_context_list(&a->call, true);
+	answer_run(a);
 }
 
-static void handle_restart(struct http_request *req)
+static int context_null_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct code_context *c = code_context_find(envd_sandbox(req), http_param(req, "id"));
-	if (c)
-		code_context_restart(c, respond_null, req);
-	else
-		code_respond_no_context(req, http_param(req, "id"));
+	(void)event;
+	(void)e;
+	buf_append_str(&a->out, "null");
+	return 0;
 }
 
-static void handle_remove(struct http_request *req)
+static const struct answer_form context_null_form = {
+	.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = context_null_put, .fail = context_fail};
+
+static void handle_context_restart(struct http_request *req)
 {
-	struct code_context *c = code_context_find(envd_sandbox(req), http_param(req, "id"));
-	if (c)
-		code_context_delete(c, respond_null, req);
-	else
-		code_respond_no_context(req, http_param(req, "id"));
+	struct answer *a = envd_answer(req, &context_null_form);
+	a->op = op_context_restart(
+		&a->call, &(struct op_context_ref){http_param(req, "id"), false});
+	answer_run(a);
 }
 
-static void handle_health(struct http_request *req)
+static void handle_context_remove(struct http_request *req)
+{
+	struct answer *a = envd_answer(req, &context_null_form);
+	a->op = op_context_delete(&a->call, &(struct op_context_ref){http_param(req, "id"), false});
+	answer_run(a);
+}
+
+static void handle_code_health(struct http_request *req)
 {
 	struct buf body = {0};
 	buf_append_str(&body, "\"OK\"");
@@ -184,11 +181,11 @@ static void handle_health(struct http_request *req)
 }
 
 static const struct http_route code_routes[] = {
-	{HTTP_POST, "/contexts", handle_create, E2B_BODY_LIMIT},
-	{HTTP_GET, "/contexts", handle_list, 0},
-	{HTTP_POST, "/contexts/{id}/restart", handle_restart, E2B_BODY_LIMIT},
-	{HTTP_DELETE, "/contexts/{id}", handle_remove, E2B_BODY_LIMIT},
-	{HTTP_GET, "/health", handle_health, 0},
+	{HTTP_POST, "/contexts", handle_context_create, E2B_BODY_LIMIT},
+	{HTTP_GET, "/contexts", handle_context_list, 0},
+	{HTTP_POST, "/contexts/{id}/restart", handle_context_restart, E2B_BODY_LIMIT},
+	{HTTP_DELETE, "/contexts/{id}", handle_context_remove, E2B_BODY_LIMIT},
+	{HTTP_GET, "/health", handle_code_health, 0},
 };
 
 const struct route_table e2b_code_table = ROUTE_TABLE(code_routes);

@@ -2,8 +2,8 @@
  */
 #pragma once
 
-#include "box/code/code.h"
 #include "dialect/e2b/envd.h"
+#include "op/code.h"
 
 extern const struct route_table e2b_code_table, e2b_code_run_table;
 
@@ -11,5 +11,3 @@ int code_admit(struct http_request *req, struct error *e);
 /* Text, not JSON: the SDK shows it as it is. */
 void code_encode_error(
 	struct http_request *req, const struct error *e, struct http_error_answer *answer);
-/* "Context x not found" */
-void code_respond_no_context(struct http_request *req, const char *id);

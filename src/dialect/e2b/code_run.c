@@ -12,12 +12,11 @@
  * because it takes one for JSON. A client that goes away interrupts the run.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "answer/json_body.h"
 #include "base/clock.h"
 #include "dialect/e2b/code.h"
-#include "handler/runs.h"
 
 #define BODY_MAX     (8u << 20)
 #define KEEPALIVE_MS 5000
@@ -132,11 +131,10 @@ static void put_error(const struct code_event *event, struct json_writer *w)
 	put_field(w, "traceback", &event->fields[2]);
 }
 
-static void put_line(const struct run_form *form, const struct code_event *event, struct buf *out)
+static void put_line(const struct code_event *event, struct buf *out)
 {
 	autobuf line = {0};
 	struct json_writer w = {.out = &line};
-	(void)form;
 	json_begin_object(&w);
 	if (event->type == CODE_EVENT_COUNT) {
 		json_put_string(&w, "type", "number_of_executions");
@@ -156,14 +154,6 @@ static void put_line(const struct run_form *form, const struct code_event *event
 	out->failed |= line.failed;
 }
 
-static void begin_stream(struct http_request *req, const struct http_generator *generator)
-{
-	http_stream_begin(req, 200, "application/json", generator);
-	http_stream_keepalive(req, KEEPALIVE, sizeof KEEPALIVE - 1, KEEPALIVE_MS);
-}
-
-static const struct run_form line_form = {begin_stream, put_line};
-
 /* ---- the request ---- */
 
 struct run_message {
@@ -179,94 +169,118 @@ static const struct json_field run_fields[] = {
 		CODE_VARIABLES - 8},
 };
 
-static struct code_context *find_context(
-	struct http_request *req, const struct run_message *m, struct error *e)
+/* What `own` is: the context that was asked for, "" for that of a language. */
+struct run_answer {
+	char context[65];
+};
+
+static int run_find_context(
+	const struct run_message *m, struct op_context_ref *ret, struct error *e)
 {
-	struct sandbox *s = envd_sandbox(req);
 	enum code_language language;
-	if (m->context_id && m->language) {
-		error_set(e, ERROR_INVALID_REQUEST,
+	if (m->context_id && m->language)
+		return error_set(e, ERROR_INVALID_REQUEST,
 			"Only one of context_id or language can be provided");
-		return NULL;
-	}
 	if (m->context_id) {
-		struct code_context *c = code_context_find(s, m->context_id);
-		if (!c)
-			error_set(e, ERROR_NOT_FOUND, "Context %.64s not found", m->context_id);
-		return c;
+		*ret = (struct op_context_ref){m->context_id, false};
+		return 0;
 	}
 	if (code_language_of(m->language ? m->language : "python", &language, e) < 0)
-		return NULL;
-	return code_context_default(s, language, e);
+		return -1;
+	*ret = (struct op_context_ref){code_language_name(language), .or_language = true};
+	return 0;
 }
 
 /* What E2B has in every environment, then what the request wants there. */
-static int decode_env(const struct sandbox *s, const cJSON *vars, struct scratch *memory,
+static int run_decode_env(const char *sandbox, const cJSON *vars, struct scratch *memory,
 	const char *const **ret, struct error *e)
 {
-	struct sandbox_view view;
 	const char *const *asked = NULL;
 	size_t n = 0;
 	if (json_environment(vars, "env_vars", memory, &asked, e) < 0)
 		return -1;
 	while (asked && asked[n])
 		n++;
-	sandbox_view(s, &view);
-	const char **env = scratch_alloc(memory, (n + 4) * sizeof *env);
-	char *texts = scratch_alloc(memory, 2 * 256);
-	snprintf(texts, 256, "E2B_SANDBOX_ID=%s", view.id);
-	snprintf(texts + 256, 256, "E2B_TEMPLATE_ID=%.200s", view.template_name);
+	const char **env = scratch_alloc(memory, (n + 3) * sizeof *env);
+	char *id = scratch_alloc(memory, 64);
+	snprintf(id, 64, "E2B_SANDBOX_ID=%s", sandbox);
 	env[0] = "E2B_SANDBOX=true";
-	env[1] = texts;
-	env[2] = texts + 256;
+	env[1] = id;
 	if (n > 0)
-		memcpy(env + 3, asked, n * sizeof *env);
+		memcpy(env + 2, asked, n * sizeof *env);
 	*ret = env;
 	return 0;
 }
 
-static int start(struct http_request *req, const cJSON *message, struct error *e)
+static int run_decode(
+	const cJSON *message, struct answer *a, struct op_code_run *ret, struct error *e)
 {
 	struct run_message m = {0};
-	autoscratch memory = {0};
-	struct code_run_spec spec = {0};
+	struct run_answer *own = a->own;
 	if (json_decode_known(message, run_fields, ARRAY_LEN(run_fields), "", &m, e) < 0 ||
-		decode_env(envd_sandbox(req), m.env_vars, &memory, &spec.env, e) < 0)
+		run_decode_env(a->call.sandbox, m.env_vars, &a->call.memory, &ret->spec.env, e) <
+			0 ||
+		run_find_context(&m, &ret->context, e) < 0)
 		return -1;
-	struct code_context *c = find_context(req, &m, e);
-	if (!c)
-		return -1;
-	spec.code = m.code;
-	spec.code_len = strlen(m.code);
-	return handler_run_code(req, c, &spec, &line_form, e);
+	if (m.context_id)
+		snprintf(own->context, sizeof own->context, "%s", m.context_id);
+	ret->template_variable = "E2B_TEMPLATE_ID";
+	ret->spec.code = m.code;
+	ret->spec.code_len = strlen(m.code);
+	return 0;
+}
+
+static int run_put(struct answer *a, const struct op_event *event, struct error *e)
+{
+	(void)e;
+	if (event->kind == OP_CODE)
+		put_line(event->code, &a->out);
+	return 0;
 }
 
 /* The SDK shows what a run says, but of other statuses than 404 and 502 not even the text. */
-static void respond_as_run(struct http_request *req, const struct error *e)
+static void run_put_failure(struct answer *a, const struct error *e)
 {
 	struct code_event event = {.type = CODE_EVENT_ERROR, .field_count = 3};
 	struct code_event end = {.type = CODE_EVENT_END};
-	struct buf body = {0};
 	event.fields[0] = (struct code_field){"LanguageNotAvailable", 20};
 	event.fields[1] = event.fields[2] = (struct code_field){e->message, strlen(e->message)};
-	put_line(&line_form, &event, &body);
-	put_line(&line_form, &end, &body);
-	http_respond(req, 200, "application/json", &body);
+	put_line(&event, &a->out);
+	put_line(&end, &a->out);
+}
+
+static enum answer_failure run_fail(struct answer *a, struct error *e, const struct op_event *event)
+{
+	const struct run_answer *own = a->own;
+	if (a->streaming)
+		return ANSWER_ERROR;
+	if (strcmp(e->field, "language") == 0) {
+		run_put_failure(a, e);
+		return ANSWER_PUT;
+	}
+	if (event && event->reason == OP_NO_CONTEXT)
+		error_set(e, ERROR_NOT_FOUND, "Context %s not found", own->context);
+	return ANSWER_ERROR;
 }
 
 static void handle_execute(struct http_request *req)
 {
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_LIVE,
+		.own_size = sizeof(struct run_answer),
+		.put = run_put,
+		.fail = run_fail};
 	struct error e = {0};
-	cJSON *message = e2b_body(req);
-	if (!message)
+	struct op_code_run run = {0};
+	struct answer *a = envd_answer(req, &form);
+	const cJSON *message = answer_json(a, &e);
+	answer_keep_alive(a, KEEPALIVE, sizeof KEEPALIVE - 1, KEEPALIVE_MS);
+	if (!message || run_decode(message, a, &run, &e) < 0) {
+		answer_refuse(a, &e);
 		return;
-	if (start(req, message, &e) < 0) {
-		if (strcmp(e.field, "language") == 0)
-			respond_as_run(req, &e);
-		else
-			http_respond_error(req, &e);
 	}
-	cJSON_Delete(message);
+	a->op = op_code_run(&a->call, &run);
+	answer_run(a);
 }
 
 static const struct http_route code_run_routes[] = {
