@@ -7,7 +7,6 @@
 #include "box/core/box.h"
 #include "box/process/execution.h"
 #include "box/sandbox/sandbox.h"
-#include "box/disk/snapshot.h"
 #include "answer/answer.h"
 #include "answer/query.h"
 #include "json/json.h"
