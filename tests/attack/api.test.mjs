@@ -5,29 +5,12 @@ import http from 'node:http';
 import net from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { listRoutes } from '../lib/routes.mjs';
 import { sleep } from '../lib/server.mjs';
 import { Arena, LONG, random, showTimes } from './arena.mjs';
 
-const api = new URL('../../src/api/', import.meta.url).pathname;
-
-/** The server's own tables, so that a route that is added is attacked from its first day on. */
-function allRoutes() {
-  const open = [...readFileSync(join(api, 'routes.c'), 'utf8').matchAll(/\{&(\w+)_table, true\}/g)].map(([, name]) => `${name}_routes`);
-  const routes = readdirSync(api)
-    .filter((name) => name.endsWith('.c'))
-    .flatMap((name) => [...readFileSync(join(api, name), 'utf8').matchAll(/http_route (\w+)\[\] = \{(.*?)\n\};/gs)])
-    .flatMap(([, table, rows]) =>
-      [...rows.matchAll(/\{HTTP_(\w+),\s*"([^"]+)"([^}]*)\}/g)].map(([, method, pattern, rest]) => ({
-        method,
-        pattern,
-        open: open.includes(table),
-        streams: /\btrue\b/.test(rest),
-        bodyless: /,\s*0\s*$/.test(rest),
-      })),
-    );
-  assert.ok(routes.length > 0, 'no file of src/api has a table of routes');
-  return routes;
-}
+/** The server's own list, so that a route that is added is attacked from its first day on. */
+const allRoutes = () => listRoutes().filter(({ dialect }) => dialect === 'native');
 
 const closedRoutes = allRoutes().filter((route) => !route.open);
 const openRoutes = allRoutes().filter((route) => route.open);

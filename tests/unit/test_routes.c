@@ -265,6 +265,7 @@ static const struct check_test tests[] = {
 
 /* Prints each route once for programs: dialect, claim, method, and path below the area's last
  * prefix. */
+/* Prints: dialect, claim, "open" or "keyed", body limit, "whole" or "streams", method, pattern. */
 static void list_routes(const struct dialect *d)
 {
 	for (size_t i = 0; i < d->area_count; i++) {
@@ -272,10 +273,13 @@ static void list_routes(const struct dialect *d)
 		for (const char *const *p = d->areas[i].prefixes; p && *p; p++)
 			prefix = *p;
 		for (const struct route_table *const *t = d->areas[i].tables; *t; t++)
-			for (size_t k = 0; k < (*t)->count; k++)
-				printf("%s %u %s %s%s\n", d->name, d->areas[i].claim,
-					method_name((*t)->routes[k].method), prefix,
-					(*t)->routes[k].pattern);
+			for (const struct http_route *r = (*t)->routes;
+				r < (*t)->routes + (*t)->count; r++)
+				printf("%s %u %s %llu %s %s %s%s\n", d->name, d->areas[i].claim,
+					d->areas[i].admit ? "keyed" : "open",
+					(unsigned long long)r->body_limit,
+					r->streams_body ? "streams" : "whole",
+					method_name(r->method), prefix, r->pattern);
 	}
 }
 
