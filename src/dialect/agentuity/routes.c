@@ -197,64 +197,6 @@ void agentuity_put_failure(
 	http_add_header(req, "x-session-id", http_request_id(req));
 }
 
-void agentuity_respond_failure(
-	struct http_request *req, int status, const char *code, const char *message)
-{
-	struct buf body = {0};
-	agentuity_put_failure(req, &body, code, message);
-	http_respond(req, status, "application/json", &body);
-}
-
-/* ---- the sandbox ---- */
-
-struct missing {
-	struct http_request *req; /* NULL once the client has gone */
-	int status;
-};
-
-static void missing_aborted(void *arg)
-{
-	((struct missing *)arg)->req = NULL;
-}
-
-static void missing_found(void *arg, const struct sandbox_view *view)
-{
-	struct missing *m = arg;
-	bool ended = view && view->status == SANDBOX_TERMINATED;
-	if (m->req)
-		agentuity_respond_failure(m->req, ended && m->status != 200 ? 410 : m->status,
-			ended ? "SANDBOX_TERMINATED" : "SANDBOX_NOT_FOUND",
-			ended ? "the sandbox has terminated" : "there is no such sandbox");
-	free(m);
-}
-
-static struct sandbox *find_sandbox(struct http_request *req, int status_if_missing)
-{
-	char id[ID_SIZE];
-	struct box *box = server_of(req)->box;
-	const char *tenant = tenant_of(req);
-	if (!agentuity_parse_id(http_param(req, "id"), "sbx_", id)) {
-		agentuity_respond_failure(
-			req, status_if_missing, "SANDBOX_NOT_FOUND", "there is no such sandbox");
-		return NULL;
-	}
-	struct sandbox *s = sandbox_find(box, tenant, id);
-	if (s)
-		return s;
-	struct missing *m = calloc(1, sizeof *m);
-	if (!m)
-		abort();
-	*m = (struct missing){req, status_if_missing};
-	http_on_abort(req, missing_aborted, m);
-	sandbox_load_ended(box, tenant, id, missing_found, m);
-	return NULL;
-}
-
-struct sandbox *agentuity_sandbox(struct http_request *req)
-{
-	return find_sandbox(req, 200);
-}
-
 /* ---- operations ---- */
 
 struct answer *agentuity_answer(struct http_request *req, const struct answer_form *form)

@@ -63,19 +63,11 @@ int agentuity_put_success(struct answer *a, const struct op_event *event, struct
  */
 void agentuity_put_failure(
 	struct http_request *req, struct buf *out, const char *code, const char *message);
-void agentuity_respond_failure(
-	struct http_request *req, int status, const char *code, const char *message);
-
-/*
- * The sandbox that {id} names. NULL when there is none, and then the request is being answered:
- * with SANDBOX_TERMINATED if it has ended by itself, else with SANDBOX_NOT_FOUND.
- */
-struct sandbox *agentuity_sandbox(struct http_request *req);
 
 /*
  * An answer whose operation is about the sandbox that {id} names, or about none if the path has no
- * {id}. One that is missing is told as
- * above, if the form's `fail` is agentuity_fail or agentuity_fail_404.
+ * {id}. If the form's `fail` is agentuity_fail or agentuity_fail_404, one that is missing is told
+ * as SANDBOX_TERMINATED if it has ended by itself, else as SANDBOX_NOT_FOUND.
  */
 struct answer *agentuity_answer(struct http_request *req, const struct answer_form *form);
 enum answer_failure agentuity_fail(struct answer *a, struct error *e, const struct op_event *event);
