@@ -134,17 +134,11 @@ int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_
 		free(b);
 		return error_set(e, ERROR_INTERNAL, "cannot read the sandboxes from the database");
 	}
-	int r = warden_link_open(&b->warden, loop, warden_fd, warden_lost, b);
-	if (r < 0) {
+	if (native_driver_open(&b->driver, loop, warden_fd, keeper_fd, warden_lost, b, e) < 0) {
 		catalogue_close(b);
 		free(b);
-		return error_set(
-			e, ERROR_INTERNAL, "cannot talk to the warden: %s", uv_strerror(r));
+		return -1;
 	}
-	r = keeper_link_open(&b->keeper, loop, keeper_fd, b);
-	if (r < 0)
-		return error_set(
-			e, ERROR_INTERNAL, "cannot talk to the keeper: %s", uv_strerror(r));
 	start_timers(b);
 	reconcile_start(b);
 	*ret = b;
@@ -153,9 +147,8 @@ int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_
 
 /* ---- end ---- */
 
-static void handle_closed(uv_handle_t *handle)
+static void part_closed(struct box *b)
 {
-	struct box *b = handle->data;
 	if (--b->handles_open > 0)
 		return;
 	void (*closed)(void *arg) = b->closed;
@@ -165,18 +158,14 @@ static void handle_closed(uv_handle_t *handle)
 	closed(arg);
 }
 
-static void warden_poll_closed(uv_handle_t *handle)
+static void handle_closed(uv_handle_t *handle)
 {
-	struct warden_link *w = handle->data;
-	handle->data = w->arg;
-	handle_closed(handle);
+	part_closed(handle->data);
 }
 
-static void keeper_poll_closed(uv_handle_t *handle)
+static void driver_closed(void *arg)
 {
-	struct keeper_link *k = handle->data;
-	handle->data = k->arg;
-	handle_closed(handle);
+	part_closed(arg);
 }
 
 static void free_sandboxes(struct box *b)
@@ -205,8 +194,8 @@ static bool has_unfinished_work(const struct box *b)
 	for (x = b->executions; x; x = x->by_id.next)
 		if (execution_has_ended(x) && !x->committed && !x->unstorable)
 			return true;
-	return b->catalogue->jobs || store_is_busy(b->store) || b->porters || b->warden.calls ||
-	       b->keeper.calls || b->pool_booting > 0 || b->snapshots_pending > 0 ||
+	return b->catalogue->jobs || store_is_busy(b->store) || b->porters ||
+	       b->driver->is_busy(b->driver) || b->pool_booting > 0 || b->snapshots_pending > 0 ||
 	       b->comparisons > 0 || b->imports > 0 || b->measurements > 0 || b->portables > 0 ||
 	       b->later;
 }
@@ -219,7 +208,7 @@ static void close_if_done(struct box *b)
 	tenants_free(b);
 	disks_free(b);
 	catalogue_close(b);
-	b->handles_open = 9;
+	b->handles_open = 8;
 	uv_close((uv_handle_t *)&b->code_timer, handle_closed);
 	uv_close((uv_handle_t *)&b->later_timer, handle_closed);
 	uv_close((uv_handle_t *)&b->sampler, handle_closed);
@@ -227,8 +216,7 @@ static void close_if_done(struct box *b)
 	uv_close((uv_handle_t *)&b->clock, handle_closed);
 	uv_close((uv_handle_t *)&b->refill_timer, handle_closed);
 	uv_close((uv_handle_t *)&b->retention_timer, handle_closed);
-	warden_link_close(&b->warden, warden_poll_closed);
-	keeper_link_close(&b->keeper, keeper_poll_closed);
+	b->driver->close(b->driver, driver_closed, b);
 }
 
 static void close_now(uv_timer_t *timer)

@@ -170,8 +170,7 @@ static void creation_set_limits(struct creation *c)
 	const struct resources *had = &c->booted_with;
 	if (had->memory != s->resources.memory || had->cpu != s->resources.cpu ||
 		had->pids != s->resources.pids)
-		warden_link_call(
-			&s->box->warden, WARDEN_LIMITS, s->id, &s->resources, creation_limited, c);
+		s->box->driver->limits(s->box->driver, s->id, &s->resources, creation_limited, c);
 	else
 		creation_write_files(c);
 }
@@ -198,8 +197,8 @@ static void creation_adopt(struct creation *c, struct sandbox *booted)
 	sandbox_free(booted);
 	if (c->booted_with.disk != s->resources.disk) {
 		struct disk_name disk = disk_of(s);
-		keeper_link_call(&s->box->keeper, KEEPER_LIMIT, &disk, NULL, s->resources.disk,
-			creation_disk_limited, c);
+		s->box->driver->disk_limit(
+			s->box->driver, &disk, s->resources.disk, creation_disk_limited, c);
 	} else {
 		creation_set_limits(c);
 	}

@@ -134,7 +134,7 @@ static void fork_claimed(void *arg, struct sandbox *s, const struct error *e)
 		return;
 	}
 	if (f->copy.kind == DISK_SNAPSHOT) {
-		keeper_link_call(&f->box->keeper, KEEPER_KEEP, &f->copy, &from, 0, copied, f);
+		f->box->driver->disk_keep(f->box->driver, &f->copy, &from, copied, f);
 		return;
 	}
 	create_one(f);

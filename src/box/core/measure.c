@@ -29,5 +29,5 @@ void disk_measure(
 	struct measurement *m = mem_new(sizeof *m);
 	*m = (struct measurement){b, measured, arg};
 	b->measurements++;
-	keeper_link_call(&b->keeper, KEEPER_MEASURE, &disk, NULL, 0, measurement_done, m);
+	b->driver->disk_measure(b->driver, &disk, measurement_done, m);
 }

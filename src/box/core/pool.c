@@ -99,7 +99,7 @@ void pool_discard(struct sandbox *s)
 	struct box *b = s->box;
 	DL_DELETE(b->pool, s);
 	b->pool_count--;
-	warden_link_call(&b->warden, WARDEN_DESTROY, s->id, NULL, discarded, b);
+	b->driver->destroy(b->driver, s->id, discarded, b);
 	sandbox_free(s);
 	pool_refill(b);
 }

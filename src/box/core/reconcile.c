@@ -208,10 +208,10 @@ static void list_answered(void *arg, const struct warden_reply *reply)
 		list_ended(b);
 		return;
 	}
-	warden_link_call(&b->warden, WARDEN_NEXT, reply->id, NULL, list_answered, b);
+	b->driver->next(b->driver, reply->id, list_answered, b);
 	HASH_FIND(by_id, b->sandboxes, reply->id, ID_LEN, s);
 	if (!s) {
-		warden_link_call(&b->warden, WARDEN_DESTROY, reply->id, NULL, orphan_destroyed, b);
+		b->driver->destroy(b->driver, reply->id, orphan_destroyed, b);
 	} else if (reply->flags) {
 		s->found = reply->flags;
 		reconcile(s);
@@ -222,7 +222,7 @@ static void hello_answered(void *arg, const struct warden_reply *reply)
 {
 	struct box *b = arg;
 	b->layers = reply->flags;
-	warden_link_call(&b->warden, WARDEN_NEXT, "", NULL, list_answered, b);
+	b->driver->next(b->driver, "", list_answered, b);
 }
 
 static void disks_reconciled(struct box *b)
@@ -237,11 +237,11 @@ static void keeper_greeted(void *arg, const struct keeper_reply *reply)
 	b->pool_state = *reply;
 	layers_reconcile(b->catalogue);
 	disks_reconcile(b, disks_reconciled);
-	warden_link_call(&b->warden, WARDEN_HELLO, "", NULL, hello_answered, b);
+	b->driver->hello(b->driver, hello_answered, b);
 }
 
 /* The keeper first: what an earlier front asked of it has happened by then, and can be found. */
 void reconcile_start(struct box *b)
 {
-	keeper_link_call(&b->keeper, KEEPER_HELLO, NULL, NULL, 0, keeper_greeted, b);
+	b->driver->disk_hello(b->driver, keeper_greeted, b);
 }

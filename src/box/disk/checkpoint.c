@@ -157,7 +157,7 @@ static void create_claimed(void *arg, struct sandbox *s, const struct error *e)
 		return;
 	}
 	struct disk_name disk = disk_named(DISK_CHECKPOINT, c->checkpoint->id), from = disk_of(s);
-	keeper_link_call(&s->box->keeper, KEEPER_KEEP, &disk, &from, 0, create_kept, c);
+	s->box->driver->disk_keep(s->box->driver, &disk, &from, create_kept, c);
 }
 
 int checkpoint_create(struct sandbox *s, const char *name, checkpoint_created_fn *created,

@@ -206,7 +206,7 @@ struct comparison *comparison_begin(struct sandbox *s, const struct checkpoint *
 		from = disk_named(DISK_CHECKPOINT, checkpoint->id);
 	else if (snapshot)
 		from = disk_named(DISK_SNAPSHOT, snapshot->id);
-	keeper_link_diff(&s->box->keeper, &disk, &from, s->root, form, begun, c);
+	s->box->driver->disk_diff(s->box->driver, &disk, &from, s->root, form, begun, c);
 	return c;
 }
 
@@ -217,7 +217,7 @@ struct comparison *comparison_begin_whole(struct sandbox *s, enum diff_form form
 	if (!c)
 		return NULL;
 	struct disk_name disk = disk_of(s);
-	keeper_link_diff(&s->box->keeper, &disk, NULL, s->root, form, begun, c);
+	s->box->driver->disk_diff(s->box->driver, &disk, NULL, s->root, form, begun, c);
 	return c;
 }
 
@@ -228,6 +228,6 @@ struct comparison *comparison_begin_snapshot(const struct snapshot *s, enum diff
 	if (!c)
 		return NULL;
 	struct disk_name disk = disk_named(DISK_SNAPSHOT, s->id);
-	keeper_link_diff(&s->box->keeper, &disk, NULL, s->root, form, begun, c);
+	s->box->driver->disk_diff(s->box->driver, &disk, NULL, s->root, form, begun, c);
 	return c;
 }

@@ -122,14 +122,14 @@ static void listed(void *arg, const struct keeper_reply *reply)
 	if (found)
 		*found = true;
 	else
-		keeper_link_call(&b->keeper, KEEPER_DELETE, &disk, NULL, 0, orphan_deleted, b);
+		b->driver->disk_delete(b->driver, &disk, orphan_deleted, b);
 	list_disks(r, reply->id);
 }
 
 static void list_disks(struct reconciliation *r, const char *after)
 {
 	struct disk_name disk = disk_named(r->kind, after);
-	keeper_link_call(&r->box->keeper, KEEPER_NEXT, &disk, NULL, 0, listed, r);
+	r->box->driver->disk_next(r->box->driver, &disk, listed, r);
 }
 
 void disks_reconcile(struct box *b, void (*done)(struct box *b))

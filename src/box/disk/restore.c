@@ -111,8 +111,7 @@ static void swap_halted(void *arg, const struct error *e)
 	if (w->failed)
 		go_on(w);
 	else
-		keeper_link_call(
-			&s->box->keeper, KEEPER_RESTORE, &disk, &w->from, 0, disk_swapped, w);
+		s->box->driver->disk_restore(s->box->driver, &disk, &w->from, disk_swapped, w);
 }
 
 /* When it could not be stored its processes are cut off already: they end, and the disk stays. */

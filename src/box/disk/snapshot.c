@@ -238,7 +238,7 @@ void snapshot_measure(struct snapshot *s, sandbox_done_fn *done, void *arg)
 	*m = (struct measuring){.box = s->box, .done = done, .arg = arg};
 	memcpy(m->id, s->id, ID_SIZE);
 	struct disk_name disk = disk_named(DISK_SNAPSHOT, s->id);
-	keeper_link_call(&s->box->keeper, KEEPER_MEASURE, &disk, NULL, 0, measured, m);
+	s->box->driver->disk_measure(s->box->driver, &disk, measured, m);
 }
 
 /* ---- tags ---- */

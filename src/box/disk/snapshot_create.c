@@ -102,7 +102,7 @@ static void create_claimed(void *arg, struct sandbox *sandbox, const struct erro
 		return;
 	}
 	struct disk_name disk = disk_named(DISK_SNAPSHOT, c->snapshot->id), from = disk_of(sandbox);
-	keeper_link_call(&sandbox->box->keeper, KEEPER_KEEP, &disk, &from, 0, create_kept, c);
+	sandbox->box->driver->disk_keep(sandbox->box->driver, &disk, &from, create_kept, c);
 }
 
 static int check_quota(struct box *b, const char *tenant, struct error *e)

@@ -204,7 +204,7 @@ int volume_create(struct box *b, const char *tenant, const char *name, int64_t l
 		volume_new(b, &(struct volume_row){id, tenant, name, limit, clock_wall_ms()}),
 		created, arg};
 	struct disk_name disk = disk_named(DISK_VOLUME, id);
-	keeper_link_call(&b->keeper, KEEPER_MAKE, &disk, NULL, limit, create_made, c);
+	b->driver->disk_make(b->driver, &disk, NULL, limit, create_made, c);
 	return 0;
 }
 

@@ -179,7 +179,7 @@ void execution_handle_exit(struct execution *x, const struct frame_exit *exit)
 	q->tag = x->tag;
 	memcpy(q->execution, x->id, ID_SIZE);
 	memcpy(q->sandbox, x->sandbox_id, ID_SIZE);
-	warden_link_call(&x->box->warden, WARDEN_USAGE, x->sandbox_id, NULL, oom_answered, q);
+	x->box->driver->usage(x->box->driver, x->sandbox_id, oom_answered, q);
 }
 
 void execution_end_all(struct sandbox *s, enum execution_status status)
@@ -231,7 +231,7 @@ void execution_check_overdue(struct box *b)
 		if (!overdue || s->claimed || !sandbox_is_awake(s))
 			continue;
 		sandbox_fail(s, "its init does not answer");
-		warden_link_call(&b->warden, WARDEN_KILL, s->id, NULL, kill_answered, b);
+		b->driver->kill(b->driver, s->id, kill_answered, b);
 	}
 }
 

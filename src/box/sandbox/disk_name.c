@@ -25,7 +25,7 @@ static void forgotten(void *arg, const struct keeper_reply *reply)
 void disks_forget(struct box *b, enum disk_kind kind, const char *id)
 {
 	struct disk_name disk = disk_named(kind, id);
-	keeper_link_call(&b->keeper, KEEPER_DELETE, &disk, NULL, 0, forgotten, b);
+	b->driver->disk_delete(b->driver, &disk, forgotten, b);
 }
 
 int disks_error(struct error *e, int error, const char *what)

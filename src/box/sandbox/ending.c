@@ -69,7 +69,7 @@ static void end_if_dead(struct sandbox *s)
 	*r = (struct remains){b, s->usage, s->known};
 	sandbox_set_status(s, s->end_cause == CAUSE_REQUEST ? SANDBOX_DELETED : SANDBOX_TERMINATED);
 	b->counters.destroyed_total++;
-	warden_link_call(&b->warden, WARDEN_DESTROY, s->id, NULL, traces_removed, r);
+	b->driver->destroy(b->driver, s->id, traces_removed, r);
 	sandbox_parts_destroyed(s);
 	sandbox_free(s);
 	tell_waiters(waiters);
@@ -83,7 +83,7 @@ static void kill_answered(void *arg, const struct warden_reply *reply)
 		/* Something will not die yet. Nothing is forgotten: we ask until it does. */
 		log_error("cannot kill a sandbox yet", "sandbox", s->id, "error",
 			strerror(reply->error));
-		warden_link_call(&s->box->warden, WARDEN_KILL, s->id, NULL, kill_answered, s);
+		s->box->driver->kill(s->box->driver, s->id, kill_answered, s);
 		return;
 	}
 	usage_boot_ends(&s->usage, reply->usage.memory);
@@ -111,7 +111,7 @@ static void row_ended(void *arg, int error)
 		s->row_refused = true; /* until it is tried again */
 	} else {
 		s->disk_gone = true;
-		warden_link_call(&s->box->warden, WARDEN_DESTROY, s->id, NULL, disk_gone, s);
+		s->box->driver->destroy(s->box->driver, s->id, disk_gone, s);
 	}
 }
 
@@ -145,7 +145,7 @@ void sandbox_end_now(struct sandbox *s)
 	if (s->status != SANDBOX_STOPPING)
 		sandbox_set_status(s, SANDBOX_STOPPING);
 	sandbox_disconnect(s);
-	warden_link_call(&s->box->warden, WARDEN_KILL, s->id, NULL, kill_answered, s);
+	s->box->driver->kill(s->box->driver, s->id, kill_answered, s);
 	end_row(s);
 }
 
@@ -169,7 +169,7 @@ void sandbox_terminate(struct sandbox *s, enum event_cause cause)
 	s->end_cause = cause;
 	tenant_force_charge(s, CHARGE_NONE);
 	sandbox_refuse_claims(s);
-	warden_link_recall_boot(&s->box->warden, s->id);
+	s->box->driver->recall_boot(s->box->driver, s->id);
 	/* Otherwise whoever has it ends it by letting go. */
 	if (!s->claimed && !s->granting)
 		sandbox_end_now(s);

@@ -73,7 +73,7 @@ static void freeze_again(uv_timer_t *timer)
 {
 	struct step *t = timer->data;
 	struct sandbox *s = t->sandbox;
-	warden_link_call(&s->box->warden, WARDEN_FREEZE, s->id, NULL, freeze_answered, t);
+	s->box->driver->freeze(s->box->driver, s->id, freeze_answered, t);
 }
 
 static void freeze_undone(void *arg, const struct warden_reply *reply)
@@ -98,7 +98,7 @@ static void freeze_answered(void *arg, const struct warden_reply *reply)
 		   clock_monotonic_us() - t->began_us < FREEZE_TIMEOUT_US) {
 		uv_timer_start(&t->timer, freeze_again, FREEZE_RETRY_MS, 0);
 	} else {
-		warden_link_call(&s->box->warden, WARDEN_THAW, s->id, NULL, freeze_undone, t);
+		s->box->driver->thaw(s->box->driver, s->id, freeze_undone, t);
 	}
 }
 
@@ -125,8 +125,7 @@ static void thaw_answered(void *arg, const struct warden_reply *reply)
 
 void sandbox_thaw(struct sandbox *s, sandbox_done_fn *done, void *arg)
 {
-	warden_link_call(
-		&s->box->warden, WARDEN_THAW, s->id, NULL, thaw_answered, step_new(s, done, arg));
+	s->box->driver->thaw(s->box->driver, s->id, thaw_answered, step_new(s, done, arg));
 }
 
 /* ---- halt ---- */
@@ -137,7 +136,7 @@ static void halt_again(uv_timer_t *timer)
 {
 	struct step *t = timer->data;
 	struct sandbox *s = t->sandbox;
-	warden_link_call(&s->box->warden, WARDEN_KILL, s->id, NULL, halt_answered, t);
+	s->box->driver->kill(s->box->driver, s->id, halt_answered, t);
 }
 
 static void halt_answered(void *arg, const struct warden_reply *reply)
@@ -151,7 +150,7 @@ static void halt_answered(void *arg, const struct warden_reply *reply)
 	} else if (reply->op == WARDEN_KILL) {
 		/* Dead: the second is quick, and nobody waits for it in the warden. */
 		usage_boot_ends(&s->usage, reply->usage.memory);
-		warden_link_call(&s->box->warden, WARDEN_HALT, s->id, NULL, halt_answered, t);
+		s->box->driver->halt(s->box->driver, s->id, halt_answered, t);
 	} else {
 		usage_boot_ended(&s->usage, reply->usage.cpu_us);
 		step_end(t, NULL);
@@ -191,8 +190,8 @@ static void boot_undo(struct step *t)
 {
 	struct sandbox *s = t->sandbox;
 	s->box->counters.boot_failures_total++;
-	warden_link_call(&s->box->warden, t->again ? WARDEN_HALT : WARDEN_DESTROY, s->id, NULL,
-		boot_undone, t);
+	struct driver *d = s->box->driver;
+	(t->again ? d->halt : d->destroy)(d, s->id, boot_undone, t);
 }
 
 /* It was deleted before its boot was sent: nothing of it has begun. */
@@ -200,8 +199,8 @@ static void boot_withdraw(struct step *t)
 {
 	struct sandbox *s = t->sandbox;
 	error_set(&t->failure, ERROR_NOT_RUNNING, "the sandbox was deleted before it was booted");
-	warden_link_call(&s->box->warden, t->again ? WARDEN_HALT : WARDEN_DESTROY, s->id, NULL,
-		boot_undone, t);
+	struct driver *d = s->box->driver;
+	(t->again ? d->halt : d->destroy)(d, s->id, boot_undone, t);
 }
 
 static void boot_connected(void *arg, struct sandbox *s, int error)
@@ -258,7 +257,7 @@ static void boot_on_disk(struct step *t)
 {
 	struct sandbox *s = t->sandbox;
 	uuid_generate(t->boot_id);
-	struct warden_boot boot = {
+	struct driver_boot boot = {
 		.id = s->id,
 		.root = s->root,
 		.limits = &s->resources,
@@ -266,7 +265,7 @@ static void boot_on_disk(struct step *t)
 		.host_network = s->host_network,
 	};
 	memcpy(boot.boot_id, t->boot_id, UUID_BYTES);
-	warden_link_boot(&s->box->warden, &boot, boot_answered, t);
+	s->box->driver->boot(s->box->driver, &boot, boot_answered, t);
 }
 
 static void boot_again(uv_timer_t *timer)
@@ -298,7 +297,7 @@ void sandbox_boot(struct sandbox *s, bool again, sandbox_done_fn *done, void *ar
 	} else {
 		struct disk_name disk = disk_of(s);
 		struct disk_name from = s->fork_of.kind ? s->fork_of : disk_to_begin_with(s);
-		keeper_link_call(&s->box->keeper, KEEPER_MAKE, &disk, from.kind ? &from : NULL,
+		s->box->driver->disk_make(s->box->driver, &disk, from.kind ? &from : NULL,
 			s->resources.disk, disk_made, t);
 	}
 }

@@ -59,7 +59,7 @@ static void killed(void *arg, const struct warden_reply *reply)
 {
 	struct sandbox *s = ((struct dismissal *)arg)->sandbox;
 	(void)reply;
-	warden_link_call(&s->box->warden, WARDEN_DESTROY, s->id, NULL, destroyed, arg);
+	s->box->driver->destroy(s->box->driver, s->id, destroyed, arg);
 }
 
 void hidden_dismiss(struct sandbox *s, void (*gone)(void *arg), void *arg)
@@ -69,5 +69,5 @@ void hidden_dismiss(struct sandbox *s, void (*gone)(void *arg), void *arg)
 		abort();
 	*d = (struct dismissal){s, gone, arg};
 	sandbox_disconnect(s);
-	warden_link_call(&s->box->warden, WARDEN_KILL, s->id, NULL, killed, d);
+	s->box->driver->kill(s->box->driver, s->id, killed, d);
 }

@@ -124,7 +124,7 @@ static void pause_stored(void *arg, int error)
 		return;
 	}
 	sandbox_set_status(s, SANDBOX_PAUSED);
-	warden_link_call(&s->box->warden, WARDEN_RECLAIM, s->id, NULL, reclaim_asked, s->box);
+	s->box->driver->reclaim(s->box->driver, s->id, reclaim_asked, s->box);
 	sandbox_clock_changed(s);
 	move_end(m, NULL);
 }

@@ -102,5 +102,5 @@ void sandbox_note_oom(struct sandbox *s)
 		abort();
 	note->box = s->box;
 	memcpy(note->id, s->id, ID_SIZE);
-	warden_link_call(&s->box->warden, WARDEN_USAGE, s->id, NULL, oom_noted, note);
+	s->box->driver->usage(s->box->driver, s->id, oom_noted, note);
 }

@@ -5,8 +5,7 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "box/link/keeper_link.h"
-#include "box/link/warden_link.h"
+#include "box/link/driver.h"
 #include "box/sandbox/config.h"
 #include "box/sandbox/part.h"
 #include "model/usage.h"
@@ -31,8 +30,7 @@ struct box {
 	struct box_config config;
 	const struct sandbox_part *const *parts; /* NULL ends the list */
 	const struct box_hooks *hooks;
-	struct warden_link warden;
-	struct keeper_link keeper;
+	struct driver *driver;
 	uint32_t layers;
 	struct keeper_reply pool_state; /* as the keeper said hello */
 	struct sandbox *sandboxes;      /* by id */

@@ -134,7 +134,7 @@ static void ask_disk(struct question *q, const struct sandbox *s)
 {
 	struct disk_name disk = disk_of(s);
 	if (s->box->pool_state.flags & POOL_QUOTA)
-		keeper_link_call(&s->box->keeper, KEEPER_USAGE, &disk, NULL, 0, disk_answered, q);
+		s->box->driver->disk_usage(s->box->driver, &disk, disk_answered, q);
 	else
 		question_end(q);
 }
@@ -169,7 +169,7 @@ void usage_measure(struct sandbox *s, usage_fn *measured, void *arg)
 {
 	struct question *q = question_new(s, measured, arg);
 	if (has_processes(s))
-		warden_link_call(&s->box->warden, WARDEN_USAGE, s->id, NULL, kernel_answered, q);
+		s->box->driver->usage(s->box->driver, s->id, kernel_answered, q);
 	else
 		box_answer_later(s->box, none_answered, q, NULL);
 }
@@ -201,8 +201,7 @@ static void sampler_fired(uv_timer_t *timer)
 		if (!has_processes(s) || s->claimed)
 			continue;
 		asked++;
-		warden_link_call(&b->warden, WARDEN_USAGE, s->id, NULL, kernel_answered,
-			question_new(s, NULL, NULL));
+		b->driver->usage(b->driver, s->id, kernel_answered, question_new(s, NULL, NULL));
 	}
 	if (b->samplings && !b->closing)
 		set_sampler(b, b->samplings->usage.due_us, now);

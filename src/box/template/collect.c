@@ -94,14 +94,13 @@ static void layer_listed(void *arg, const struct keeper_reply *reply)
 		return;
 	}
 	struct disk_name disk = disk_named(DISK_LAYER, reply->id);
-	keeper_link_call(&c->box->keeper, KEEPER_NEXT, &disk, NULL, 0, layer_listed, c);
+	c->box->driver->disk_next(c->box->driver, &disk, layer_listed, c);
 	if (!layer_find(c, reply->id))
-		keeper_link_call(
-			&c->box->keeper, KEEPER_DELETE, &disk, NULL, 0, orphan_gone, c->box);
+		c->box->driver->disk_delete(c->box->driver, &disk, orphan_gone, c->box);
 }
 
 void layers_reconcile(struct catalogue *c)
 {
 	struct disk_name first = {.kind = DISK_LAYER};
-	keeper_link_call(&c->box->keeper, KEEPER_NEXT, &first, NULL, 0, layer_listed, c);
+	c->box->driver->disk_next(c->box->driver, &first, layer_listed, c);
 }

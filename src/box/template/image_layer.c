@@ -121,8 +121,8 @@ static void disk_kept(void *arg, const struct keeper_reply *reply)
 		keeping_end(k, &e);
 		return;
 	}
-	keeper_link_call(
-		&k->catalogue->box->keeper, KEEPER_MEASURE, &disk, NULL, 0, layer_measured, k);
+	k->catalogue->box->driver->disk_measure(
+		k->catalogue->box->driver, &disk, layer_measured, k);
 }
 
 void layer_keep(
@@ -142,7 +142,7 @@ void layer_keep(
 	memcpy(k->layer->key, key, strnlen(key, LAYER_KEY_LEN));
 	memcpy(k->layer->root, from->root, ID_SIZE);
 	struct disk_name disk = disk_named(DISK_LAYER, id), box = disk_of(from);
-	keeper_link_call(&c->box->keeper, KEEPER_KEEP, &disk, &box, 0, disk_kept, k);
+	c->box->driver->disk_keep(c->box->driver, &disk, &box, disk_kept, k);
 }
 
 /* ---- the end ---- */
@@ -167,7 +167,7 @@ static void row_gone(void *arg, int error)
 	if (error)
 		log_error("a layer's row could not be deleted", "layer", r->id);
 	else
-		keeper_link_call(&r->box->keeper, KEEPER_DELETE, &disk, NULL, 0, disk_gone, r->box);
+		r->box->driver->disk_delete(r->box->driver, &disk, disk_gone, r->box);
 	box_check_closed(r->box);
 	free(r);
 }

@@ -1,0 +1,379 @@
+/* The driver that asks the warden and the keeper. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "box/link/driver.h"
+#include "box/link/op_link.h"
+
+/* So many boots are sent at a time: what the warden works on at once. */
+#define BOOTS_MAX 16
+
+struct native_driver;
+
+/* A boot that waits for those under way, or for its answer. */
+struct native_boot {
+	struct native_boot *prev, *next;
+	struct native_driver *driver;
+	struct warden_request request;
+	warden_reply_fn *reply;
+	void *arg;
+};
+
+struct native_driver {
+	struct driver driver;
+	struct op_link warden, keeper;
+	struct native_boot *held, *sent;
+	unsigned boots; /* that are sent */
+	unsigned open;  /* links that are not closed */
+	void (*closed)(void *arg);
+	void *closed_arg;
+};
+
+static struct native_driver *native_of(struct driver *d)
+{
+	return (struct native_driver *)((char *)d - offsetof(struct native_driver, driver));
+}
+
+/* ---- sandboxes ---- */
+
+static void deliver_warden(op_reply_fn *reply, void *arg, const void *message)
+{
+	((warden_reply_fn *)reply)(arg, message);
+}
+
+static const struct op_protocol warden_protocol = {
+	.peer = "warden",
+	.request_size = sizeof(struct warden_request),
+	.reply_size = sizeof(struct warden_reply),
+	.deliver = deliver_warden,
+};
+
+static struct warden_request warden_request_of(enum warden_op op, const char *id)
+{
+	struct warden_request q = {.op = op};
+	memcpy(q.id, id, strnlen(id, ID_LEN));
+	return q;
+}
+
+static struct warden_limits limits_of(const struct resources *r)
+{
+	return (struct warden_limits){r->memory, r->cpu, r->pids};
+}
+
+static void warden_ask(
+	struct driver *d, enum warden_op op, const char *id, warden_reply_fn *reply, void *arg)
+{
+	struct warden_request q = warden_request_of(op, id);
+	op_link_call(&native_of(d)->warden, &q, (op_reply_fn *)reply, arg);
+}
+
+static void native_hello(struct driver *d, warden_reply_fn *reply, void *arg)
+{
+	warden_ask(d, WARDEN_HELLO, "", reply, arg);
+}
+
+static void boot_answered(void *arg, const struct warden_reply *reply);
+
+static void boot_send(struct native_boot *boot)
+{
+	struct native_driver *n = boot->driver;
+	n->boots++;
+	DL_APPEND(n->sent, boot);
+	op_link_call(&n->warden, &boot->request, (op_reply_fn *)boot_answered, boot);
+}
+
+/* The next boot takes the place of the one that was answered. */
+static void boot_answered(void *arg, const struct warden_reply *reply)
+{
+	struct native_boot *boot = arg;
+	struct native_driver *n = boot->driver;
+	struct native_boot *next = n->held;
+	n->boots--;
+	DL_DELETE(n->sent, boot);
+	if (next) {
+		DL_DELETE(n->held, next);
+		boot_send(next);
+	}
+	boot->reply(boot->arg, reply);
+	free(boot);
+}
+
+static void native_boot(
+	struct driver *d, const struct driver_boot *spec, warden_reply_fn *reply, void *arg)
+{
+	struct native_driver *n = native_of(d);
+	struct native_boot *boot = calloc(1, sizeof *boot);
+	if (!boot)
+		abort();
+	boot->driver = n;
+	boot->reply = reply;
+	boot->arg = arg;
+	struct warden_request *q = &boot->request;
+	*q = warden_request_of(WARDEN_BOOT, spec->id);
+	q->limits = limits_of(spec->limits);
+	memcpy(q->boot_id, spec->boot_id, UUID_BYTES);
+	memcpy(q->root, spec->root, ID_SIZE);
+	memcpy(q->volumes, spec->volumes, sizeof q->volumes);
+	q->flags = spec->host_network ? WARDEN_BOOT_HOST_NETWORK : 0;
+	if (n->boots >= BOOTS_MAX)
+		DL_APPEND(n->held, boot);
+	else
+		boot_send(boot);
+}
+
+static void native_recall_boot(struct driver *d, const char *id)
+{
+	struct native_driver *n = native_of(d);
+	struct native_boot *boot = n->held;
+	while (boot && strncmp(boot->request.id, id, ID_LEN) != 0)
+		boot = boot->next;
+	if (!boot)
+		return;
+	DL_DELETE(n->held, boot);
+	const struct warden_reply reply = {.op = WARDEN_BOOT, .error = ECANCELED};
+	boot->reply(boot->arg, &reply);
+	free(boot);
+}
+
+static void boots_free(struct native_boot *boots)
+{
+	struct native_boot *boot, *next;
+	DL_FOREACH_SAFE (boots, boot, next)
+		free(boot);
+}
+
+static void native_limits(struct driver *d, const char *id, const struct resources *limits,
+	warden_reply_fn *reply, void *arg)
+{
+	struct warden_request q = warden_request_of(WARDEN_LIMITS, id);
+	q.limits = limits_of(limits);
+	op_link_call(&native_of(d)->warden, &q, (op_reply_fn *)reply, arg);
+}
+
+static void native_usage(struct driver *d, const char *id, warden_reply_fn *reply, void *arg)
+{
+	warden_ask(d, WARDEN_USAGE, id, reply, arg);
+}
+
+static void native_kill(struct driver *d, const char *id, warden_reply_fn *reply, void *arg)
+{
+	warden_ask(d, WARDEN_KILL, id, reply, arg);
+}
+
+static void native_halt(struct driver *d, const char *id, warden_reply_fn *reply, void *arg)
+{
+	warden_ask(d, WARDEN_HALT, id, reply, arg);
+}
+
+static void native_destroy(struct driver *d, const char *id, warden_reply_fn *reply, void *arg)
+{
+	warden_ask(d, WARDEN_DESTROY, id, reply, arg);
+}
+
+static void native_freeze(struct driver *d, const char *id, warden_reply_fn *reply, void *arg)
+{
+	warden_ask(d, WARDEN_FREEZE, id, reply, arg);
+}
+
+static void native_reclaim(struct driver *d, const char *id, warden_reply_fn *reply, void *arg)
+{
+	warden_ask(d, WARDEN_RECLAIM, id, reply, arg);
+}
+
+static void native_thaw(struct driver *d, const char *id, warden_reply_fn *reply, void *arg)
+{
+	warden_ask(d, WARDEN_THAW, id, reply, arg);
+}
+
+static void native_next(struct driver *d, const char *id, warden_reply_fn *reply, void *arg)
+{
+	warden_ask(d, WARDEN_NEXT, id, reply, arg);
+}
+
+/* ---- disks ---- */
+
+static void deliver_keeper(op_reply_fn *reply, void *arg, const void *message)
+{
+	((keeper_reply_fn *)reply)(arg, message);
+}
+
+static const struct op_protocol keeper_protocol = {
+	.peer = "keeper",
+	.request_size = sizeof(struct keeper_request),
+	.reply_size = sizeof(struct keeper_reply),
+	.request_epoch = offsetof(struct keeper_request, epoch),
+	.reply_epoch = offsetof(struct keeper_reply, epoch),
+	.reply_fd = offsetof(struct keeper_reply, pipe_fd),
+	.restarted = KEEPER_STARTED,
+	.deliver = deliver_keeper,
+};
+
+static void name_disk(struct disk_name *out, const struct disk_name *from)
+{
+	if (!from)
+		return;
+	out->kind = from->kind;
+	memcpy(out->id, from->id, strnlen(from->id, ID_LEN));
+}
+
+static void keeper_ask(struct driver *d, enum keeper_op op, const struct disk_name *disk,
+	const struct disk_name *from, int64_t bytes, keeper_reply_fn *reply, void *arg)
+{
+	struct keeper_request q = {.op = op, .bytes = bytes};
+	name_disk(&q.disk, disk);
+	name_disk(&q.from, from);
+	op_link_call(&native_of(d)->keeper, &q, (op_reply_fn *)reply, arg);
+}
+
+static void native_disk_hello(struct driver *d, keeper_reply_fn *reply, void *arg)
+{
+	keeper_ask(d, KEEPER_HELLO, NULL, NULL, 0, reply, arg);
+}
+
+static void native_disk_make(struct driver *d, const struct disk_name *disk,
+	const struct disk_name *from, int64_t limit, keeper_reply_fn *reply, void *arg)
+{
+	keeper_ask(d, KEEPER_MAKE, disk, from, limit, reply, arg);
+}
+
+static void native_disk_limit(struct driver *d, const struct disk_name *disk, int64_t limit,
+	keeper_reply_fn *reply, void *arg)
+{
+	keeper_ask(d, KEEPER_LIMIT, disk, NULL, limit, reply, arg);
+}
+
+static void native_disk_keep(struct driver *d, const struct disk_name *disk,
+	const struct disk_name *from, keeper_reply_fn *reply, void *arg)
+{
+	keeper_ask(d, KEEPER_KEEP, disk, from, 0, reply, arg);
+}
+
+static void native_disk_restore(struct driver *d, const struct disk_name *disk,
+	const struct disk_name *from, keeper_reply_fn *reply, void *arg)
+{
+	keeper_ask(d, KEEPER_RESTORE, disk, from, 0, reply, arg);
+}
+
+static void native_disk_delete(
+	struct driver *d, const struct disk_name *disk, keeper_reply_fn *reply, void *arg)
+{
+	keeper_ask(d, KEEPER_DELETE, disk, NULL, 0, reply, arg);
+}
+
+static void native_disk_usage(
+	struct driver *d, const struct disk_name *disk, keeper_reply_fn *reply, void *arg)
+{
+	keeper_ask(d, KEEPER_USAGE, disk, NULL, 0, reply, arg);
+}
+
+static void native_disk_measure(
+	struct driver *d, const struct disk_name *disk, keeper_reply_fn *reply, void *arg)
+{
+	keeper_ask(d, KEEPER_MEASURE, disk, NULL, 0, reply, arg);
+}
+
+static void native_disk_next(
+	struct driver *d, const struct disk_name *disk, keeper_reply_fn *reply, void *arg)
+{
+	keeper_ask(d, KEEPER_NEXT, disk, NULL, 0, reply, arg);
+}
+
+static void native_disk_diff(struct driver *d, const struct disk_name *disk,
+	const struct disk_name *from, const char *root, enum diff_form form, keeper_reply_fn *reply,
+	void *arg)
+{
+	struct keeper_request q = {.op = KEEPER_DIFF, .form = form};
+	name_disk(&q.disk, disk);
+	name_disk(&q.from, from);
+	memcpy(q.root, root, strnlen(root, ID_LEN));
+	op_link_call(&native_of(d)->keeper, &q, (op_reply_fn *)reply, arg);
+}
+
+/* ---- begin and end ---- */
+
+static bool native_is_busy(const struct driver *d)
+{
+	const struct native_driver *n =
+		(const struct native_driver *)((const char *)d -
+					       offsetof(struct native_driver, driver));
+	return op_link_is_busy(&n->warden) || op_link_is_busy(&n->keeper);
+}
+
+static void native_link_closed(void *arg)
+{
+	struct native_driver *n = arg;
+	if (--n->open > 0)
+		return;
+	void (*closed)(void *arg) = n->closed;
+	void *closed_arg = n->closed_arg;
+	free(n);
+	if (closed)
+		closed(closed_arg);
+}
+
+static void native_close(struct driver *d, void (*closed)(void *arg), void *arg)
+{
+	struct native_driver *n = native_of(d);
+	n->closed = closed;
+	n->closed_arg = arg;
+	boots_free(n->held);
+	boots_free(n->sent);
+	op_link_close(&n->warden, native_link_closed, n);
+	op_link_close(&n->keeper, native_link_closed, n);
+}
+
+static const struct driver native = {
+	.hello = native_hello,
+	.boot = native_boot,
+	.recall_boot = native_recall_boot,
+	.limits = native_limits,
+	.usage = native_usage,
+	.kill = native_kill,
+	.halt = native_halt,
+	.destroy = native_destroy,
+	.freeze = native_freeze,
+	.reclaim = native_reclaim,
+	.thaw = native_thaw,
+	.next = native_next,
+	.disk_hello = native_disk_hello,
+	.disk_make = native_disk_make,
+	.disk_limit = native_disk_limit,
+	.disk_keep = native_disk_keep,
+	.disk_restore = native_disk_restore,
+	.disk_delete = native_disk_delete,
+	.disk_usage = native_disk_usage,
+	.disk_measure = native_disk_measure,
+	.disk_next = native_disk_next,
+	.disk_diff = native_disk_diff,
+	.is_busy = native_is_busy,
+	.close = native_close,
+};
+
+int native_driver_open(struct driver **ret, uv_loop_t *loop, int warden_fd, int keeper_fd,
+	void (*lost)(void *arg), void *arg, struct error *e)
+{
+	struct native_driver *n = calloc(1, sizeof *n);
+	if (!n)
+		abort();
+	n->driver = native;
+	int r = op_link_open(&n->warden, &warden_protocol, loop, warden_fd, lost, arg);
+	if (r < 0) {
+		free(n);
+		return error_set(
+			e, ERROR_INTERNAL, "cannot talk to the warden: %s", uv_strerror(r));
+	}
+	/* A keeper that is gone is started again by the warden, whose end is noticed. */
+	r = op_link_open(&n->keeper, &keeper_protocol, loop, keeper_fd, NULL, NULL);
+	if (r < 0) {
+		n->open = 1;
+		op_link_close(&n->warden, native_link_closed, n);
+		return error_set(
+			e, ERROR_INTERNAL, "cannot talk to the keeper: %s", uv_strerror(r));
+	}
+	n->open = 2;
+	*ret = &n->driver;
+	return 0;
+}
