@@ -24,7 +24,7 @@ static struct code_context *context_new(struct sandbox *s, const char *id,
 	c->is_default = is_default;
 	c->created_ms = clock_wall_ms();
 	c->message.charged = &s->box->code_bytes;
-	DL_APPEND(s->contexts, c);
+	DL_APPEND(s->code.contexts, c);
 	return c;
 }
 
@@ -42,7 +42,7 @@ static void context_free(struct code_context *c)
 
 static void context_remove(struct code_context *c)
 {
-	DL_DELETE(c->sandbox->contexts, c);
+	DL_DELETE(c->sandbox->code.contexts, c);
 	context_free(c);
 }
 
@@ -51,11 +51,11 @@ static void code_forget_all(struct sandbox *s)
 	struct code_context *c, *next;
 	struct error e;
 	error_set(&e, ERROR_NOT_RUNNING, "the sandbox does not run any more");
-	DL_FOREACH_SAFE (s->contexts, c, next) {
+	DL_FOREACH_SAFE (s->code.contexts, c, next) {
 		code_run_lose_all(c);
 		code_kernel_answer(c, &e);
 	}
-	DL_FOREACH_SAFE (s->contexts, c, next)
+	DL_FOREACH_SAFE (s->code.contexts, c, next)
 		context_remove(c);
 }
 
@@ -63,7 +63,7 @@ static unsigned context_count(const struct sandbox *s)
 {
 	const struct code_context *c;
 	unsigned count = 0;
-	DL_COUNT(s->contexts, c, count);
+	DL_COUNT(s->code.contexts, c, count);
 	return count;
 }
 
@@ -76,7 +76,7 @@ static struct code_context *made_one(struct code_context *c)
 
 struct code_context *code_context_first(const struct sandbox *s)
 {
-	return made_one(s->contexts);
+	return made_one(s->code.contexts);
 }
 
 struct code_context *code_context_next(const struct code_context *c)
@@ -239,7 +239,7 @@ struct code_context *code_context_default(
 {
 	struct code_context *c;
 	char id[ID_SIZE];
-	DL_FOREACH (s->contexts, c)
+	DL_FOREACH (s->code.contexts, c)
 		if (c->is_default && c->language == language)
 			return c;
 	if (check_room(s, e) < 0)

@@ -142,7 +142,7 @@ static void kernel_ended(struct code_context *c)
 	const struct error *refused = execution_refusal(c->execution);
 	struct error refusal = refused ? *refused : (struct error){0};
 	enum code_kernel_state state = c->state;
-	bool lost = c->sandbox->doomed || !sandbox_is_awake(c->sandbox);
+	bool lost = c->sandbox->ending.doomed || !sandbox_is_awake(c->sandbox);
 	bool run_reads = state == CODE_KERNEL_BUSY || state == CODE_KERNEL_ENDING;
 	while (code_stream_fetch(c))
 		;
@@ -317,7 +317,7 @@ static void time_came(uv_timer_t *timer)
 	int64_t now = now_ms();
 	DL_FOREACH_SAFE (b->order, s, next_sandbox) {
 		struct code_context *c, *next;
-		DL_FOREACH_SAFE (s->contexts, c, next)
+		DL_FOREACH_SAFE (s->code.contexts, c, next)
 			check_context(c, now);
 	}
 	code_watch_time(b);
@@ -340,7 +340,7 @@ void code_watch_time(struct box *b)
 	if (b->closing)
 		return;
 	DL_FOREACH (b->order, s) {
-		DL_FOREACH (s->contexts, c) {
+		DL_FOREACH (s->code.contexts, c) {
 			int64_t due = due_ms(c);
 			if (due && (!earliest || due < earliest))
 				earliest = due;

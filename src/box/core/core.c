@@ -175,8 +175,8 @@ static void free_sandboxes(struct box *b)
 	error_set(&e, ERROR_UNAVAILABLE, "the server ends");
 	DL_FOREACH_SAFE (b->order, s, next) {
 		/* They go on without us: nothing is sent, and nothing of theirs is ended. */
-		init_link_close(s->link);
-		s->link = NULL;
+		init_link_close(s->init.link);
+		s->init.link = NULL;
 		execution_abandon_all(s);
 		files_end_all(s, &e);
 		sandbox_free(s);
@@ -189,7 +189,7 @@ static bool has_unfinished_work(const struct box *b)
 	const struct sandbox *s;
 	const struct execution *x;
 	DL_FOREACH (b->order, s)
-		if (b->draining || s->claimed || s->doomed)
+		if (b->draining || s->turn.taken || s->ending.doomed)
 			return true;
 	for (x = b->executions; x; x = x->by_id.next)
 		if (execution_has_ended(x) && !x->committed && !x->unstorable)

@@ -74,15 +74,15 @@ static void creation_stored(void *arg, int error)
 	struct error e = {0};
 	if (error)
 		s->known = false;
-	if (error || s->status != SANDBOX_CREATING || s->doomed) {
+	if (error || s->status != SANDBOX_CREATING || s->ending.doomed) {
 		error_set(&e,
-			error       ? ERROR_INTERNAL
-			: s->doomed ? ERROR_NOT_RUNNING
-				    : ERROR_BOOT_FAILED,
+			error              ? ERROR_INTERNAL
+			: s->ending.doomed ? ERROR_NOT_RUNNING
+					   : ERROR_BOOT_FAILED,
 			"%s",
-			error       ? "the sandbox could not be stored"
-			: s->doomed ? "the sandbox was deleted while it was being created"
-				    : "the sandbox ended while it was being created");
+			error              ? "the sandbox could not be stored"
+			: s->ending.doomed ? "the sandbox was deleted while it was being created"
+					   : "the sandbox ended while it was being created");
 		creation_failed(c, &e);
 		return;
 	}
@@ -190,10 +190,10 @@ static void creation_adopt(struct creation *c, struct sandbox *booted)
 {
 	struct sandbox *s = c->sandbox;
 	c->booted_with = booted->resources;
-	s->link = booted->link;
-	booted->link = NULL;
+	s->init.link = booted->init.link;
+	booted->init.link = NULL;
 	memcpy(s->boot_id, booted->boot_id, UUID_SIZE);
-	init_link_set_arg(s->link, s);
+	init_link_set_arg(s->init.link, s);
 	sandbox_free(booted);
 	if (c->booted_with.disk != s->resources.disk) {
 		struct disk_name disk = disk_of(s);
@@ -208,7 +208,7 @@ static void creation_adopt(struct creation *c, struct sandbox *booted)
 static bool creation_is_wanted(struct creation *c)
 {
 	struct error e;
-	if (!c->sandbox->doomed)
+	if (!c->sandbox->ending.doomed)
 		return true;
 	error_set(&e, ERROR_NOT_RUNNING, "the sandbox was deleted while it was being created");
 	creation_failed(c, &e);
@@ -253,11 +253,11 @@ static void settle_begin(struct sandbox *s, const struct sandbox_spec *spec)
 	const struct snapshot *from =
 		spec->snapshot ? snapshot_find(s->box, spec->tenant, spec->snapshot) : NULL;
 	if (source) {
-		s->fork_of = spec->fork->disk;
+		s->disk.fork_of = spec->fork->disk;
 		memcpy(s->parent, source->id, ID_SIZE);
 		memcpy(s->snapshot, source->snapshot, ID_SIZE);
 		memcpy(s->layer, source->layer, ID_SIZE);
-		memcpy(s->volumes, source->volumes, sizeof s->volumes);
+		memcpy(s->disk.volumes, source->disk.volumes, sizeof s->disk.volumes);
 	}
 	if (from) {
 		memcpy(s->snapshot, from->id, ID_SIZE);
@@ -280,7 +280,7 @@ static struct sandbox *sandbox_from_spec(
 	s->resources = *r;
 	s->last_active_ms = clock_wall_ms();
 	s->created_ms = next_created_ms(b, s->last_active_ms);
-	s->claimed = true; /* by its creation */
+	s->turn.taken = true; /* by its creation */
 	return s;
 }
 
@@ -330,7 +330,7 @@ struct sandbox *sandbox_create(struct box *b, const struct sandbox_spec *spec,
 	outfit_sandbox(c->sandbox, spec, t, build);
 	settle_begin(c->sandbox, spec);
 	if (!spec->fork)
-		memcpy(c->sandbox->volumes, volumes, sizeof volumes);
+		memcpy(c->sandbox->disk.volumes, volumes, sizeof volumes);
 	bool installs = install_check(b, spec, e) > 0;
 	bool is_special = spec->snapshot || spec->fork || spec->volume_count > 0;
 	struct sandbox *ready = build || installs || is_special ? NULL : take_from_pool(b, &r);

@@ -78,7 +78,7 @@ static void one_created(void *arg, struct sandbox *s, const struct error *e)
 {
 	struct fork *f = arg;
 	if (s && f->copy.kind == DISK_BOX)
-		f->frozen_us = s->copy_frozen_us;
+		f->frozen_us = s->disk.copy_frozen_us;
 	if (!s)
 		fork_fail(f, e);
 	if (--f->pending == 0)

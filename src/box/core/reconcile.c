@@ -51,7 +51,7 @@ static void add_row(void *arg, const void *found)
 	if (!id_is_valid(row->id))
 		return;
 	struct sandbox *s = sandbox_from_row(arg, row);
-	s->claimed = true; /* until it is reconciled */
+	s->turn.taken = true; /* until it is reconciled */
 	sandbox_add(s);
 	bool idle = s->status == SANDBOX_SUSPENDED || s->status == SANDBOX_FAILED;
 	tenant_force_charge(s, idle ? CHARGE_DISK : CHARGE_ALL);
@@ -99,8 +99,8 @@ static void reconnected(void *arg, struct sandbox *s, int error)
 		return;
 	}
 	/* A pause that was cut short may have told init that deadlines stand. */
-	frame_append(init_link_buffer(s->link), FRAME_RESUME, 0, 0, 0, NULL, 0);
-	init_link_flush(s->link);
+	frame_append(init_link_buffer(s->init.link), FRAME_RESUME, 0, 0, 0, NULL, 0);
+	init_link_flush(s->init.link);
 	sandbox_set_awake(s);
 	sandbox_note_oom(s);
 	reconciled(s);
@@ -162,8 +162,8 @@ static void reconcile(struct sandbox *s)
 	} else if (s->status == SANDBOX_SUSPENDED || s->status == SANDBOX_FAILED) {
 		reconciled(s);
 	} else if (s->status == SANDBOX_PAUSED && lives) {
-		s->frozen = stands;
-		s->unheard = true;
+		s->pause.frozen = stands;
+		s->init.unheard = true;
 		if (stands)
 			reconciled(s);
 		else

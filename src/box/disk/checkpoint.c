@@ -16,15 +16,15 @@ static struct checkpoint *checkpoint_new(struct sandbox *s, const char *id, cons
 	c->sandbox = s;
 	memcpy(c->id, id, ID_SIZE);
 	c->name = sandbox_copy_string(name);
-	DL_APPEND(s->checkpoints, c);
-	s->checkpoint_count++;
+	DL_APPEND(s->disk.checkpoints, c);
+	s->disk.checkpoint_count++;
 	return c;
 }
 
 static void checkpoint_free(struct checkpoint *c)
 {
-	DL_DELETE(c->sandbox->checkpoints, c);
-	c->sandbox->checkpoint_count--;
+	DL_DELETE(c->sandbox->disk.checkpoints, c);
+	c->sandbox->disk.checkpoint_count--;
 	free(c->name);
 	free(c);
 }
@@ -47,7 +47,7 @@ void checkpoint_from_row(struct box *b, const struct checkpoint_row *row)
 struct checkpoint *checkpoint_find(struct sandbox *s, const char *id_or_name)
 {
 	struct checkpoint *c;
-	DL_FOREACH (s->checkpoints, c)
+	DL_FOREACH (s->disk.checkpoints, c)
 		if (c->ready &&
 			(strcmp(c->id, id_or_name) == 0 || strcmp(c->name, id_or_name) == 0))
 			return c;
@@ -63,7 +63,7 @@ static struct checkpoint *ready_from(struct checkpoint *c)
 
 struct checkpoint *checkpoint_first(struct sandbox *s)
 {
-	return ready_from(s->checkpoints);
+	return ready_from(s->disk.checkpoints);
 }
 
 struct checkpoint *checkpoint_next(const struct checkpoint *c)
@@ -165,11 +165,11 @@ int checkpoint_create(struct sandbox *s, const char *name, checkpoint_created_fn
 {
 	char id[ID_SIZE];
 	struct checkpoint *other;
-	if (s->checkpoint_count >= CHECKPOINTS_PER_SANDBOX)
+	if (s->disk.checkpoint_count >= CHECKPOINTS_PER_SANDBOX)
 		return error_set(e, ERROR_QUOTA_EXCEEDED,
 			"the limit of %d checkpoints of a sandbox is reached",
 			CHECKPOINTS_PER_SANDBOX);
-	DL_FOREACH (s->checkpoints, other)
+	DL_FOREACH (s->disk.checkpoints, other)
 		if (strcmp(other->name, name) == 0)
 			return error_set_field(e, ERROR_NAME_TAKEN, "name",
 				"a checkpoint with the name '%.64s' exists already", name);
@@ -224,7 +224,8 @@ static void delete_claimed(void *arg, struct sandbox *s, const struct error *e)
 	struct deleting *d = arg;
 	if (e) {
 		d->checkpoint->ready = true;
-		d->done(d->arg, s->doomed ? NULL : e); /* the whole sandbox goes, or it stays */
+		d->done(d->arg,
+			s->ending.doomed ? NULL : e); /* the whole sandbox goes, or it stays */
 		free(d);
 		return;
 	}
@@ -243,19 +244,19 @@ void checkpoint_delete(struct checkpoint *c, sandbox_done_fn *done, void *arg)
 
 static void checkpoints_discard(struct sandbox *s)
 {
-	if (!s->checkpoints)
+	if (!s->disk.checkpoints)
 		return;
 	store_delete_checkpoints(s->box->store, s->id);
-	while (s->checkpoints) {
-		disks_forget(s->box, DISK_CHECKPOINT, s->checkpoints->id);
-		checkpoint_free(s->checkpoints);
+	while (s->disk.checkpoints) {
+		disks_forget(s->box, DISK_CHECKPOINT, s->disk.checkpoints->id);
+		checkpoint_free(s->disk.checkpoints);
 	}
 }
 
 static void checkpoints_free(struct sandbox *s)
 {
-	while (s->checkpoints)
-		checkpoint_free(s->checkpoints);
+	while (s->disk.checkpoints)
+		checkpoint_free(s->disk.checkpoints);
 }
 
 const struct sandbox_part disk_part = {

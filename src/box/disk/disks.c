@@ -66,7 +66,7 @@ static bool *found_flag(struct box *b, enum disk_kind kind, const char *id)
 		return snapshot && !snapshot->deleted ? &snapshot->found : NULL;
 	}
 	DL_FOREACH (b->order, s)
-		DL_FOREACH (s->checkpoints, c)
+		DL_FOREACH (s->disk.checkpoints, c)
 			if (strcmp(c->id, id) == 0)
 				return &c->found;
 	return NULL;
@@ -96,7 +96,7 @@ static void report_lost(struct box *b)
 		if (!v->found)
 			log_error("the disk of a volume is gone", "volume", v->id);
 	DL_FOREACH (b->order, s)
-		DL_FOREACH (s->checkpoints, c)
+		DL_FOREACH (s->disk.checkpoints, c)
 			if (!c->found)
 				log_error("the disk of a checkpoint is gone", "sandbox", s->id,
 					"checkpoint", c->id);

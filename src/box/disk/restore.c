@@ -139,7 +139,7 @@ static void swap_claimed(void *arg, struct sandbox *s, const struct error *e)
 		swap_halted(w, NULL);
 		return;
 	}
-	s->pausing = true;
+	s->pause.pausing = true;
 	if (s->paused_ms == 0)
 		s->paused_ms = clock_wall_ms();
 	sandbox_set_status(s, SANDBOX_STOPPING);

@@ -343,7 +343,7 @@ int snapshot_delete(struct snapshot *s, sandbox_done_fn *done, void *arg, struct
 {
 	const struct sandbox *sandbox;
 	DL_FOREACH (s->box->order, sandbox)
-		if (strcmp(sandbox->snapshot, s->id) == 0 && !sandbox->doomed)
+		if (strcmp(sandbox->snapshot, s->id) == 0 && !sandbox->ending.doomed)
 			return error_set(e, ERROR_IN_USE,
 				"the sandbox %s stands on this snapshot; delete it first",
 				sandbox->id);

@@ -82,7 +82,7 @@ const char *volume_name_of(struct box *b, const char *id)
 static bool has_volume(const struct sandbox *s, const char *id)
 {
 	for (size_t i = 0; i < WARDEN_VOLUMES_MAX; i++)
-		if (strcmp(s->volumes[i].id, id) == 0)
+		if (strcmp(s->disk.volumes[i].id, id) == 0)
 			return true;
 	return false;
 }
@@ -92,7 +92,7 @@ static unsigned count_mounts(const struct volume *v)
 	const struct sandbox *s;
 	unsigned count = 0;
 	DL_FOREACH (v->box->order, s)
-		count += has_volume(s, v->id) && !s->doomed;
+		count += has_volume(s, v->id) && !s->ending.doomed;
 	return count;
 }
 

@@ -122,7 +122,7 @@ static void porter_booted(void *arg, const struct error *e)
 	struct porter *p = arg;
 	struct sandbox *s = p->sandbox;
 	p->booting = false;
-	s->waking = false;
+	s->pause.waking = false;
 	if (e) {
 		if (p->volume->porter == p)
 			p->volume->porter = NULL;
@@ -146,10 +146,10 @@ static struct sandbox *new_sandbox(const struct volume *v)
 		s->resources.memory = PORTER_MEMORY;
 	if (s->resources.disk)
 		s->resources.disk = PORTER_DISK;
-	memcpy(s->volumes[0].id, v->id, ID_SIZE);
-	memcpy(s->volumes[0].path, FRAME_VOLUME, sizeof FRAME_VOLUME);
+	memcpy(s->disk.volumes[0].id, v->id, ID_SIZE);
+	memcpy(s->disk.volumes[0].path, FRAME_VOLUME, sizeof FRAME_VOLUME);
 	s->is_porter = true;
-	s->pausing = s->auto_resume = s->waking = true;
+	s->pause.pausing = s->auto_resume = s->pause.waking = true;
 	return s;
 }
 
@@ -192,7 +192,7 @@ static int make_room(struct box *b, struct error *e)
 /* Its init is gone: there was not enough memory, for example. */
 static bool is_broken(const struct porter *p)
 {
-	return !p->booting && !p->sandbox->link;
+	return !p->booting && !p->sandbox->init.link;
 }
 
 int volume_file_begin(struct volume *v, const struct file_request *request,

@@ -43,7 +43,7 @@ void file_link_close(struct file_link *l)
 		return;
 	l->closed = true;
 	l->call = NULL;
-	DL_DELETE(l->sandbox->file_links, l);
+	DL_DELETE(l->sandbox->files.links, l);
 	uv_close((uv_handle_t *)&l->timer, link_free);
 	if (l->polled)
 		uv_close((uv_handle_t *)&l->poll, link_free);
@@ -62,14 +62,14 @@ static struct file_link *link_new(struct sandbox *s, const char *user)
 	struct frame_worker worker = {.open_files = (uint32_t)s->resources.open_files,
 		.flags = s->is_porter ? FRAME_WORKER_IN_VOLUME : 0};
 	frame_append_worker(&l->out, &worker, user);
-	DL_APPEND(s->file_links, l);
+	DL_APPEND(s->files.links, l);
 	return l;
 }
 
 struct file_link *file_link_take(struct sandbox *s, const char *user, struct file_call *call)
 {
 	struct file_link *at, *l = NULL;
-	DL_FOREACH (s->file_links, at)
+	DL_FOREACH (s->files.links, at)
 		if (!l && !at->call && strcmp(at->user, user) == 0)
 			l = at;
 	if (!l)
@@ -84,7 +84,7 @@ void file_link_idle(struct file_link *l)
 	const struct file_link *other;
 	unsigned idle = 0;
 	l->call = NULL;
-	DL_FOREACH (l->sandbox->file_links, other)
+	DL_FOREACH (l->sandbox->files.links, other)
 		idle += other->call == NULL;
 	if (idle > IDLE_MAX || l->in.len > l->in_at || l->out.len > 0) {
 		file_link_close(l);

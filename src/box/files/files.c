@@ -57,7 +57,7 @@ static const struct {
 static void call_free(struct file_call *c)
 {
 	c->sandbox->box->quick_file_calls -= !operations[c->op].slow;
-	c->sandbox->inner--;
+	c->sandbox->files.inner--;
 	sandbox_execution_ended(c->sandbox);
 	free(c->path);
 	free(c);
@@ -165,7 +165,7 @@ int file_call_end(struct file_call *c, const struct record_header *h, const char
 bool file_call_is_patient(const struct file_call *c)
 {
 	const struct sandbox *s = c->sandbox;
-	bool waits_for_us = c->paused || s->frozen || s->pausing ||
+	bool waits_for_us = c->paused || s->pause.frozen || s->pause.pausing ||
 			    (operations[c->op].input && !c->input_ended && c->link->out.len == 0);
 	return waits_for_us || operations[c->op].slow;
 }
@@ -192,7 +192,7 @@ void file_resume(struct file_call *c)
 
 static bool is_asleep(const struct sandbox *s)
 {
-	return s->pausing || s->status == SANDBOX_PAUSED || s->status == SANDBOX_SUSPENDED;
+	return s->pause.pausing || s->status == SANDBOX_PAUSED || s->status == SANDBOX_SUSPENDED;
 }
 
 static int append_request(struct file_call *c, const struct file_request *request, struct error *e)
@@ -220,7 +220,7 @@ static struct file_call *call_new(struct sandbox *s, const struct file_request *
 	c->op = (enum file_op)request->fixed.op;
 	c->events = *events;
 	c->arg = arg;
-	s->inner++;
+	s->files.inner++;
 	s->box->quick_file_calls += !operations[c->op].slow;
 	sandbox_execution_began(s);
 	return c;
@@ -241,10 +241,10 @@ int file_begin(struct sandbox *s, const char *user, const struct file_request *r
 	if (user && strlen(user) >= FRAME_MAX_USER)
 		return error_set_field(
 			e, ERROR_INVALID_FIELD, "user", "there is no such user in the sandbox");
-	if (s->inner >= CALLS_MAX)
+	if (s->files.inner >= CALLS_MAX)
 		return error_set(e, ERROR_QUOTA_EXCEEDED,
 			"%u operations on files are under way in the sandbox, the most that is allowed",
-			s->inner);
+			s->files.inner);
 	if (sandbox_wake(s, e) < 0)
 		return -1;
 	struct file_call *c = call_new(s, request, events, arg);
@@ -272,7 +272,7 @@ static void end_link(struct file_link *l, const struct error *e)
 void files_awake(struct sandbox *s)
 {
 	struct file_link *l, *next;
-	DL_FOREACH_SAFE (s->file_links, l, next) {
+	DL_FOREACH_SAFE (s->files.links, l, next) {
 		struct file_call *c = l->call;
 		struct error e;
 		if (!c || l->fd >= 0)
@@ -289,7 +289,7 @@ void files_awake(struct sandbox *s)
 void files_refuse_waiting(struct sandbox *s, const struct error *e)
 {
 	struct file_link *l, *next;
-	DL_FOREACH_SAFE (s->file_links, l, next)
+	DL_FOREACH_SAFE (s->files.links, l, next)
 		if (l->fd < 0)
 			end_link(l, e);
 }
@@ -299,8 +299,8 @@ void files_end_all(struct sandbox *s, const struct error *e)
 {
 	struct file_link *l;
 	unsigned count = 0;
-	DL_FOREACH (s->file_links, l)
+	DL_FOREACH (s->files.links, l)
 		count++;
-	while (count-- > 0 && s->file_links)
-		end_link(s->file_links, e);
+	while (count-- > 0 && s->files.links)
+		end_link(s->files.links, e);
 }

@@ -23,7 +23,7 @@ struct watcher {
 
 static void watcher_free(struct watcher *w)
 {
-	DL_DELETE(w->sandbox->watchers, w);
+	DL_DELETE(w->sandbox->files.watchers, w);
 	buf_finish(&w->events);
 	free((char *)w->spec.user);
 	free((char *)w->spec.path);
@@ -46,8 +46,8 @@ void watcher_remove(struct watcher *w)
 
 void watcher_remove_all(struct sandbox *s)
 {
-	while (s->watchers)
-		watcher_remove(s->watchers);
+	while (s->files.watchers)
+		watcher_remove(s->files.watchers);
 }
 
 /* ---- what the worker tells ---- */
@@ -113,7 +113,7 @@ int watcher_create(struct sandbox *s, const struct watch_spec *spec, watcher_mad
 {
 	const struct watcher *other;
 	unsigned count = 0;
-	DL_COUNT(s->watchers, other, count);
+	DL_COUNT(s->files.watchers, other, count);
 	if (count >= WATCHERS_MAX)
 		return error_set(e, ERROR_QUOTA_EXCEEDED,
 			"the sandbox has %d watchers already, the most that is allowed",
@@ -129,7 +129,7 @@ int watcher_create(struct sandbox *s, const struct watch_spec *spec, watcher_mad
 	w->spec.cwd = copy(spec->cwd);
 	w->made = made;
 	w->arg = arg;
-	DL_APPEND(s->watchers, w);
+	DL_APPEND(s->files.watchers, w);
 	struct file_request request = {
 		.fixed = {.op = FILE_WATCH, .flags = spec->recursive ? FILE_RECURSIVE : 0}};
 	request.text[FILE_PATH] = spec->path;
@@ -143,7 +143,7 @@ int watcher_create(struct sandbox *s, const struct watch_spec *spec, watcher_mad
 struct watcher *watcher_find(const struct sandbox *s, const char *id)
 {
 	struct watcher *w;
-	DL_FOREACH (s->watchers, w)
+	DL_FOREACH (s->files.watchers, w)
 		if (strcmp(w->id, id) == 0)
 			return w;
 	return NULL;

@@ -43,7 +43,7 @@ struct execution *execution_new(struct sandbox *s, bool kernel)
 		output_init(&x->outputs[i]);
 		x->outputs[i].full = kernel;
 	}
-	DL_APPEND(s->live, x);
+	DL_APPEND(s->processes.live, x);
 	execution_count(x, 1);
 	return x;
 }
@@ -100,7 +100,7 @@ struct execution *execution_find(struct box *b, const char *tenant, const char *
 struct execution *execution_find_tag(const struct sandbox *s, uint64_t tag)
 {
 	struct execution *x;
-	DL_FOREACH (s->live, x)
+	DL_FOREACH (s->processes.live, x)
 		if (x->tag == tag)
 			return x;
 	return NULL;
@@ -115,7 +115,7 @@ static struct execution *listed(struct execution *x)
 
 struct execution *execution_first(const struct sandbox *s)
 {
-	return listed(s->live);
+	return listed(s->processes.live);
 }
 
 struct execution *execution_next(const struct execution *x)
@@ -188,13 +188,13 @@ void execution_view(const struct execution *x, struct execution_view *out)
 void execution_send(struct execution *x, enum frame_type type, unsigned stream, uint64_t offset,
 	const void *data, size_t len)
 {
-	if (x->sandbox && x->sandbox->link)
-		frame_append(init_link_buffer(x->sandbox->link), type, stream, x->tag, offset, data,
-			len);
+	if (x->sandbox && x->sandbox->init.link)
+		frame_append(init_link_buffer(x->sandbox->init.link), type, stream, x->tag, offset,
+			data, len);
 }
 
 void execution_flush(struct execution *x)
 {
-	if (x->sandbox && x->sandbox->link)
-		init_link_flush(x->sandbox->link);
+	if (x->sandbox && x->sandbox->init.link)
+		init_link_flush(x->sandbox->init.link);
 }

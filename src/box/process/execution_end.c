@@ -47,7 +47,7 @@ static void ended_and_stored(void *arg, int error, bool is_new)
 			execution_send(x, FRAME_FORGET, 0, 0, NULL, 0);
 			execution_flush(x);
 		}
-		DL_DELETE(s->live, x);
+		DL_DELETE(s->processes.live, x);
 		x->sandbox = NULL;
 		if (s->ephemeral && !execution_first(s))
 			sandbox_terminate(s, CAUSE_COMPLETED);
@@ -80,7 +80,7 @@ static void forget_unlisted(struct execution *x)
 		execution_send(x, FRAME_FORGET, 0, 0, NULL, 0);
 	execution_flush(x);
 	if (x->sandbox)
-		DL_DELETE(x->sandbox->live, x);
+		DL_DELETE(x->sandbox->processes.live, x);
 	x->sandbox = NULL;
 	x->committed = true;
 }
@@ -145,8 +145,8 @@ static void oom_answered(void *arg, const struct warden_reply *reply)
 	if (!s)
 		s = hidden_find(q->box, q->sandbox);
 	struct execution *x = s ? execution_find_tag(s, q->tag) : NULL;
-	if (s && reply->error == 0 && reply->usage.oom_kills > s->oom_seen) {
-		s->oom_seen = reply->usage.oom_kills;
+	if (s && reply->error == 0 && reply->usage.oom_kills > s->processes.oom_seen) {
+		s->processes.oom_seen = reply->usage.oom_kills;
 		if (x)
 			x->oom_killed = true;
 		if (s->listed)
@@ -185,9 +185,9 @@ void execution_handle_exit(struct execution *x, const struct frame_exit *exit)
 void execution_end_all(struct sandbox *s, enum execution_status status)
 {
 	struct execution *x, *next;
-	DL_FOREACH_SAFE (s->live, x, next) {
+	DL_FOREACH_SAFE (s->processes.live, x, next) {
 		bool ended = execution_has_ended(x);
-		DL_DELETE(s->live, x);
+		DL_DELETE(s->processes.live, x);
 		x->in_init = false;
 		if (!ended) {
 			x->exit.code = 128 + SIGKILL;
@@ -226,9 +226,9 @@ void execution_check_overdue(struct box *b)
 	DL_FOREACH_SAFE (b->order, s, next) {
 		const struct execution *x;
 		bool overdue = false;
-		DL_FOREACH (s->live, x)
-			overdue |= is_overdue(x, s->awake_ms, now);
-		if (!overdue || s->claimed || !sandbox_is_awake(s))
+		DL_FOREACH (s->processes.live, x)
+			overdue |= is_overdue(x, s->lease.awake_ms, now);
+		if (!overdue || s->turn.taken || !sandbox_is_awake(s))
 			continue;
 		sandbox_fail(s, "its init does not answer");
 		b->driver->kill(b->driver, s->id, kill_answered, b);
@@ -238,7 +238,7 @@ void execution_check_overdue(struct box *b)
 void execution_refuse_queued(struct sandbox *s, const struct error *e)
 {
 	struct execution *x, *next;
-	DL_FOREACH_SAFE (s->live, x, next) {
+	DL_FOREACH_SAFE (s->processes.live, x, next) {
 		if (x->status != EXECUTION_QUEUED)
 			continue;
 		x->refusal = *e;
@@ -250,8 +250,8 @@ void execution_refuse_queued(struct sandbox *s, const struct error *e)
 void execution_abandon_all(struct sandbox *s)
 {
 	struct execution *x, *next;
-	DL_FOREACH_SAFE (s->live, x, next) {
-		DL_DELETE(s->live, x);
+	DL_FOREACH_SAFE (s->processes.live, x, next) {
+		DL_DELETE(s->processes.live, x);
 		x->sandbox = NULL;
 		x->status = execution_has_ended(x) ? x->status : EXECUTION_CANCELLED;
 		x->committed = true;

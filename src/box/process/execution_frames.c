@@ -216,5 +216,5 @@ void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *recor
 	execution_index(x);
 	s->executions++; /* the store counts it when it ends */
 	x->settling = r->flags & FRAME_RECORD_EXITED;
-	s->settling += x->settling;
+	s->init.settling += x->settling;
 }

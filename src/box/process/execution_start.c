@@ -65,7 +65,7 @@ static int encode_start(struct execution *x, const struct execution_spec *spec, 
 		.envp = envp,
 	};
 	memcpy(request.fixed.execution, x->id, ID_SIZE);
-	int r = frame_encode_start(init_link_buffer(s->link), x->tag, &request);
+	int r = frame_encode_start(init_link_buffer(s->init.link), x->tag, &request);
 	if (r == -E2BIG)
 		return error_set_field(e, ERROR_INVALID_FIELD, "command",
 			"command and environment together are longer than %u bytes or %u entries",
@@ -81,16 +81,16 @@ static void remember_command(struct execution *x, const char *const *argv)
 
 static int check_startable(struct sandbox *s, struct error *e)
 {
-	if (s->running - s->inner >= s->box->config.executions_per_sandbox)
+	if (s->running - s->files.inner >= s->box->config.executions_per_sandbox)
 		return error_set(e, ERROR_QUOTA_EXCEEDED,
 			"the sandbox runs %u commands already, the most that is allowed",
-			s->running - s->inner);
+			s->running - s->files.inner);
 	return sandbox_wake(s, e);
 }
 
 static void execution_discard(struct execution *x)
 {
-	DL_DELETE(x->sandbox->live, x);
+	DL_DELETE(x->sandbox->processes.live, x);
 	execution_count(x, -1);
 	x->status = EXECUTION_FAILED;
 	x->committed = true;

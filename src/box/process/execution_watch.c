@@ -49,7 +49,7 @@ static void count_reader(const struct execution *x, const struct execution_watch
 	HASH_FIND(by_id, x->box->sandboxes, x->sandbox_id, ID_LEN, s);
 	if (!s || !w->paced || x->kernel)
 		return;
-	s->readers += (unsigned)change;
+	s->processes.readers += (unsigned)change;
 	s->last_active_ms = clock_wall_ms();
 	sandbox_clock_changed(s);
 }

@@ -9,7 +9,8 @@ static bool process_frame(struct sandbox *s, const struct frame_header *h, const
 	struct record record;
 	if (h->type != FRAME_RECORD)
 		execution_handle_frame(s, h, payload);
-	else if (s->connected && s->tenant && frame_decode_record(payload, h->size, &record) == 0)
+	else if (s->init.connected && s->tenant &&
+		 frame_decode_record(payload, h->size, &record) == 0)
 		execution_adopt(s, h->tag, &record);
 	return true;
 }
@@ -18,7 +19,7 @@ static void process_ended(struct sandbox *s, bool failed, const struct error *e)
 {
 	(void)e;
 	execution_end_all(s, failed ? EXECUTION_FAILED : EXECUTION_CANCELLED);
-	if (s->unheard && !failed)
+	if (s->init.unheard && !failed)
 		store_end_begun(s->box->store, s->id, execution_status_name(EXECUTION_CANCELLED),
 			clock_wall_ms());
 }

@@ -20,16 +20,16 @@
 
 static void connected(struct sandbox *s, int error)
 {
-	sandbox_connected_fn *callback = s->connected;
-	s->connected = NULL;
-	s->unheard &= error != 0;
-	s->settling = 0;
-	s->greeted_us = 0;
+	sandbox_connected_fn *callback = s->init.connected;
+	s->init.connected = NULL;
+	s->init.unheard &= error != 0;
+	s->init.settling = 0;
+	s->init.greeted_us = 0;
 	if (error) {
-		init_link_close(s->link);
-		s->link = NULL;
+		init_link_close(s->init.link);
+		s->init.link = NULL;
 	}
-	callback(s->connected_arg, s, error);
+	callback(s->init.connected_arg, s, error);
 }
 
 void sandbox_not_connected(struct sandbox *s, int error)
@@ -39,13 +39,13 @@ void sandbox_not_connected(struct sandbox *s, int error)
 
 static void connected_if_settled(struct sandbox *s)
 {
-	if (s->connected && s->greeted_us && s->settling == 0)
+	if (s->init.connected && s->init.greeted_us && s->init.settling == 0)
 		connected(s, 0);
 }
 
 void sandbox_settled(struct sandbox *s)
 {
-	s->settling -= s->settling > 0;
+	s->init.settling -= s->init.settling > 0;
 	connected_if_settled(s);
 }
 
@@ -54,7 +54,7 @@ void sandbox_check_settling(struct box *b)
 	int64_t now = clock_monotonic_us();
 	struct sandbox *s, *next;
 	DL_FOREACH_SAFE (b->order, s, next)
-		if (s->connected && s->greeted_us && now - s->greeted_us > SETTLE_US)
+		if (s->init.connected && s->init.greeted_us && now - s->init.greeted_us > SETTLE_US)
 			connected(s, 0);
 }
 
@@ -66,14 +66,14 @@ static void link_frame(void *arg, const struct frame_header *h, const char *payl
 static void link_ready(void *arg)
 {
 	struct sandbox *s = arg;
-	s->greeted_us = clock_monotonic_us();
+	s->init.greeted_us = clock_monotonic_us();
 	connected_if_settled(s);
 }
 
 static void link_lost(void *arg)
 {
 	struct sandbox *s = arg;
-	if (s->connected)
+	if (s->init.connected)
 		connected(s, -ECONNRESET);
 	else if (s->pooled)
 		s->box->hooks->pooled_lost(s);
@@ -92,13 +92,13 @@ void sandbox_connect(struct sandbox *s, sandbox_connected_fn *callback, void *ar
 {
 	char path[256];
 	snprintf(path, sizeof path, "%s/%s.sock", s->box->config.run_dir, s->id);
-	s->connected = callback;
-	s->connected_arg = arg;
-	s->greeted_us = 0;
-	s->settling = 0;
-	if (!s->link)
-		s->link = sandbox_link_new(s);
-	int r = init_link_connect(s->link, path);
+	s->init.connected = callback;
+	s->init.connected_arg = arg;
+	s->init.greeted_us = 0;
+	s->init.settling = 0;
+	if (!s->init.link)
+		s->init.link = sandbox_link_new(s);
+	int r = init_link_connect(s->init.link, path);
 	if (r < 0)
 		connected(s, r);
 }

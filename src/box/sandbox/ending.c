@@ -60,14 +60,15 @@ static void traces_removed(void *arg, const struct warden_reply *reply)
 static void end_if_dead(struct sandbox *s)
 {
 	struct box *b = s->box;
-	struct sandbox_waiter *waiters = s->waiters;
-	if (!s->row_ended || !s->killed)
+	struct sandbox_waiter *waiters = s->ending.waiters;
+	if (!s->ending.row_ended || !s->ending.killed)
 		return;
 	struct remains *r = calloc(1, sizeof *r);
 	if (!r)
 		abort();
 	*r = (struct remains){b, s->usage, s->known};
-	sandbox_set_status(s, s->end_cause == CAUSE_REQUEST ? SANDBOX_DELETED : SANDBOX_TERMINATED);
+	sandbox_set_status(
+		s, s->ending.cause == CAUSE_REQUEST ? SANDBOX_DELETED : SANDBOX_TERMINATED);
 	b->counters.destroyed_total++;
 	b->driver->destroy(b->driver, s->id, traces_removed, r);
 	sandbox_parts_destroyed(s);
@@ -87,7 +88,7 @@ static void kill_answered(void *arg, const struct warden_reply *reply)
 		return;
 	}
 	usage_boot_ends(&s->usage, reply->usage.memory);
-	s->killed = true;
+	s->ending.killed = true;
 	end_if_dead(s);
 }
 
@@ -105,43 +106,43 @@ static void row_ended(void *arg, int error)
 	if (error)
 		log_error("a sandbox's end could not be stored", "sandbox", s->id);
 	if (!error || s->box->closing) {
-		s->row_ended = true;
+		s->ending.row_ended = true;
 		end_if_dead(s);
-	} else if (s->disk_gone) {
-		s->row_refused = true; /* until it is tried again */
+	} else if (s->ending.disk_gone) {
+		s->ending.row_refused = true; /* until it is tried again */
 	} else {
-		s->disk_gone = true;
+		s->ending.disk_gone = true;
 		s->box->driver->destroy(s->box->driver, s->id, disk_gone, s);
 	}
 }
 
 static void end_row(struct sandbox *s)
 {
-	bool by_request = s->end_cause == CAUSE_REQUEST;
-	s->row_refused = false;
+	bool by_request = s->ending.cause == CAUSE_REQUEST;
+	s->ending.row_refused = false;
 	if (!s->known) {
-		s->row_ended = true; /* it never had one */
+		s->ending.row_ended = true; /* it never had one */
 		end_if_dead(s);
 		return;
 	}
-	s->events -= s->disk_gone; /* a second time it is the same event */
-	event_record(s, by_request ? EVENT_DELETED : EVENT_TERMINATED, s->end_cause, NULL);
+	s->events -= s->ending.disk_gone; /* a second time it is the same event */
+	event_record(s, by_request ? EVENT_DELETED : EVENT_TERMINATED, s->ending.cause, NULL);
 	store_end_sandbox(s->box->store, s->id,
 		sandbox_status_name(by_request ? SANDBOX_DELETED : SANDBOX_TERMINATED),
-		event_cause_name(s->end_cause), clock_wall_ms(), row_ended, s);
+		event_cause_name(s->ending.cause), clock_wall_ms(), row_ended, s);
 }
 
 void sandbox_retry_ends(struct box *b)
 {
 	struct sandbox *s, *next;
 	DL_FOREACH_SAFE (b->order, s, next)
-		if (s->row_refused)
+		if (s->ending.row_refused)
 			end_row(s);
 }
 
 void sandbox_end_now(struct sandbox *s)
 {
-	s->claimed = true; /* for good */
+	s->turn.taken = true; /* for good */
 	if (s->status != SANDBOX_STOPPING)
 		sandbox_set_status(s, SANDBOX_STOPPING);
 	sandbox_disconnect(s);
@@ -155,22 +156,22 @@ void sandbox_destroy(struct sandbox *s, void (*done)(void *arg), void *arg)
 		struct sandbox_waiter *w = calloc(1, sizeof *w);
 		if (!w)
 			abort();
-		*w = (struct sandbox_waiter){s->waiters, done, arg};
-		s->waiters = w;
+		*w = (struct sandbox_waiter){s->ending.waiters, done, arg};
+		s->ending.waiters = w;
 	}
 	sandbox_terminate(s, CAUSE_REQUEST);
 }
 
 void sandbox_terminate(struct sandbox *s, enum event_cause cause)
 {
-	if (s->doomed)
+	if (s->ending.doomed)
 		return;
-	s->doomed = true;
-	s->end_cause = cause;
+	s->ending.doomed = true;
+	s->ending.cause = cause;
 	tenant_force_charge(s, CHARGE_NONE);
 	sandbox_refuse_claims(s);
 	s->box->driver->recall_boot(s->box->driver, s->id);
 	/* Otherwise whoever has it ends it by letting go. */
-	if (!s->claimed && !s->granting)
+	if (!s->turn.taken && !s->turn.granting)
 		sandbox_end_now(s);
 }

@@ -28,8 +28,8 @@ static void expiry_paused(void *arg, const struct error *e)
 	struct expired *x = arg;
 	struct sandbox *s = sandbox_find_any(x->box, x->id);
 	if (s) {
-		s->expiring = false;
-		s->retry_ms = e ? clock_wall_ms() + RETRY_MS : 0;
+		s->lease.expiring = false;
+		s->lease.retry_ms = e ? clock_wall_ms() + RETRY_MS : 0;
 		sandbox_clock_changed(s);
 	}
 	if (e)
@@ -52,7 +52,7 @@ static void expiry_carry_out(struct sandbox *s)
 		abort();
 	x->box = s->box;
 	memcpy(x->id, s->id, ID_SIZE);
-	s->expiring = true;
+	s->lease.expiring = true;
 	sandbox_pause_because(s, d.then == EXPIRY_PAUSE, d.cause, expiry_paused, x);
 }
 

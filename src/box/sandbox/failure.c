@@ -19,16 +19,17 @@ static void failure_stored(void *arg, int error)
 
 void sandbox_fail(struct sandbox *s, const char *reason)
 {
-	if (s->connected) {
+	if (s->init.connected) {
 		sandbox_not_connected(s, -EPROTO); /* whoever connects makes of it what is right */
 		return;
 	}
-	init_link_close(s->link);
-	s->link = NULL;
+	init_link_close(s->init.link);
+	s->init.link = NULL;
 	/* A builder's work ends; whoever has it hears of that. */
 	if (!s->listed && s->tenant)
 		sandbox_parts_ended(s, true, NULL);
-	if (!s->listed || s->doomed || s->status == SANDBOX_STOPPING || s->status == SANDBOX_FAILED)
+	if (!s->listed || s->ending.doomed || s->status == SANDBOX_STOPPING ||
+		s->status == SANDBOX_FAILED)
 		return;
 	log_warn("a sandbox failed", "sandbox", s->id, "reason", reason);
 	snprintf(s->failure, sizeof s->failure, "%s", reason);

@@ -81,7 +81,7 @@ static void freeze_undone(void *arg, const struct warden_reply *reply)
 	struct step *t = arg;
 	struct error e;
 	(void)reply;
-	init_link_hold(t->sandbox->link, false);
+	init_link_hold(t->sandbox->init.link, false);
 	error_set(&e, ERROR_UNAVAILABLE,
 		"the sandbox could not be stopped: something in it does not stand still");
 	step_end(t, &e);
@@ -92,7 +92,7 @@ static void freeze_answered(void *arg, const struct warden_reply *reply)
 	struct step *t = arg;
 	struct sandbox *s = t->sandbox;
 	if (reply->error == 0) {
-		s->frozen = true;
+		s->pause.frozen = true;
 		step_end(t, NULL);
 	} else if (reply->error == EAGAIN &&
 		   clock_monotonic_us() - t->began_us < FREEZE_TIMEOUT_US) {
@@ -105,7 +105,7 @@ static void freeze_answered(void *arg, const struct warden_reply *reply)
 void sandbox_freeze(struct sandbox *s, sandbox_done_fn *done, void *arg)
 {
 	struct step *t = step_new(s, done, arg);
-	init_link_hold(s->link, true);
+	init_link_hold(s->init.link, true);
 	freeze_again(&t->timer);
 }
 
@@ -118,8 +118,8 @@ static void thaw_answered(void *arg, const struct warden_reply *reply)
 		step_end(t, &e);
 		return;
 	}
-	t->sandbox->frozen = false;
-	init_link_hold(t->sandbox->link, false);
+	t->sandbox->pause.frozen = false;
+	init_link_hold(t->sandbox->init.link, false);
 	step_end(t, NULL);
 }
 
@@ -162,15 +162,15 @@ void sandbox_disconnect(struct sandbox *s)
 	struct error e;
 	error_set(&e, ERROR_NOT_RUNNING, "the sandbox was stopped");
 	sandbox_parts_ended(s, false, &e);
-	s->unheard = false;
-	init_link_close(s->link);
-	s->link = NULL;
+	s->init.unheard = false;
+	init_link_close(s->init.link);
+	s->init.link = NULL;
 }
 
 void sandbox_halt(struct sandbox *s, sandbox_done_fn *done, void *arg)
 {
 	struct step *t = step_new(s, done, arg);
-	s->frozen = false;
+	s->pause.frozen = false;
 	halt_again(&t->timer);
 }
 
@@ -261,7 +261,7 @@ static void boot_on_disk(struct step *t)
 		.id = s->id,
 		.root = s->root,
 		.limits = &s->resources,
-		.volumes = s->volumes,
+		.volumes = s->disk.volumes,
 		.host_network = s->host_network,
 	};
 	memcpy(boot.boot_id, t->boot_id, UUID_BYTES);
@@ -276,12 +276,12 @@ static void boot_again(uv_timer_t *timer)
 static void disk_made(void *arg, const struct keeper_reply *reply)
 {
 	struct step *t = arg;
-	if (reply->error == 0 && t->sandbox->doomed) {
+	if (reply->error == 0 && t->sandbox->ending.doomed) {
 		boot_withdraw(t);
 		return;
 	}
 	if (reply->error == 0) {
-		t->sandbox->copy_frozen_us = reply->frozen_us;
+		t->sandbox->disk.copy_frozen_us = reply->frozen_us;
 		boot_on_disk(t);
 		return;
 	}
@@ -296,7 +296,8 @@ void sandbox_boot(struct sandbox *s, bool again, sandbox_done_fn *done, void *ar
 		boot_on_disk(t);
 	} else {
 		struct disk_name disk = disk_of(s);
-		struct disk_name from = s->fork_of.kind ? s->fork_of : disk_to_begin_with(s);
+		struct disk_name from =
+			s->disk.fork_of.kind ? s->disk.fork_of : disk_to_begin_with(s);
 		s->box->driver->disk_make(s->box->driver, &disk, from.kind ? &from : NULL,
 			s->resources.disk, disk_made, t);
 	}

@@ -34,7 +34,7 @@ struct deadline lease_next(const struct sandbox *s, bool end_only)
 	if (asleep && s->paused_timeout_ms)
 		next = (struct deadline){
 			s->paused_ms + s->paused_timeout_ms, EXPIRY_DESTROY, CAUSE_PAUSED};
-	if (s->status == SANDBOX_IDLE && s->idle_ms && s->readers == 0 &&
+	if (s->status == SANDBOX_IDLE && s->idle_ms && s->processes.readers == 0 &&
 		(!end_only || s->on_idle == EXPIRY_DESTROY))
 		keep_earlier(&next,
 			(struct deadline){s->last_active_ms + s->idle_ms, s->on_idle, CAUSE_IDLE});
@@ -57,8 +57,8 @@ int64_t sandbox_terminates_ms(const struct sandbox *s)
 
 int64_t lease_due_ms(const struct sandbox *s)
 {
-	int64_t at = s->doomed || s->expiring ? 0 : lease_next(s, false).at_ms;
-	return at && at < s->retry_ms ? s->retry_ms : at;
+	int64_t at = s->ending.doomed || s->lease.expiring ? 0 : lease_next(s, false).at_ms;
+	return at && at < s->lease.retry_ms ? s->lease.retry_ms : at;
 }
 
 static void clock_fired(uv_timer_t *timer)

@@ -22,6 +22,79 @@ struct execution;
 struct move;
 struct watcher;
 
+/* The parts of a sandbox. Each is written by the files that are named, and read by others. */
+
+/* turn.c: one operation of the life cycle at a time. */
+struct sandbox_turn {
+	bool taken;    /* by an operation of the life cycle, or by its creation */
+	bool granting; /* the next one is being found */
+	struct claim *waiting;
+	unsigned waiting_count;
+};
+
+/* connect.c: the connection to its init. */
+struct sandbox_init {
+	struct init_link *link;
+	void (*connected)(void *arg, struct sandbox *s, int error); /* while connecting */
+	void *connected_arg;
+	int64_t greeted_us; /* monotonic: since when init has named its processes; 0: not yet */
+	unsigned settling;  /* of which this many have exited, and are not stored yet */
+	bool unheard;       /* it was paused when we started: what runs in it we have not heard */
+};
+
+/* pause.c, halt.c */
+struct sandbox_pause {
+	bool pausing;      /* from the begin of a pause to the end of the resume */
+	bool waking;       /* a call has asked for a resume, which has not ended */
+	bool frozen;       /* its processes stand */
+	struct move *move; /* a pause that waits for init's deadlines to stand */
+};
+
+/* lease.c, expiry.c */
+struct sandbox_lease {
+	int64_t awake_ms; /* since when it is not paused */
+	int64_t retry_ms; /* its clock does nothing before */
+	bool expiring;    /* its clock has asked for a pause */
+};
+
+/* ending.c */
+struct sandbox_ending {
+	bool doomed; /* a delete waits for the operation whose turn it is */
+	enum event_cause cause;
+	bool row_ended, killed;         /* what is done */
+	bool row_refused;               /* the store had no room, and is not being asked */
+	bool disk_gone;                 /* because of that */
+	struct sandbox_waiter *waiters; /* for the end */
+};
+
+/* box/process */
+struct sandbox_processes {
+	struct execution *live;
+	unsigned readers; /* streams that are open */
+	int64_t oom_seen; /* kills that the kernel had counted when somebody looked last */
+};
+
+/* box/files */
+struct sandbox_files {
+	struct file_link *links; /* to its file workers, busy or not */
+	struct watcher *watchers;
+	unsigned inner; /* of what runs, file calls */
+};
+
+/* box/code */
+struct sandbox_code {
+	struct code_context *contexts; /* by their creation */
+};
+
+/* box/disk */
+struct sandbox_disk {
+	struct checkpoint *checkpoints;
+	unsigned checkpoint_count;
+	struct warden_volume volumes[WARDEN_VOLUMES_MAX]; /* the first without an id ends */
+	struct disk_name fork_of; /* the copy that its disk is made from; DISK_NONE: no fork */
+	int64_t copy_frozen_us;   /* how long its source stood still for it */
+};
+
 struct sandbox {
 	struct box *box;
 	/* What its row says and everybody may read; its texts are owned. */
@@ -29,52 +102,26 @@ struct sandbox {
 		struct sandbox_record record;
 		struct sandbox_record;
 	};
-	bool host_network;        /* of a builder */
-	int64_t copy_frozen_us;   /* how long its source stood still for it */
-	struct disk_name fork_of; /* the copy that its disk is made from; DISK_NONE: no fork */
-	struct warden_volume volumes[WARDEN_VOLUMES_MAX]; /* the first without an id ends */
-	struct checkpoint *checkpoints;
-	unsigned checkpoint_count;
 	enum sandbox_status intent; /* what its row says */
-	enum event_cause end_cause;
-	int64_t awake_ms;       /* since when it is not paused */
-	int64_t retry_ms;       /* its clock does nothing before */
-	bool pooled;            /* nobody has it yet */
-	bool hidden;            /* in the list of those for work of our own */
-	bool is_porter;         /* its file work is on a volume alone */
-	bool listed;            /* in the box's table */
-	bool claimed;           /* by an operation of the life cycle, or by its creation */
-	bool granting;          /* the next one is being found */
-	bool pausing;           /* from the begin of a pause to the end of the resume */
-	bool waking;            /* a call has asked for a resume, which has not ended */
-	bool frozen;            /* its processes stand */
-	bool doomed;            /* a delete waits for the operation that has claimed it */
-	bool row_ended, killed; /* of a delete, what is done */
-	bool row_refused;       /* the store had no room, and is not being asked */
-	bool disk_gone;         /* because of that */
-	bool known;             /* its row is in the store */
-	bool unheard;   /* it was paused when we started: what runs in it we have not heard */
-	bool expiring;  /* its clock has asked for a pause */
-	uint32_t found; /* by the warden, at start */
-	int64_t oom_seen;
-	struct init_link *link;
-	void (*connected)(void *arg, struct sandbox *s, int error); /* while connecting */
-	void *connected_arg;
-	int64_t greeted_us; /* monotonic: since when init has named its processes; 0: not yet */
-	unsigned settling;  /* of which this many have exited, and are not stored yet */
-	unsigned running;   /* executions and file calls that have not ended */
-	unsigned inner;     /* of which file calls */
-	unsigned readers;   /* streams of its executions that are open */
-	struct execution *live;
-	struct file_link *file_links; /* to its file workers, busy or not */
-	struct watcher *watchers;
-	struct claim *claims; /* operations that wait for their turn */
-	unsigned claim_count;
-	struct sandbox_waiter *waiters; /* for the end */
-	struct code_context *contexts;  /* of code, by their creation */
-	struct move *move;              /* a pause that waits for init's deadlines to stand */
+	bool known;                 /* its row is in the store */
+	bool listed;                /* in the box's table */
+	bool pooled;                /* nobody has it yet */
+	bool hidden;                /* in the list of those for work of our own */
+	bool is_porter;             /* its file work is on a volume alone */
+	bool host_network;          /* of a builder */
+	uint32_t found;             /* by the warden, at start */
+	unsigned running;           /* executions and file calls that have not ended */
 	enum charge charge;
+	struct sandbox_turn turn;
+	struct sandbox_init init;
+	struct sandbox_pause pause;
+	struct sandbox_lease lease;
+	struct sandbox_ending ending;
 	struct usage_state usage;
+	struct sandbox_processes processes;
+	struct sandbox_files files;
+	struct sandbox_code code;
+	struct sandbox_disk disk;
 	struct sandbox *sampling_prev, *sampling_next;
 	struct sandbox *prev, *next;
 	UT_hash_handle by_id;

@@ -80,10 +80,10 @@ static void move_end(struct move *m, const struct error *e)
 
 static void send_to_init(struct sandbox *s, enum frame_type type)
 {
-	if (!s->link)
+	if (!s->init.link)
 		return;
-	frame_append(init_link_buffer(s->link), type, 0, 0, 0, NULL, 0);
-	init_link_flush(s->link);
+	frame_append(init_link_buffer(s->init.link), type, 0, 0, 0, NULL, 0);
+	init_link_flush(s->init.link);
 }
 
 static int refuse_failed(const struct sandbox *s, struct error *e)
@@ -107,7 +107,7 @@ static void pause_undone(void *arg, const struct error *e)
 	struct sandbox *s = m->sandbox;
 	struct error reason;
 	(void)e;
-	s->pausing = false;
+	s->pause.pausing = false;
 	s->paused_ms = 0;
 	s->intent = SANDBOX_IDLE; /* as its row still says */
 	send_to_init(s, FRAME_RESUME);
@@ -135,7 +135,7 @@ static void pause_frozen(void *arg, const struct error *e)
 	struct sandbox *s = m->sandbox;
 	if (e || !sandbox_is_awake(s)) {
 		struct error reason;
-		s->pausing = false;
+		s->pause.pausing = false;
 		send_to_init(s, FRAME_RESUME);
 		if (!e)
 			refuse_failed(s, &reason);
@@ -149,7 +149,7 @@ static void pause_frozen(void *arg, const struct error *e)
 
 static void pause_freeze(struct move *m)
 {
-	m->sandbox->move = NULL;
+	m->sandbox->pause.move = NULL;
 	uv_timer_stop(&m->patience);
 	sandbox_freeze(m->sandbox, pause_frozen, m);
 }
@@ -163,8 +163,8 @@ static void patience_over(uv_timer_t *timer)
 static bool pause_frame(struct sandbox *s, const struct frame_header *h, const char *payload)
 {
 	(void)payload;
-	if (h->type == FRAME_PAUSED && s->move)
-		pause_freeze(s->move);
+	if (h->type == FRAME_PAUSED && s->pause.move)
+		pause_freeze(s->pause.move);
 	return h->type == FRAME_PAUSED;
 }
 
@@ -173,8 +173,8 @@ const struct sandbox_part pause_part = {.frame = pause_frame};
 /* Timeouts of commands stand still with them: init notes the time, and says so. */
 static void pause_with_memory(struct move *m)
 {
-	m->sandbox->pausing = true;
-	m->sandbox->move = m;
+	m->sandbox->pause.pausing = true;
+	m->sandbox->pause.move = m;
 	uv_timer_start(&m->patience, patience_over, STILL_TIMEOUT_MS, 0);
 	send_to_init(m->sandbox, FRAME_PAUSE);
 }
@@ -205,7 +205,7 @@ static void suspend_stored(void *arg, int error)
 static void suspend(struct move *m)
 {
 	struct sandbox *s = m->sandbox;
-	s->pausing = true;
+	s->pause.pausing = true;
 	if (s->paused_ms == 0)
 		s->paused_ms = clock_wall_ms();
 	sandbox_set_status(s, SANDBOX_STOPPING);
@@ -252,13 +252,13 @@ void sandbox_pause(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, v
 static void resume_failed(struct move *m, const struct error *e)
 {
 	struct sandbox *s = m->sandbox;
-	s->waking = false;
+	s->pause.waking = false;
 	if (s->status == SANDBOX_SUSPENDED)
 		tenant_force_charge(s, CHARGE_DISK);
 	sandbox_parts_refused(s, e);
-	if (!s->frozen) {
-		init_link_close(s->link);
-		s->link = NULL;
+	if (!s->pause.frozen) {
+		init_link_close(s->init.link);
+		s->init.link = NULL;
 	}
 	move_end(m, e);
 }
@@ -276,7 +276,7 @@ static void resume_stored(void *arg, int error)
 static void resumed(struct move *m)
 {
 	struct sandbox *s = m->sandbox;
-	s->waking = false;
+	s->pause.waking = false;
 	s->failure[0] = '\0';
 	sandbox_renew_lease(s);
 	sandbox_set_awake(s);
@@ -310,7 +310,7 @@ static void resume_thawed(void *arg, const struct error *e)
 	struct sandbox *s = m->sandbox;
 	if (e)
 		resume_connected(m, s, -1);
-	else if (!s->link || !init_link_is_connected(s->link))
+	else if (!s->init.link || !init_link_is_connected(s->init.link))
 		sandbox_connect(s, resume_connected, m);
 	else
 		resume_connected(m, s, 0);
@@ -366,12 +366,12 @@ static void resume_claimed(void *arg, struct sandbox *s, const struct error *e)
 	struct error reason;
 	if (e) {
 		if (m->cause == CAUSE_CALL) {
-			s->waking = false;
+			s->pause.waking = false;
 			sandbox_parts_refused(s, e);
 		}
 		move_answer(m, e);
 	} else if (sandbox_is_awake(s)) {
-		s->waking = false;
+		s->pause.waking = false;
 		sandbox_parts_awake(s);
 		move_end(m, NULL);
 	} else if (s->status == SANDBOX_PAUSED && m->keep_memory) {
@@ -393,21 +393,22 @@ void sandbox_resume(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, 
 
 int sandbox_wake(struct sandbox *s, struct error *e)
 {
-	bool asleep = s->pausing || s->status == SANDBOX_PAUSED || s->status == SANDBOX_SUSPENDED;
-	if (s->doomed || s->status == SANDBOX_FAILED || (!asleep && !s->link))
+	bool asleep =
+		s->pause.pausing || s->status == SANDBOX_PAUSED || s->status == SANDBOX_SUSPENDED;
+	if (s->ending.doomed || s->status == SANDBOX_FAILED || (!asleep && !s->init.link))
 		return refuse_failed(s, e);
 	if (!asleep)
 		return 0;
 	if (!s->auto_resume)
 		return error_set(e, ERROR_PAUSED,
 			"the sandbox is paused, and was not asked to wake by itself");
-	if (!s->link)
-		s->link = sandbox_link_new(s);
-	if (!s->waking) {
+	if (!s->init.link)
+		s->init.link = sandbox_link_new(s);
+	if (!s->pause.waking) {
 		struct move *m = move_new(s, true, CAUSE_CALL, NULL, NULL);
-		s->waking = true;
+		s->pause.waking = true;
 		sandbox_claim(s, resume_claimed, m);
-		if (!s->waking && !sandbox_is_awake(s))
+		if (!s->pause.waking && !sandbox_is_awake(s))
 			return error_set(e, ERROR_RESOURCE_EXHAUSTED,
 				"too many operations wait for this sandbox already");
 	}

@@ -30,7 +30,7 @@ struct sandbox *sandbox_new(struct box *b, const char *id)
 void sandbox_free(struct sandbox *s)
 {
 	sandbox_parts_free(s);
-	init_link_close(s->link);
+	init_link_close(s->init.link);
 	usage_end(s);
 	if (s->charge != CHARGE_NONE)
 		tenant_force_charge(s, CHARGE_NONE);
@@ -89,8 +89,8 @@ static void oom_noted(void *arg, const struct warden_reply *reply)
 	struct oom_note *note = arg;
 	struct sandbox *s = NULL;
 	HASH_FIND(by_id, note->box->sandboxes, note->id, ID_LEN, s);
-	if (s && reply->error == 0 && reply->usage.oom_kills > s->oom_seen)
-		s->oom_seen = reply->usage.oom_kills;
+	if (s && reply->error == 0 && reply->usage.oom_kills > s->processes.oom_seen)
+		s->processes.oom_seen = reply->usage.oom_kills;
 	box_check_closed(note->box);
 	free(note);
 }

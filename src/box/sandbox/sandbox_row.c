@@ -13,21 +13,21 @@ struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_record *row
 {
 	struct sandbox *s = sandbox_new(b, row->id);
 	fields_copy(&sandbox_model, 0, sizeof *row, &s->record, row);
-	volumes_unpack(row->packed_volumes, s->volumes);
+	volumes_unpack(row->packed_volumes, s->disk.volumes);
 	s->known = true;
 	s->usage.cpu_before_us = row->cpu_us;
 	s->usage.memory_byte_seconds = (double)row->memory_byte_seconds;
 	s->cpu_us = s->memory_byte_seconds = 0; /* told of one that has ended */
 	s->intent = row->status;
-	s->pausing = s->status == SANDBOX_PAUSED || s->status == SANDBOX_SUSPENDED;
-	s->last_active_ms = s->awake_ms = clock_wall_ms(); /* a restart is not idleness */
+	s->pause.pausing = s->status == SANDBOX_PAUSED || s->status == SANDBOX_SUSPENDED;
+	s->last_active_ms = s->lease.awake_ms = clock_wall_ms(); /* a restart is not idleness */
 	return s;
 }
 
 void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn *done, void *arg)
 {
 	autobuf volumes = {0};
-	volumes_pack(s->volumes, &volumes);
+	volumes_pack(s->disk.volumes, &volumes);
 	struct sandbox_record row = s->record;
 	row.packed_volumes = volumes.data;
 	row.status = s->intent = status;
@@ -41,8 +41,8 @@ void sandbox_view(const struct sandbox *s, struct sandbox_view *out)
 	out->record = s->record;
 	out->expires_ms = sandbox_expires_ms(s);
 	out->terminates_ms = sandbox_terminates_ms(s);
-	out->ending = s->doomed;
-	out->volumes = s->volumes;
+	out->ending = s->ending.doomed;
+	out->volumes = s->disk.volumes;
 	for (size_t i = 0; i < WARDEN_VOLUMES_MAX; i++)
-		out->volume_names[i] = s->box->hooks->volume_name(s->box, s->volumes[i].id);
+		out->volume_names[i] = s->box->hooks->volume_name(s->box, s->disk.volumes[i].id);
 }

@@ -61,8 +61,8 @@ void sandbox_set_awake(struct sandbox *s)
 	enum sandbox_status status = s->running > 0 ? SANDBOX_RUNNING : SANDBOX_IDLE;
 	if (s->status != status)
 		sandbox_set_status(s, status);
-	s->pausing = false;
+	s->pause.pausing = false;
 	s->paused_ms = 0;
-	s->awake_ms = s->last_active_ms = clock_wall_ms();
+	s->lease.awake_ms = s->last_active_ms = clock_wall_ms();
 	sandbox_clock_changed(s);
 }

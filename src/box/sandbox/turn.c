@@ -24,7 +24,7 @@ struct claim {
 static void refuse(struct sandbox *s, sandbox_claimed_fn *claimed, void *arg)
 {
 	struct error e;
-	if (s->doomed)
+	if (s->ending.doomed)
 		error_set(&e, ERROR_NOT_FOUND, "the sandbox is being deleted");
 	else
 		error_set(&e, ERROR_RESOURCE_EXHAUSTED,
@@ -34,12 +34,12 @@ static void refuse(struct sandbox *s, sandbox_claimed_fn *claimed, void *arg)
 
 void sandbox_claim(struct sandbox *s, sandbox_claimed_fn *claimed, void *arg)
 {
-	if (s->doomed || s->claim_count == CLAIMS_MAX) {
+	if (s->ending.doomed || s->turn.waiting_count == CLAIMS_MAX) {
 		refuse(s, claimed, arg);
 		return;
 	}
-	if (!s->claimed && !s->claims) {
-		s->claimed = true;
+	if (!s->turn.taken && !s->turn.waiting) {
+		s->turn.taken = true;
 		claimed(arg, s, NULL);
 		return;
 	}
@@ -48,16 +48,16 @@ void sandbox_claim(struct sandbox *s, sandbox_claimed_fn *claimed, void *arg)
 		abort();
 	c->claimed = claimed;
 	c->arg = arg;
-	DL_APPEND(s->claims, c);
-	s->claim_count++;
+	DL_APPEND(s->turn.waiting, c);
+	s->turn.waiting_count++;
 }
 
 static struct claim take_claim(struct sandbox *s)
 {
-	struct claim *first = s->claims, taken = *first;
-	DL_DELETE(s->claims, first);
+	struct claim *first = s->turn.waiting, taken = *first;
+	DL_DELETE(s->turn.waiting, first);
 	free(first);
-	s->claim_count--;
+	s->turn.waiting_count--;
 	return taken;
 }
 
@@ -65,24 +65,24 @@ static struct claim take_claim(struct sandbox *s)
 void sandbox_release(struct sandbox *s)
 {
 	struct box *b = s->box;
-	s->claimed = false;
-	if (s->granting)
+	s->turn.taken = false;
+	if (s->turn.granting)
 		return;
-	s->granting = true;
-	while (!s->claimed && !s->doomed && s->claims) {
+	s->turn.granting = true;
+	while (!s->turn.taken && !s->ending.doomed && s->turn.waiting) {
 		struct claim c = take_claim(s);
-		s->claimed = true;
+		s->turn.taken = true;
 		c.claimed(c.arg, s, NULL);
 	}
-	s->granting = false;
-	if (s->doomed && !s->claimed)
+	s->turn.granting = false;
+	if (s->ending.doomed && !s->turn.taken)
 		sandbox_end_now(s);
 	box_check_closed(b);
 }
 
 void sandbox_refuse_claims(struct sandbox *s)
 {
-	while (s->claims) {
+	while (s->turn.waiting) {
 		struct claim c = take_claim(s);
 		refuse(s, c.claimed, c.arg);
 	}
@@ -90,16 +90,16 @@ void sandbox_refuse_claims(struct sandbox *s)
 
 bool sandbox_withdraw_claim(struct sandbox *s, const void *arg)
 {
-	struct claim *c = s->claims;
+	struct claim *c = s->turn.waiting;
 	struct error e;
 	while (c && c->arg != arg)
 		c = c->next;
 	if (!c)
 		return false;
 	struct claim taken = *c;
-	DL_DELETE(s->claims, c);
+	DL_DELETE(s->turn.waiting, c);
 	free(c);
-	s->claim_count--;
+	s->turn.waiting_count--;
 	error_set(&e, ERROR_NOT_RUNNING, "the operation was withdrawn before it began");
 	taken.claimed(taken.arg, s, &e);
 	return true;

@@ -65,7 +65,7 @@ static void apply(struct sandbox *s, const struct sandbox_change *c)
 
 static int check(const struct sandbox *s, const struct sandbox_change *c, struct error *e)
 {
-	if (s->doomed)
+	if (s->ending.doomed)
 		return error_set(e, ERROR_NOT_FOUND, "the sandbox is being deleted");
 	if (!s->known)
 		return error_set(e, ERROR_NOT_RUNNING, "the sandbox is still being created");

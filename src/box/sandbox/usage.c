@@ -156,7 +156,7 @@ static void kernel_answered(void *arg, const struct warden_reply *reply)
 
 static bool has_processes(const struct sandbox *s)
 {
-	return !s->doomed && (sandbox_is_awake(s) || s->status == SANDBOX_PAUSED);
+	return !s->ending.doomed && (sandbox_is_awake(s) || s->status == SANDBOX_PAUSED);
 }
 
 static void none_answered(void *arg, const struct error *e)
@@ -198,7 +198,7 @@ static void sampler_fired(uv_timer_t *timer)
 	for (int asked = 0; b->samplings && b->samplings->usage.due_us <= now && asked < AT_ONCE;) {
 		struct sandbox *s = b->samplings;
 		rotate(b, s, now);
-		if (!has_processes(s) || s->claimed)
+		if (!has_processes(s) || s->turn.taken)
 			continue;
 		asked++;
 		b->driver->usage(b->driver, s->id, kernel_answered, question_new(s, NULL, NULL));

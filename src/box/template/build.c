@@ -465,7 +465,7 @@ bool build_in_use(const struct build *build)
 {
 	const struct sandbox *s;
 	DL_FOREACH (build->catalogue->box->order, s)
-		if (strcmp(s->build, build->id) == 0 && !s->doomed)
+		if (strcmp(s->build, build->id) == 0 && !s->ending.doomed)
 			return true;
 	struct build_use use = {build->id, false};
 	build->catalogue->box->hooks->each_snapshot(build->catalogue->box, snapshot_may_use, &use);
