@@ -22,7 +22,7 @@ int beneath_open(int top, const char *path, int flags, enum beneath_links links)
 			   RESOLVE_NO_MAGICLINKS,
 	};
 	long fd = -1;
-	errno = EAGAIN; /* somebody renames while the kernel looks */
+	errno = EAGAIN; /* returned while another process renames below `top` */
 	for (int i = 0; fd < 0 && errno == EAGAIN && i < TRIES; i++)
 		fd = syscall(SYS_openat2, top, path[0] ? path : ".", &how, sizeof how);
 	return fd < 0 ? -errno : (int)fd;

@@ -11,5 +11,5 @@ enum beneath_links {
 
 /* "" is the directory itself; flags as for open, which is always with O_CLOEXEC. */
 int beneath_open(int top, const char *path, int flags, enum beneath_links links);
-/* A directory, of which what is missing is made (0755), opened by O_PATH. */
+/* Opens a directory with O_PATH, creating missing components with mode 0755. */
 int beneath_make(int top, const char *path, enum beneath_links links);

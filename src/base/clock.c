@@ -20,7 +20,7 @@ int64_t clock_wall_ms(void)
 
 void clock_format_rfc3339(int64_t wall_ms, char out[RFC3339_SIZE])
 {
-	/* Rounded down, so that what is left is not negative before 1970 either. */
+	/* Round down, so that the milliseconds are not negative before 1970 either. */
 	int64_t ms = (wall_ms % 1000 + 1000) % 1000;
 	time_t seconds = (time_t)((wall_ms - ms) / 1000);
 	struct tm tm;
@@ -29,7 +29,7 @@ void clock_format_rfc3339(int64_t wall_ms, char out[RFC3339_SIZE])
 	snprintf(out + n, RFC3339_SIZE - n, ".%03dZ", (int)ms);
 }
 
-/* ".5" is 500 milliseconds; what is finer is cut. */
+/* Parses ".5" as 500 ms; digits finer than a millisecond are dropped. */
 static const char *parse_fraction(const char *p, int64_t *ms)
 {
 	int64_t unit = 100;

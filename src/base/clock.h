@@ -1,4 +1,4 @@
-/* The two clocks we use: a monotonic one for durations, the wall for what people read. */
+/* Two clocks: monotonic time for durations, wall time for timestamps shown to users. */
 #pragma once
 
 #include <stddef.h>
@@ -10,5 +10,5 @@ int64_t clock_monotonic_us(void);
 int64_t clock_wall_ms(void);
 /* "2026-11-15T20:33:40.123Z" */
 void clock_format_rfc3339(int64_t wall_ms, char out[RFC3339_SIZE]);
-/* Any offset, any number of digits behind the second; -EINVAL for what is none. */
+/* Parses RFC 3339 (any UTC offset, any fraction). Returns -EINVAL if malformed. */
 int clock_parse_rfc3339(const char *text, int64_t *wall_ms);

@@ -189,7 +189,7 @@ static int deflate_put(struct expansion *x, unsigned char byte)
 	return x->window_at == WINDOW ? deflate_flush(x) : 0;
 }
 
-/* May reach into what it is writing itself. */
+/* The source may overlap the bytes being written: distance can be smaller than len. */
 static int deflate_repeat(struct expansion *x, unsigned distance, unsigned len)
 {
 	if (distance > x->total)

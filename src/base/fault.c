@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int64_t *countdowns; /* NULL: nobody dies */
+static int64_t *countdowns; /* NULL: no faults are injected */
 static enum fault_process own = FAULT_WARDEN;
 
 void fault_open(void)

@@ -9,7 +9,7 @@ struct buf;
 
 /* 0, or -errno; -EPIPE on a short write to something that takes no more. */
 int fd_write_all(int fd, const void *data, size_t len);
-/* At most max bytes of what the file holds from its current offset; -EFBIG when there are more. */
+/* Reads from the current offset to the end of the file. Returns -EFBIG beyond max bytes. */
 int fd_read_all(int fd, struct buf *out, size_t max);
 /* The whole of a small file, relative to dir_fd (or AT_FDCWD). */
 int fd_read_file_at(int dir_fd, const char *path, struct buf *out, size_t max);
@@ -20,5 +20,5 @@ int64_t fd_read_number_at(int dir_fd, const char *path, const char *key);
 int fd_write_file_at(int dir_fd, const char *path, const char *text);
 /* A sealed memfd with the given content, close-on-exec. */
 int fd_seal_copy(const char *name, const void *data, size_t len);
-/* Lets a socket hold as much as the system allows without asking, which is twice what it has. */
+/* Grows a socket's send buffer to the system's limit for unprivileged processes. */
 void fd_widen(int socket_fd);

@@ -62,7 +62,7 @@ enum field_flags {
 	JSON_NOT_EMPTY = FIELD_NOT_EMPTY,
 };
 
-/* A row that serves one request: what the decoder needs. */
+/* A row of a table that serves a single request: only the members that the decoder needs. */
 struct json_field {
 	const char
 		*name; /* in JSON; "timeout.idle" is `idle` in the object `timeout`. NULL: none */
@@ -83,10 +83,11 @@ struct field {
 	const char *const *names; /* of an enum, closed by NULL */
 	const char *missing;      /* the text where none was given; NULL: "" */
 	int (*check)(const char *text, const char *field, struct error *e);
-	int64_t scale;        /* JSON has plain numbers, one of which is so many of ours; 0: none */
-	const char *column;   /* in SQL; NULL: not stored */
+	int64_t scale;      /* units per plain JSON number (1000: seconds for a field in ms); 0: not
+			       scaled */
+	const char *column; /* in SQL; NULL: not stored */
 	const char *computed; /* SQL: read by this expression, never written */
-	/* The command line: --option VALUE; what `bunker info` calls it. */
+	/* Command line: --option VALUE, and the title that `bunker info` prints. */
 	char letter;
 	const char *option, *value, *help, *title;
 	const char *about; /* a sentence for readers of the schema */
@@ -142,7 +143,7 @@ bool field_set_has(const struct field_set *set, size_t row);
 /* The row of the member at this offset; -1: none. */
 int field_at(const struct field_table *t, size_t offset);
 
-/* How a value is kept: numbers, texts and bytes are what every store has. */
+/* The storage class of a value; every database supports these three. */
 enum field_storage {
 	STORED_NUMBER,
 	STORED_TEXT,
@@ -160,27 +161,29 @@ bool field_is_empty(const struct field *f, const void *from);
 /* The index of a text among a row's names; -1: none of them. */
 int field_enum_of(const struct field *f, const char *text);
 
-/* What another API calls a field of ours: "timeout" in seconds is {"timeout", "timeout.lease",
- * 1000}. */
+/*
+ * Maps a name of another API to a field: "timeout" in seconds is {"timeout", "timeout.lease",
+ * 1000}.
+ */
 struct field_alias {
 	const char *name, *field;
 	int64_t scale;
 };
 
 /*
- * The rows of a table under the names of another API, with their limits, but without the rules for
- * texts, which are this API's own. A field that is not there is a mistake of ours.
+ * Copies rows of a table under the names of another API, with their limits but without the rules
+ * for texts, which that API has itself. Aborts if a field does not exist.
  */
 void fields_alias(const struct field_table *t, const struct field_alias *aliases, size_t count,
 	struct field *rows);
 
 /*
- * A struct's texts are borrowed unless they were copied by these. Copies the rows that have all of
- * `flags`, below the offset `end`; what `to` had there is overwritten, not freed.
+ * Copies the rows that have all of `flags`, below the offset `end`. Copied texts are owned by `to`,
+ * all others are borrowed; previous values in `to` are overwritten, not freed.
  */
 void fields_copy(
 	const struct field_table *t, unsigned flags, size_t end, void *to, const void *from);
-/* Copies those of `given`; what a row of `to` owned is freed. */
+/* Copies the rows of `given` and frees the values that they replace in `to`. */
 void fields_change(
 	const struct field_table *t, const struct field_set *given, void *to, const void *from);
 void fields_free(const struct field_table *t, void *record);

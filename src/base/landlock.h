@@ -1,9 +1,9 @@
-/* Landlock, for processes of ours that need few files. */
+/* Landlock, for server processes that need few files. */
 #pragma once
 
 #include <stdint.h>
 
-/* What files may be opened for; execution is not among them. */
+/* Access rights for landlock_allow. LANDLOCK_TO_READ does not include execution. */
 #define LANDLOCK_TO_READ  (UINT64_C(1) << 2 | UINT64_C(1) << 3)
 #define LANDLOCK_TO_WRITE UINT64_MAX
 
@@ -11,7 +11,7 @@
 int landlock_version(void);
 /* A set of rules that allows nothing yet, to be closed; negative: an error. */
 int landlock_begin(void);
-/* What is below a directory. */
+/* Allows `access` below a directory. */
 int landlock_allow(int ruleset, int dir_fd, uint64_t access);
 int landlock_enforce(int ruleset);
 /* From now on abstract sockets of processes outside cannot be connected to; a kernel before

@@ -75,5 +75,5 @@ void log_write(enum log_level level, const char *message, ...)
 	va_end(args);
 	buf_append_char(&line, '\n');
 	if (!line.failed && write(STDERR_FILENO, line.data, line.len) < 0)
-		return; /* nobody is listening; there is nowhere left to say so */
+		return; /* stderr cannot be written to, and there is no other place to report it */
 }

@@ -14,7 +14,7 @@ enum log_level {
 };
 
 void log_set_level(enum log_level level);
-/* Lets a caller skip formatting values that nobody will see. */
+/* Returns whether the level is logged, so that callers can skip formatting values. */
 bool log_is_enabled(enum log_level level);
 /* Which of our processes is speaking: "front", "warden". The string is borrowed for good. */
 void log_set_process(const char *name);

@@ -10,7 +10,8 @@
 /* Zeroed; free() it. */
 void *mem_new(size_t size);
 void *mem_new_array(size_t count, size_t size);
-/* Grows or shrinks an array of `count` elements; what is added is not zeroed. NULL for none. */
+/* Resizes an array to `count` elements. New ones are not zeroed. Frees and returns NULL if count is
+ * 0. */
 void *mem_resize(void *p, size_t count, size_t size);
 void *mem_copy(const void *data, size_t len);
 /* Returns NULL for NULL. */

@@ -21,7 +21,7 @@ void processor_stay(uint64_t near)
 	CPU_ZERO(&one);
 	if (near > 0)
 		CPU_SET(near - 1, &one);
-	/* One that is not ours to use is refused, and then we are where we were. */
+	/* A processor outside of our cpuset is refused; the affinity then stays as it was. */
 	if (sched_setaffinity(0, sizeof one, near > 0 ? &one : &anywhere) == 0)
 		now = near;
 }

@@ -1,7 +1,7 @@
 /*
- * On which processor a process runs. Whoever asks and then has nothing to do but wait for the
- * answer sleeps: its processor is the quickest place to answer from, because none has to be woken
- * up, neither there nor back. `near` names it, as 1 + its number; 0: anywhere.
+ * Processor affinity for request/reply pairs. A process that sends a request and sleeps until the
+ * reply leaves its processor idle: answering from there avoids waking another one, in both
+ * directions. `near` is 1 + the processor's number; 0: any processor.
  */
 #pragma once
 
@@ -11,5 +11,5 @@
 
 /* Where we are. */
 uint64_t processor_near(void);
-/* For whoever has much to do: anywhere. */
+/* Pins the process to `near`; 0 restores the original affinity, for work that takes long. */
 void processor_stay(uint64_t near);

@@ -1,8 +1,8 @@
-/* How the kernel's scheduler should see a process of ours. */
+/* Scheduler attributes of server processes. */
 #pragma once
 
 /*
- * For whoever others wait for, and who does little at a time: when it wakes up it goes before those
- * that compute, and takes no larger share for it. Children are not like that unless they say so.
+ * Requests short scheduler slices for a latency-critical process: on wakeup it runs before
+ * compute-bound ones, with no larger share of CPU time. Children do not inherit it.
  */
 void schedule_promptly(void);

@@ -91,7 +91,7 @@ static size_t text_len(const struct buf *text)
 	return text->len ? text->len - 1 : 0;
 }
 
-/* What the old header has room for goes there, the rest into records. */
+/* Stores names in the ustar header as far as they fit; longer ones go into pax records. */
 static void fill_names(struct ustar *h, const struct tar_member *m, struct buf *records)
 {
 	size_t path_len = text_len(&m->path), target_len = text_len(&m->target);
@@ -327,7 +327,7 @@ static void forget_extended(struct tar_reader *t)
 	t->next_plain = false;
 }
 
-/* 1: it was one, and what it says is for the next member. */
+/* Returns 1 if the header was an extended one; its records apply to the next member. */
 static int take_extended(struct tar_reader *t, const struct ustar *h)
 {
 	autobuf content = {0};
@@ -389,8 +389,10 @@ static int take_numbers(struct tar_reader *t, const struct ustar *h)
 	return 0;
 }
 
-/* Old archives say "directory" by a slash; what is not '0' to '6' is a file to those who do not
- * know it. */
+/*
+ * Old archives mark a directory by a trailing slash. Unknown types are read as files, as POSIX
+ * requires.
+ */
 static void settle_type(struct tar_member *m, char type)
 {
 	size_t len = m->path.len - 1;

@@ -20,7 +20,8 @@ struct tar_member {
 	int64_t mtime_s;
 	uint32_t mtime_ns;
 	uint32_t major, minor;
-	bool plain; /* a name ".wh.…" is its name, and no whiteout; a record of ours */
+	bool plain; /* a name ".wh.…" is a file's real name, not a whiteout; stored in a private pax
+		       record */
 	struct buf path, target; /* NUL behind */
 };
 

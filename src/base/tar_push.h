@@ -1,7 +1,6 @@
 /*
- * An archive that comes in pieces of any size, for those who cannot wait for the next one. Bytes
- * are added; steps take them apart, until they want more. Of an archive only its header or a piece
- * of content is held.
+ * A tar parser for callers that cannot block: bytes are added in pieces of any size, and each step
+ * returns what they contain until more are needed. Only one header or piece of content is held.
  */
 #pragma once
 
@@ -11,13 +10,13 @@ enum tar_step {
 	TAR_MORE,    /* nothing can be said before more bytes come */
 	TAR_MEMBER,  /* reader.member is the next one */
 	TAR_CONTENT, /* piece, piece_len: some of its content, valid until the next call */
-	TAR_END      /* what follows is of no interest */
+	TAR_END      /* the end of the archive; later bytes are ignored */
 };
 
 struct tar_push {
 	struct tar_reader reader;
 	struct buf in;
-	size_t at;              /* what was taken of it */
+	size_t at;              /* bytes of it that were consumed */
 	uint64_t left, padding; /* of the member's content */
 	bool ended;
 	const char *piece;

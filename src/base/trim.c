@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Never what can be written: that would be lost. */
+/* Drops only read-only segments: writable pages would lose their content. */
 static void drop_segment(const struct dl_phdr_info *object, const ElfW(Phdr) * segment)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

@@ -1,5 +1,5 @@
 /*
- * What people write for amounts: durations as in Go ("30s", "1h30m", "250ms", "0s"), sizes as in
+ * Amounts as users write them: durations as in Go ("30s", "1h30m", "250ms", "0s"), sizes as in
  * Kubernetes ("256Mi", "1Gi", "500M", "1024"), CPU as "500m" or "0.5". Signs, spaces, empty text,
  * unknown units and values past the type are refused with -EINVAL or -ERANGE.
  */

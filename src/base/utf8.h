@@ -11,10 +11,10 @@ size_t utf8_char_len(const char *s, size_t len);
  */
 size_t utf8_incomplete_tail(const char *data, size_t len);
 
-/* Text that comes in pieces: of a character that is not complete, what there is so far. */
+/* The incomplete character at the end of a piece of text, kept for the next piece. */
 struct utf8_rest {
 	char bytes[3];
 	size_t len;
 };
-/* Appends what was left over and the piece, but for a character that goes on in the next one. */
+/* Appends `rest` and the piece, except for a character that continues in the next piece. */
 void utf8_join(struct utf8_rest *rest, const char *data, size_t len, struct buf *out);

@@ -122,7 +122,7 @@ int zip_open(struct zip_reader *z)
 		return r;
 	if (!wide && (base_zip_number32(end + 4) != 0 || base_zip_number16(end + 8) != z->left))
 		return -EBADMSG;
-	/* What is in front of an archive would move all of its numbers. */
+	/* Bytes in front of the archive would shift every offset, so they are refused. */
 	if (z->directory_at > z->directory_end || size != z->directory_end - z->directory_at)
 		return -EBADMSG;
 	z->at = z->directory_at;
@@ -196,7 +196,7 @@ static uint32_t mode_of(const unsigned char *h, bool is_directory)
 	return mode;
 }
 
-/* What is behind the fixed part: name, extra fields, comment. */
+/* Reads the variable part of a directory entry: name, extra fields, comment. */
 static int take_rest(struct zip_reader *z, const unsigned char *h)
 {
 	struct zip_entry *e = &z->entry;

@@ -153,7 +153,7 @@ const char *auth_find(const struct auth *a, const char *key)
 	return found;
 }
 
-/* Without keys, what keeps web pages out is that they cannot be called by our name. */
+/* Without keys, the Host check is the only defence against DNS rebinding by web pages. */
 static bool is_loopback_host(const char *host)
 {
 	static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};

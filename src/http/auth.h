@@ -25,12 +25,12 @@ struct http_request;
 
 struct auth *auth_new(void);
 void auth_free(struct auth *a);
-/* Nobody needs a key: everybody is the tenant `default`. */
+/* Disables keys: every caller is the tenant `default`. */
 void auth_disable(struct auth *a);
 bool auth_is_disabled(const struct auth *a);
 void auth_add(struct auth *a, const char *tenant, const uint8_t hash[AUTH_HASH_SIZE]);
 
-/* What tokens are made with; until it is set there are none. */
+/* Sets the secret that tokens are made with; before that no token is valid. */
 void auth_set_secret(struct auth *a, const uint8_t secret[AUTH_SECRET_SIZE]);
 /* The same for the same thing, always. A token of one kind is none of another. */
 void auth_make_token(
@@ -38,7 +38,7 @@ void auth_make_token(
 /* The MAC alone, of any text: for URLs that are signed. */
 void auth_sign(
 	const struct auth *a, const char *kind, const char *text, char out[AUTH_SIGNATURE_SIZE]);
-/* What it opens, or false. */
+/* Fills id with the object the token opens. Returns false if the token is not valid. */
 bool auth_open_token(const struct auth *a, const char *kind, const char *token, char id[ID_SIZE]);
 
 /* A new random key, to be shown once. */
@@ -46,7 +46,7 @@ void auth_generate_key(char out[AUTH_KEY_SIZE]);
 /* false: no key looks like this. */
 bool auth_hash_key(const char *key, uint8_t hash[AUTH_HASH_SIZE]);
 
-/* The tenant whose key it is; NULL: nobody's. */
+/* Returns the tenant that owns the key, or NULL. */
 const char *auth_find(const struct auth *a, const char *key);
 /* For a mount's admit: the tenant becomes the request's principal. */
 int auth_admit(const struct auth *a, struct http_request *req, struct error *e);

@@ -54,7 +54,7 @@ static void send_continue(struct http_connection *c)
 	uv_buf_t buf = uv_buf_init(interim, sizeof interim - 1);
 	if (!c->request.head.expects_continue)
 		return;
-	/* Whoever has no room for 25 bytes does not read his answers. */
+	/* A socket without room for 25 bytes belongs to a client that does not read. */
 	if (uv_try_write((uv_stream_t *)&c->tcp, &buf, 1) != (int)buf.len) {
 		c->lost = true;
 		http_server_wake(c);
@@ -182,7 +182,7 @@ void http_body_begin_raw(struct http_connection *c, const struct http_body_sink 
 	c->request.sink = *sink;
 	c->body_paused = false;
 	c->body_state = HTTP_BODY_COMING;
-	/* What cannot be reached in a lifetime is no end. */
+	/* An upgraded connection has no length; this one cannot be reached. */
 	c->body_left = UINT64_MAX;
 }
 

@@ -27,8 +27,10 @@
 #include "base/clock.h"
 #include "http/server.h"
 
-#define LINGER_MS    5000
-#define LINGER_BYTES (1 << 30) /* time is the true limit: who sends too much shall see why */
+#define LINGER_MS 5000
+#define LINGER_BYTES                                                                               \
+	(1 << 30) /* the time is the effective limit: a client that sends too much should see the  \
+		     error */
 #define PIPELINE_MAX 65536
 #define TURN_MAX     (1 << 20) /* read from one connection at one turn of the loop */
 
@@ -89,7 +91,9 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
 	(void)suggested;
 	struct http_connection *c = handle->data;
-	/* Bodies are taken where they lie; what may have to be kept is read in smaller pieces. */
+	/*
+	 * Bodies are consumed in place; bytes that may have to be kept are read in smaller pieces.
+	 */
 	bool taken = http_body_flows(c) || discards(c);
 	*buf = uv_buf_init(c->server->read_buffer, taken ? HTTP_READ_SIZE : PIPELINE_MAX);
 }
@@ -168,7 +172,7 @@ static void process_kept(struct http_connection *c)
 {
 	if (kept(c) > 0)
 		c->in_used += process(c, c->in.data + c->in_used, kept(c));
-	/* Waiting connections are many; what a burst has made them hold goes back. */
+	/* Idle connections are many, so they do not keep buffers that a burst has grown. */
 	if (kept(c) == 0)
 		forget_kept(c);
 	/* Moved when it halves, so that taking it in small pieces costs no more than its length. */
@@ -189,7 +193,7 @@ static void forget_kept(struct http_connection *c)
 	c->in_used = 0;
 }
 
-/* Takes what belongs to requests that can be taken now; the rest waits. */
+/* Consumes the bytes of requests that can proceed now. Returns how many; the rest is kept. */
 static size_t process(struct http_connection *c, const char *data, size_t len)
 {
 	size_t used = 0;
@@ -271,7 +275,7 @@ static void update_reading(struct http_connection *c)
 		uv_read_stop((uv_stream_t *)&c->tcp);
 }
 
-/* Reading pauses while enough is kept for later or nobody takes the body, and ends with a FIN. */
+/* Reading pauses while enough is kept or the body has no taker, and ends with a FIN. */
 static bool wants_bytes(const struct http_connection *c)
 {
 	if (c->eof || c->lost || c->yielding)
@@ -357,8 +361,8 @@ static void linger(struct http_connection *c)
 }
 
 /*
- * Whether what comes is of no use any more: the connection ends with the answer. It is read all the
- * same, since a client that is still sending may not read before it is done.
+ * Returns whether input is discarded because the connection closes after the answer. It is read
+ * nevertheless: a client that is still sending may not read before it is done.
  */
 static bool discards(const struct http_connection *c)
 {

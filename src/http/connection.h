@@ -32,11 +32,11 @@ enum http_phase {
 	HTTP_PHASE_HANDLING,  /* the handler owes an answer */
 	HTTP_PHASE_STREAMING, /* the generator owes more of it, or its end */
 	HTTP_PHASE_FLUSHING,  /* the answer is complete, but the client has not taken it all */
-	HTTP_PHASE_LINGERING, /* we have sent our FIN and throw away what still comes */
+	HTTP_PHASE_LINGERING, /* our FIN is sent; input is discarded */
 	HTTP_PHASE_CLOSED
 };
 
-/* Of the request's body. It may go on coming while the request is answered. */
+/* The state of the request's body, which may still arrive while the request is answered. */
 enum http_body_state {
 	HTTP_BODY_TOLD, /* nothing more to take or to tell; so without a body, too */
 	HTTP_BODY_COMING,
@@ -54,7 +54,7 @@ struct http_request {
 	const struct http_mount *mount;
 	const struct http_route *route;
 	const char *pattern; /* of the route, with its mount's prefix */
-	const char *rest;    /* what {name*} or {name**} stands for */
+	const char *rest;    /* the value of {name*} or {name**} */
 	unsigned allowed;    /* the methods that the path has, as bits */
 	void *principal;
 	struct http_destination destination;
@@ -67,7 +67,7 @@ struct http_request {
 	struct http_generator generator;
 
 	int status;
-	struct buf fields; /* what http_add_header has put together */
+	struct buf fields; /* headers added by http_add_header */
 
 	struct http_block *blocks;
 	size_t arena_used;
@@ -87,10 +87,10 @@ struct http_connection {
 	uint64_t request_count;
 	struct http_request request;
 
-	bool processing; /* input is being taken; what comes next is done by that loop */
+	bool processing; /* input is being processed; that loop also handles the next request */
 	bool woken;
-	bool lost; /* the client is gone, but whoever works for it has not been told */
-	bool eof;  /* the client has closed its side; what is being sent goes out nevertheless */
+	bool lost; /* the client is gone, but the request's owner has not been told */
+	bool eof;  /* the client has closed its side; pending output is still sent */
 
 	uint64_t deadline;  /* in the loop's time */
 	uint64_t timer_due; /* while the timer is active: never later than the deadline */
@@ -107,7 +107,7 @@ struct http_connection {
 	uint64_t body_left;   /* without chunks: how much of Content-Length is to come */
 	uint64_t body_taken;  /* never above the route's limit */
 	size_t piece_len;     /* of the piece that the sink has at the moment */
-	size_t body_unread;   /* of that: what it does not take */
+	size_t body_unread;   /* bytes of that piece that the sink left unread */
 	uint64_t linger_left; /* how much more is thrown away */
 
 	uv_write_t write;
@@ -137,11 +137,11 @@ struct http_connection {
 struct http_connection *http_connection_open(struct http_server *server, int fd);
 /* Calls the handler, which owes an answer from here on. */
 void http_connection_handle(struct http_connection *c);
-/* Answers what has been received so far, or the connection as such, with an error; then closes. */
+/* Answers a partly received request, or the connection itself, with an error; then closes. */
 void http_connection_refuse(struct http_connection *c, const struct error *e);
 /* The answer has been sent in full: goes on to the next request, or to the end. */
 void http_connection_answered(struct http_connection *c);
-/* The client is gone, or treated as such: whoever works for it is told. Only from the loop. */
+/* Treats the client as gone and tells the request's owner. Only from the loop. */
 void http_connection_lose(struct http_connection *c);
 void http_connection_close(struct http_connection *c);
 /* Closes in a way that the client cannot take for an end. */
@@ -160,16 +160,16 @@ enum http_sent http_connection_send(struct http_connection *c, uv_buf_t *bufs, u
 
 /* In ms from now; 0: none. */
 void http_set_deadline(struct http_connection *c, uint64_t ms);
-/* How much of what was written has not reached the client. */
+/* Returns the number of written bytes that the client has not received. */
 size_t http_unread_by_client(const struct http_connection *c);
 
 /* ---- body.c ---- */
 
 /* The head has been admitted: collects the body and calls the handler, or the other way round. */
 void http_body_begin(struct http_connection *c);
-/* Whether there is somebody who takes body now. */
+/* Returns whether body bytes can be consumed now. */
 bool http_body_flows(const struct http_connection *c);
-/* Whether somebody is to be told when the body does not come to its end. */
+/* Returns whether the handler must be told when the body is cut short. */
 bool http_body_has_listener(const struct http_connection *c);
 size_t http_body_take(struct http_connection *c, const char *data, size_t len);
 /* Tells the body's end if it is due. Only from the loop. */
@@ -191,7 +191,7 @@ void http_request_end(struct http_request *req);
 
 /* ---- head.c ---- */
 
-/* Everything but what says how long the body is, and the empty line. */
+/* Writes the head without its body framing and the empty line. */
 void http_put_head(struct http_request *req, int status, const char *type);
 void http_put_field(struct buf *out, const char *name, const char *value);
 void http_put_length(struct buf *out, uint64_t length);

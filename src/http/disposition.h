@@ -9,8 +9,8 @@ struct disposition {
 	const char *filename;
 };
 
-/* Of "form-data; name=…"; the text is cut up and decoded in place, the result points into it. */
+/* Parses "form-data; name=…". The text is split and decoded in place; *ret points into it. */
 int disposition_parse(char *text, struct disposition *ret, struct error *e);
-/* Of "multipart/form-data; boundary=…". */
+/* Extracts the boundary of "multipart/form-data; boundary=…". */
 int multipart_find_boundary(
 	const char *type, char boundary[MULTIPART_BOUNDARY_MAX + 1], struct error *e);

@@ -65,7 +65,7 @@ struct http_route {
 
 /* How an error is put for the client. The body is the server's afterwards. */
 struct http_error_answer {
-	int status;       /* set beforehand to what the error's code says */
+	int status;       /* preset from the error's code */
 	const char *type; /* set beforehand to application/json */
 	struct buf body;
 };
@@ -155,7 +155,7 @@ bool http_is_preflight(const struct http_request *req);
 /* Whether the body's Content-Type is this one, whatever its parameters. */
 bool http_has_type(const struct http_request *req, const char *type);
 const char *http_body(const struct http_request *req, size_t *len);
-/* Of the body, as announced; 0: there is none, -1: not known before its end. */
+/* Returns the announced length of the body; 0: no body, -1: not known before its end. */
 int64_t http_content_length(const struct http_request *req);
 /* Every query pair in order; false ends. For filters such as metadata.KEY. */
 bool http_query_at(
@@ -165,8 +165,8 @@ void *http_alloc(struct http_request *req, size_t size);
 /* Copies the text into memory of the request; NULL stays NULL. */
 char *http_copy(struct http_request *req, const char *text);
 /*
- * Which port of which sandbox a request is for, when it is for one and not for the server itself.
- * What sets it is http_server_on_head's function, or admit.
+ * The sandbox and port that a request is addressed to, if not to the server itself. Set by
+ * http_server_on_head's function, or by admit.
  */
 struct http_destination {
 	unsigned port;
@@ -176,7 +176,7 @@ struct http_destination {
 void http_set_destination(struct http_request *req, const struct http_destination *destination);
 /* NULL: the request is for the server itself. */
 const struct http_destination *http_destination(const struct http_request *req);
-/* What admit found out about the caller, for the handlers. */
+/* Attaches the caller's identity, as admit found it, for the handlers. */
 void http_set_principal(struct http_request *req, void *principal);
 void *http_principal(const struct http_request *req);
 
@@ -188,9 +188,8 @@ struct http_body_sink {
 	/* The body is complete. */
 	void (*end)(void *arg);
 	/*
-	 * It will not be: the client left, stalled, broke the rules or passed the limit. Where
-	 * there is still somebody to tell, the server does; the request must not be touched any
-	 * more.
+	 * The body will not be complete: the client left, stalled, broke the rules or passed the
+	 * limit. The server answers if it still can; the request must not be touched any more.
 	 */
 	void (*abort)(void *arg);
 	void *arg;
@@ -237,8 +236,8 @@ void http_stream_begin_sized(struct http_request *req, int status, const char *t
  */
 void http_stream_write(struct http_request *req, struct buf *data);
 /*
- * Whenever the stream has been quiet for this long, the text goes out by itself, so that nobody in
- * between takes it for dead. The text stays the caller's. Not with an announced length.
+ * Sends the text whenever the stream has been quiet for this long, so that no proxy takes it for
+ * dead. The text stays the caller's. Not with an announced length.
  */
 void http_stream_keepalive(struct http_request *req, const char *text, size_t len, uint64_t ms);
 /* Ends the response; may follow a write directly. stop is not called any more. */

@@ -45,8 +45,8 @@ struct multipart {
 	bool refused;
 	char delimiter[DELIMITER_MAX];
 	size_t delimiter_len;
-	size_t matched; /* bytes of the delimiter, or of what is expected, that have come */
-	size_t assumed; /* of those: a line end that belongs to what came before */
+	size_t matched; /* bytes of the delimiter, or of the expected text, that have arrived */
+	size_t assumed; /* of those: an implied line end that belongs to the previous bytes */
 	bool closing;   /* behind the delimiter came a "-" */
 	bool closed;
 	size_t head_len;

@@ -19,7 +19,7 @@
 
 /* Longer than any request line with a target that we take: method and version are short. */
 #define REQUEST_LINE_MAX (HTTP_TARGET_MAX + 64)
-/* 15 hexadecimal digits cannot overflow 64 bits; nobody sends larger chunks in earnest. */
+/* 15 hexadecimal digits cannot overflow 64 bits, and real chunks are far smaller. */
 #define CHUNK_DIGITS_MAX 15
 
 static int parse_request_line(char *line, struct http_head *head, struct error *e);
@@ -53,7 +53,7 @@ enum framing {
 	FRAMING_EXPECT = 16
 };
 
-/* The fields that say whom a request is for and where it ends. */
+/* The fields that determine a request's host and where the request ends. */
 static const struct {
 	const char *name;
 	enum framing seen;

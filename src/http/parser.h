@@ -25,7 +25,7 @@ struct http_field {
 
 struct http_head {
 	enum http_method method;
-	bool method_known; /* false: a token that none of our methods is called */
+	bool method_known; /* false: a valid token, but not a method we support */
 	const char *method_text;
 	bool http10; /* the client speaks HTTP/1.0 */
 	bool keep_alive;

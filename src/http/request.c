@@ -33,7 +33,7 @@ static void add_allow(struct http_request *req);
 static void log_access(const struct http_request *req);
 static void empty_buffer(struct buf *b);
 
-/* What answers OPTIONS wherever a path is known; it asks nobody for admission and takes no body. */
+/* Answers OPTIONS for every known path, without admission and without a body. */
 static const struct http_route options_route = {HTTP_OPTIONS, "/", answer_options};
 static const struct http_mount options_mount = {&options_route, 1};
 
@@ -276,7 +276,7 @@ bool http_query_at(
 	return true;
 }
 
-/* Of most fields the first letter tells: bit 5 is all that differs between its two cases. */
+/* Compares the first letter before calling strcasecmp; its two cases differ in bit 5 only. */
 const char *http_header(const struct http_request *req, const char *name)
 {
 	for (size_t i = 0; i < req->head.field_count; i++) {

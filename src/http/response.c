@@ -38,7 +38,7 @@ void http_respond(struct http_request *req, int status, const char *type, struct
 		c->out_head.failed ? HTTP_BROKEN : http_connection_send(c, bufs, bodied ? 2 : 1));
 }
 
-/* Whether there is somebody to answer. If not, the connection may go now. */
+/* Returns whether the client is still there. If not, closes the connection. */
 static bool take_turn(struct http_request *req)
 {
 	struct http_connection *c = req->connection;
@@ -54,7 +54,7 @@ void http_answer_sent(struct http_connection *c, enum http_sent sent)
 {
 	if (sent == HTTP_QUEUED) {
 		c->phase = HTTP_PHASE_FLUSHING;
-		/* What is left of the body is read from here on, to be thrown away. */
+		/* The rest of the body is read and discarded from here on. */
 		if (c->body_state == HTTP_BODY_COMING)
 			http_server_wake(c);
 	} else if (sent == HTTP_SENT) {

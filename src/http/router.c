@@ -41,7 +41,7 @@ struct node {
 	struct entry *entries; /* whose segments end here, with or without a rest */
 };
 
-/* What one claim claims; without a function: what nobody does. */
+/* The routes of one claim; without a function: the routes for unclaimed requests. */
 struct tree {
 	unsigned (*claims)(const struct http_request *req);
 	unsigned claim;

@@ -8,7 +8,7 @@
 #include "http/http.h"
 #include "http/target.h"
 
-/* Of a pattern, its mount's prefix included. */
+/* Limit for a pattern, its mount's prefix included. */
 #define HTTP_PATTERN_SEGMENTS_MAX 32
 
 struct http_router;
@@ -19,12 +19,12 @@ int http_router_create(
 void http_router_destroy(struct http_router *router);
 
 struct http_match {
-	const struct http_mount *mount; /* without a route: whose the path is, if anybody's */
+	const struct http_mount *mount; /* without a route: the mount that owns the path, or NULL */
 	const struct http_route *route; /* NULL: no route has both this path and this method */
 	const char *pattern;            /* of the route, with its mount's prefix */
 	unsigned allowed; /* the methods that the path has, as bits; 0: unknown path */
 };
-/* Of a target that is not complete only what comes before {name**} is looked at. */
+/* Matches an incomplete target only against {name**} patterns whose prefix was decoded. */
 struct http_match http_router_find(const struct http_router *router, const struct http_request *req,
 	const struct http_target *target, bool method_known, enum http_method method);
 

@@ -146,7 +146,7 @@ void http_server_let_sleep(struct http_connection *c)
 static void on_wake(uv_idle_t *idle)
 {
 	struct http_server *s = idle->data;
-	/* Those that are woken meanwhile wait for the next turn: the sockets come first. */
+	/* Connections woken meanwhile wait for the next turn, so that sockets are served first. */
 	for (unsigned n = s->woken_count; n > 0 && s->woken; n--) {
 		struct http_connection *c = s->woken;
 		http_server_let_sleep(c);

@@ -30,7 +30,7 @@ struct http_server {
 	struct http_connection *woken; /* to be resumed at the next turn of the loop */
 	unsigned woken_count;
 	struct http_counters counters;
-	/* One for all: libuv hands over each read before it starts the next. */
+	/* Shared by all connections: libuv hands over each read before it starts the next. */
 	char read_buffer[HTTP_READ_SIZE];
 };
 

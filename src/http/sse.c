@@ -1,7 +1,4 @@
-/*
- * A line is all that a name or an id can be. One that holds a line end is left out: it would let
- * whoever chose it begin another event.
- */
+/* Names and ids are single lines. Values with a line end are dropped: they could forge events. */
 #include "http/sse.h"
 
 #include <string.h>

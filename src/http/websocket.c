@@ -42,11 +42,11 @@ struct websocket {
 	wslay_event_context_ptr wslay;
 	uv_timer_t timer;
 
-	const char *input; /* while bytes are being taken: what is left of them */
+	const char *input; /* input being consumed; the rest of it */
 	size_t input_len;
-	struct buf message; /* what has come of it */
+	struct buf message; /* the part of the message that has arrived */
 	bool in_data_frame; /* control frames may come in the middle of a message */
-	unsigned failed;    /* 0, or the code of what the client did wrong */
+	unsigned failed;    /* the close code for the client's protocol error; 0: none */
 	char reason[WEBSOCKET_REASON_MAX + 1];
 
 	struct buf out;
@@ -288,8 +288,7 @@ int websocket_send(struct websocket *ws, enum websocket_kind kind, const void *d
 static int websocket_queue(struct websocket *ws, uint8_t opcode, const void *data, size_t len)
 {
 	struct wslay_event_msg message = {opcode, data, len};
-	/* After a close frame of the client's there is nobody to send to, but `closed` comes soon.
-	 */
+	/* After the client's close frame messages are dropped; `closed` is called soon. */
 	if (wslay_event_queue_msg(ws->wslay, &message) == WSLAY_ERR_NOMEM)
 		return -ENOMEM;
 	wslay_event_send(ws->wslay);
@@ -355,7 +354,7 @@ void websocket_close(struct websocket *ws, unsigned code, const char *reason)
 	uv_timer_start(&ws->timer, websocket_on_timer, CLOSE_MS, 0);
 }
 
-/* Tells what there is to tell; whether that was the end of the socket. Only from the loop. */
+/* Reports a close to the user. Returns whether the socket has ended. Only from the loop. */
 static bool websocket_settle(struct websocket *ws)
 {
 	wslay_event_context_ptr wslay = ws->wslay;
@@ -403,7 +402,7 @@ static void websocket_on_timer(uv_timer_t *timer)
 		websocket_leave(ws);
 		return;
 	}
-	/* Who is not read from cannot be heard. */
+	/* While reading is paused a pong cannot arrive, so do not count missed pings. */
 	ws->silent = ws->paused ? 0 : ws->silent + 1;
 	if (ws->silent > SILENT_MAX) {
 		websocket_tell(ws, WEBSOCKET_ABNORMAL);

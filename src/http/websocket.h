@@ -59,14 +59,14 @@ struct websocket_events {
  */
 int http_upgrade_websocket(struct http_request *req, const struct websocket_events *events,
 	void *arg, struct websocket **ret);
-/* What was agreed on, or NULL. */
+/* Returns the protocol agreed on, or NULL. */
 const char *websocket_protocol(const struct websocket *ws);
 
 /* Copies. -EAGAIN: too much is queued, try again after `writable`; or -ENOMEM. */
 int websocket_send(struct websocket *ws, enum websocket_kind kind, const void *data, size_t len);
 /* Bytes that the kernel has not taken yet. */
 size_t websocket_queued(const struct websocket *ws);
-/* What has been sent goes out first. The reason is cut to WEBSOCKET_REASON_MAX bytes; or NULL. */
+/* Closes after all queued messages. The reason is cut to WEBSOCKET_REASON_MAX bytes; or NULL. */
 void websocket_close(struct websocket *ws, unsigned code, const char *reason);
 
 /* Stops reading, so that the client is slowed. A few messages, 4 KiB at most, may still come. */

@@ -15,7 +15,7 @@
 /* Beyond, a double does not hold every integer, so that the client may have meant another one. */
 #define INTEGER_MAX 9007199254740992.0 /* 2^53 */
 
-/* What an object is decoded by. */
+/* The tables and options that an object is decoded with. */
 struct decoding {
 	const struct json_part *parts;
 	struct scratch *memory;
@@ -159,7 +159,7 @@ static int json_decode_item(
 	return decode_level(d, item, inner, e);
 }
 
-/* What every row begins with. */
+/* Returns the part that all kinds of rows begin with. */
 static const struct json_field *row_at(const struct json_part *part, size_t i)
 {
 	return part->fields ? (const struct json_field *)&part->fields[i] : &part->rows[i];

@@ -38,8 +38,8 @@ int json_decode(const cJSON *object, const struct json_field *fields, size_t cou
 	const char *path, void *destination, struct error *e);
 
 /*
- * The same, but what no table names is passed over: for protocols of others, whose newer clients
- * send more than we know and do not mind.
+ * Same as json_decode, but ignores unknown fields: newer clients of a foreign protocol may send
+ * fields that this server does not know.
  */
 int json_decode_known(const cJSON *object, const struct json_field *fields, size_t count,
 	const char *path, void *destination, struct error *e);
@@ -62,7 +62,7 @@ struct json_part {
 int json_decode_parts(const cJSON *object, const struct json_part *parts, struct scratch *memory,
 	struct error *e);
 
-/* The same, but what no table names is passed over. */
+/* Same as json_decode_parts, but ignores unknown fields. */
 int json_decode_known_parts(const cJSON *object, const struct json_part *parts,
 	struct scratch *memory, struct error *e);
 
@@ -112,8 +112,8 @@ void json_time(struct json_writer *w, int64_t wall_ms);
 void json_raw(struct json_writer *w, const char *json);
 void json_raw_n(struct json_writer *w, const char *json, size_t len);
 /*
- * Whether a text that somebody else made may be written by json_raw_n: one JSON value, in UTF-8,
- * not deeper than JSON_MAX_DEPTH and without line breaks. No tree is built, so it may be large.
+ * Returns whether foreign text may be written by json_raw_n: one JSON value, in UTF-8, not deeper
+ * than JSON_MAX_DEPTH and without line breaks. Builds no tree, so the text may be large.
  */
 bool json_is_line(const char *text, size_t len);
 /* Appends JSON with nothing beyond ASCII in it: other characters as \uXXXX. */
@@ -138,5 +138,5 @@ void json_encode(
 /* The schema of the rows that have all of `flags`; of an answer with FIELD_SHOWN, else a request.
  */
 void json_schema(struct json_writer *w, const struct field_table *t, unsigned flags);
-/* One value, without its key. */
+/* Writes a value without its key. */
 void json_encode_value(struct json_writer *w, const struct field *f, const void *record);

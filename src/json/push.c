@@ -48,7 +48,7 @@ static void append_character(struct buf *out, unsigned c)
 	}
 }
 
-/* Appends what an escape stands for, which the scanner has checked. Returns its length. */
+/* Appends the decoded form of an escape that the scanner has checked. Returns its length. */
 static size_t append_escape(struct buf *out, const char *at)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";

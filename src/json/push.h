@@ -24,7 +24,7 @@ struct json_push {
 };
 
 void json_push_add(struct json_push *p, const char *bytes, size_t len);
-/* What was added and is not taken apart yet. */
+/* Returns the number of bytes added but not yet parsed. */
 size_t json_push_waiting(const struct json_push *p);
 /* There will be no more; a number at the very end is complete then. */
 void json_push_end(struct json_push *p);

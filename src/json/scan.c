@@ -6,7 +6,7 @@
 
 const char json_scan_too_deep[] = "nesting that is too deep";
 
-/* What may come next. */
+/* The tokens that the grammar allows next. */
 enum {
 	EXPECT_VALUE,
 	EXPECT_FIRST_KEY,   /* or the end of the object */

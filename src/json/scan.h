@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define JSON_SCAN_DEPTH_MAX 64
-/* Of a number: cJSON cuts longer ones off. */
+/* The longest number: cJSON truncates longer ones. */
 #define JSON_SCAN_LITERAL_MAX 63
 
 enum json_token {
@@ -31,7 +31,7 @@ enum json_token {
 
 struct json_scan {
 	/* the caller's: */
-	const char *text; /* what there is and has not been taken, from `at` on */
+	const char *text; /* the input; bytes before `at` were consumed */
 	size_t len, at;
 	bool last;          /* no more bytes will follow */
 	unsigned max_depth; /* at most JSON_SCAN_DEPTH_MAX */
@@ -41,7 +41,7 @@ struct json_scan {
 	/* of the last token: */
 	const char *raw; /* JSON_PIECE: whole characters and escapes as they came; JSON_LITERAL */
 	size_t raw_len;
-	const char *fault; /* after -1: what was wrong at `at` */
+	const char *fault; /* after -1: the error at `at` */
 
 	/* the scanner's: */
 	unsigned depth;

@@ -1,4 +1,4 @@
-/* A table as JSON Schema: for OpenAPI, for tools that models call, for whoever draws a form. */
+/* Writes a table as JSON Schema: for OpenAPI, for tools that models call, for generated forms. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * What a walk over two disks says, over a pipe from the keeper to the front: records, each a fixed
- * struct and then its bytes. The last one is END; without it the walk was cut short.
+ * The result of comparing two disks, sent by the keeper to the front over a pipe: records, each a
+ * fixed struct followed by its bytes. The last one is END; a stream without it was cut short.
  */
 #pragma once
 
@@ -16,10 +16,10 @@ enum diff_kind {
 	DIFF_END
 };
 
-/* What is wanted. */
+/* The form of the result. */
 enum diff_form {
 	DIFF_RECORDS,
-	DIFF_TAR,     /* what was added and changed; what was deleted as whiteouts (.wh.NAME) */
+	DIFF_TAR,     /* added and changed files; deleted ones as whiteouts (.wh.NAME) */
 	DIFF_TEXT,    /* unified */
 	DIFF_ARCHIVE, /* the tar, compressed by zstd */
 	DIFF_FORM_END

@@ -109,7 +109,7 @@ static const char *next_string(const char **p, const char *end)
 	return s;
 }
 
-/* One that is short enough to be remembered. */
+/* Returns the next string if it is short enough for init to remember, else NULL. */
 static const char *next_text(const char **p, const char *end)
 {
 	const char *s = next_string(p, end);

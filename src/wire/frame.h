@@ -47,7 +47,7 @@
 #define FRAME_RING          (256u * 1024)
 #define FRAME_MAX_STRINGS   4096u
 #define FRAME_EXECUTION_LEN 24
-#define FRAME_MAX_COMMAND   4096u /* of a process's arguments, what init remembers */
+#define FRAME_MAX_COMMAND   4096u /* how much of a process's arguments init remembers */
 #define FRAME_MAX_TEXT      4096u /* of a user, a directory or a name, each with its NUL */
 #define FRAME_MAX_USER      256u  /* of a WORKER's, with its NUL */
 #define FRAME_MAX_SIDE      1000u /* rows or columns of a terminal */
@@ -102,20 +102,19 @@ struct frame_header {
 };
 
 enum frame_start_flags {
-	FRAME_START_STDIN = 1, /* stdin is a pipe; otherwise /dev/null */
-	FRAME_START_OPEN_STDIN =
-		2,                /* whoever writes it comes and goes: a new front leaves it open */
-	FRAME_START_TERMINAL = 4, /* all three are a terminal of rows and columns */
-	FRAME_START_PROMPT = 8,   /* somebody waits for the STARTED alone */
-	FRAME_START_KERNEL = 16,  /* stdin brings commands, stdout is a stream of packets */
+	FRAME_START_STDIN = 1,      /* stdin is a pipe; otherwise /dev/null */
+	FRAME_START_OPEN_STDIN = 2, /* writers come and go: a new front leaves stdin open */
+	FRAME_START_TERMINAL = 4,   /* all three are a terminal of rows and columns */
+	FRAME_START_PROMPT = 8,     /* the client waits for STARTED, so send it at once */
+	FRAME_START_KERNEL = 16,    /* stdin brings commands, stdout is a stream of packets */
 	FRAME_START_FLAGS = 31
 };
 
 /*
- * What comes out of a kernel: its output and its messages, in the order in which they were written,
- * each as packets on the one stream stdout. A packet is `u32 channel << 24 | length`,
- * little-endian, then the bytes. None is larger than what a ring holds, so that a stream which is
- * acknowledged at the ends of packets begins again with a whole one.
+ * The output of a kernel: stdout, stderr and messages as packets on the one stream stdout, in the
+ * order in which they were written. A packet is `u32 channel << 24 | length`, little-endian, then
+ * the bytes. A packet always fits into a ring, so a stream that is acknowledged at packet
+ * boundaries resumes with a whole packet.
  */
 enum frame_channel {
 	FRAME_CHANNEL_STDOUT,
@@ -148,12 +147,15 @@ struct start_request {
 	struct frame_start fixed;
 	const char *user;
 	const char *cwd;   /* absolute, or below the user's home; "": that itself */
-	const char *name;  /* what the caller calls it; "": nothing */
+	const char *name;  /* the name that the caller gave; "": none */
 	const char **argv; /* NULL-terminated */
 	const char **envp; /* NULL-terminated */
 };
 
-/* Where the volume is in a sandbox that is there for its files, and what such a worker is told. */
+/*
+ * The mount point of the volume in a sandbox that serves its files, and the flag for a worker in
+ * it.
+ */
 #define FRAME_VOLUME           "/volume"
 #define FRAME_WORKER_IN_VOLUME 1u /* that is its root */
 
@@ -200,9 +202,9 @@ struct frame_hello {
 
 /* Payload of STATUS: this, then the main process's working directory with its NUL. */
 struct frame_status {
-	uint64_t cpu_us; /* of the whole tree, by its cgroup */
-	uint64_t memory; /* resident bytes of the tree; what processes share is counted in each */
-	uint64_t peak;   /* resident bytes that the largest process had at most */
+	uint64_t cpu_us;    /* of the whole tree, by its cgroup */
+	uint64_t memory;    /* resident bytes of the tree; shared pages count once per process */
+	uint64_t peak;      /* resident bytes that the largest process had at most */
 	uint32_t processes; /* in the tree */
 	uint32_t state;     /* of the main process: a letter as in /proc; 0 once it has exited */
 };

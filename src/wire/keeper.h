@@ -20,17 +20,17 @@ enum keeper_op {
 	KEEPER_KEEP,    /* disk: a read-only copy of from, which is frozen meanwhile */
 	KEEPER_RESTORE, /* disk: swapped for a copy of from, or for an empty one */
 	KEEPER_DELETE,  /* disk; fine if it is not there */
-	KEEPER_USAGE,   /* disk → bytes, limit: what its quota counts; quick */
+	KEEPER_USAGE,   /* disk → bytes, limit: as its quota counts them; quick */
 	KEEPER_MEASURE, /* disk → bytes, files: by looking at all of it */
 	KEEPER_NEXT,    /* disk → the next id of that kind, in no particular order; "" ends */
-	KEEPER_DIFF,    /* disk, from, root, form → a pipe: what became of from (wire/diff.h) */
+	KEEPER_DIFF, /* disk, from, root, form → a pipe: the changes since `from` (wire/diff.h) */
 	KEEPER_OP_END,
 	KEEPER_STARTED = 100 /* said unasked, by a keeper that took over from a dead one */
 };
 
 enum disk_kind {
 	DISK_NONE,
-	DISK_BOX,        /* what a sandbox changed: the upper layers */
+	DISK_BOX,        /* the upper layers of a sandbox: its changes over the root */
 	DISK_CHECKPOINT, /* the same, as it was once */
 	DISK_SNAPSHOT,   /* the same, as something to begin with */
 	DISK_LAYER,      /* the same, of a template: to begin with, or its root/image as a root */
@@ -76,8 +76,10 @@ struct keeper_reply {
 	int64_t bytes, limit, files;
 	int64_t pool_size, pool_free;
 	int64_t frozen_us; /* how long the sandbox stood still that was copied */
-	/* Of a DIFF: the reading end of the pipe. It comes beside the message; in it this is
-	 * nothing. */
+	/*
+	 * DIFF: the reading end of the pipe. It is passed as ancillary data; the value in the
+	 * message is meaningless.
+	 */
 	int32_t pipe_fd;
 };
 
@@ -85,9 +87,8 @@ const char *pool_kind_name(enum pool_kind kind);
 const char *disk_kind_name(enum disk_kind kind);
 
 /*
- * What the sweeper is told, one byte a message: something is in the trash; or, with a descriptor,
- * here is the last thing that keeps a dead sandbox's mounts, or the file by which a paused one
- * gives its page cache back.
+ * Messages to the sweeper, one byte each: the trash has entries; or, with a descriptor, the last
+ * reference to a dead sandbox's mounts, or the file that reclaims a paused sandbox's page cache.
  */
 #define SWEEPER_TRASH   'x'
 #define SWEEPER_MOUNTS  'm'

@@ -65,7 +65,7 @@ int record_decode_header(const char *data, struct record_header *ret)
 	return ret->size > RECORD_MAX ? -EPROTO : 0;
 }
 
-/* The fixed part copied out, and the lengths of what follows given by `lens`. */
+/* Splits the bytes behind the fixed part into texts of the lengths in `lens`. */
 static int record_split(const char *payload, size_t size, size_t fixed_size, const uint32_t *lens,
 	struct record_text *texts, size_t count)
 {

@@ -54,7 +54,7 @@ enum record_type {
 	RECORD_ATTRIBUTE, /* struct record_attribute; name, value */
 
 	RECORD_ENTRY = 64, /* struct record_entry; path, target, owner, group */
-	RECORD_CONTENT,    /* struct record_content: what follows as DATA */
+	RECORD_CONTENT,    /* struct record_content: describes the DATA that follows */
 	RECORD_MATCH,      /* struct record_match; path, text */
 	RECORD_CHANGE,     /* struct record_change; path */
 	RECORD_READY,      /* events are being collected from now on */
@@ -86,7 +86,7 @@ enum file_op {
 	FILE_PACK,
 	FILE_UNPACK,
 	FILE_WATCH,
-	FILE_ROOT, /* what was unpacked there is to be a sandbox's root */
+	FILE_ROOT, /* makes the unpacked tree usable as a sandbox's root */
 	FILE_OP_END
 };
 
@@ -94,7 +94,7 @@ enum file_flags {
 	FILE_FOLLOW = 1 << 0,    /* the last link of the path is followed */
 	FILE_RECURSIVE = 1 << 1, /* with everything below */
 	FILE_PARENTS = 1 << 2,   /* missing directories above are made */
-	FILE_OVERWRITE = 1 << 3, /* what is there may be replaced */
+	FILE_OVERWRITE = 1 << 3, /* existing files may be replaced */
 	FILE_EXIST_OK =
 		1 << 4, /* that it is there already is no error; nor, for REMOVE, that it is not */
 	FILE_REGEX = 1 << 5, /* the pattern is an extended regular expression, not text */
@@ -110,8 +110,8 @@ enum file_flags {
 	FILE_FROM_END = 1 << 15,   /* READ: the offset counts from the end */
 	FILE_LAYER = 1 << 16,      /* UNPACK: of an image: whiteouts remove, devices are left out */
 	/*
-	 * Entries of links have the type and permissions of what they lead to, and its real path as
-	 * their target; those that lead nowhere stay links.
+	 * Entries of links have the type and permissions of their targets, and the real path in
+	 * `target`; dangling links are reported as links.
 	 */
 	FILE_RESOLVED = 1 << 17,
 	FILE_WITH_ATTRIBUTES = 1 << 18, /* each entry is followed by its attributes */
@@ -121,7 +121,7 @@ enum file_flags {
 	FILE_FLAGS = (1 << 20) - 1
 };
 
-/* What a REQUEST has as text; what an operation has no use for is empty. */
+/* The texts of a REQUEST; those that an operation does not use are empty. */
 enum file_text {
 	FILE_CWD, /* where relative paths begin; "": the user's home; "~name": another user's */
 	FILE_PATH,
@@ -181,7 +181,7 @@ struct record_content {
 struct record_match {
 	uint64_t line;
 	uint32_t column; /* of the match's first byte in the line, from 1 */
-	uint32_t cut;    /* the line is longer than what is given of it */
+	uint32_t cut;    /* the line is longer than the text given */
 	uint32_t path_len, text_len;
 };
 

@@ -29,7 +29,7 @@ enum warden_op {
 	WARDEN_OP_END
 };
 
-/* Isolation that this host gives; what is missing stops a boot unless the operator allowed it. */
+/* Isolation layers of this host. A missing one prevents boots unless the operator allowed it. */
 enum warden_layer {
 	WARDEN_LAYER_CGROUP_V1 = 1,
 	WARDEN_LAYER_CGROUP_V2 = 2, /* both: hybrid */
@@ -40,7 +40,7 @@ enum warden_layer {
 	WARDEN_LAYER_IDMAP = 64
 };
 
-/* What there is of a sandbox. */
+/* The parts of a sandbox that exist on the host. */
 enum warden_found {
 	WARDEN_FOUND_DISK = 1,
 	WARDEN_FOUND_PROCESSES = 2,
