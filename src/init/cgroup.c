@@ -37,7 +37,7 @@ static void init_cgroup_name_of(const struct cgroup *c, const char *file, char o
 	snprintf(out, 64, "e%u%s%s", c->number, file[0] ? "/" : "", file);
 }
 
-/* Of a file that is short: an allocation would be mapped for each. */
+/* Reads a short file into a fixed buffer: an allocation would be mapped for each. */
 static bool read_short(const struct cgroup *c, const char *file, char out[SHORT_MAX])
 {
 	char name[64];
@@ -81,7 +81,7 @@ void cgroup_kill(struct cgroup *c)
 	fd_write_file_at(INIT_CGROUP_FD, name, "1");
 }
 
-/* ---- who is in it ---- */
+/* ---- members ---- */
 
 size_t cgroup_pids(const struct cgroup *c, pid_t *pids, size_t max)
 {
@@ -99,7 +99,7 @@ size_t cgroup_pids(const struct cgroup *c, pid_t *pids, size_t max)
 		long pid = strtol(line, &end, 10);
 		if (end == line)
 			break;
-		/* 0 is one that our pid namespace does not have. */
+		/* The kernel shows 0 for a process outside our pid namespace. */
 		if (pid > 0)
 			pids[count++] = (pid_t)pid;
 		line = end + (*end == '\n');
@@ -159,7 +159,7 @@ static bool init_cgroup_retire(struct cgroup *c)
 	char name[64];
 	if (!cgroup_is_empty(c))
 		return false;
-	/* Whatever is cloned into one that was killed would be killed, too. */
+	/* A killed cgroup is not reused: a process cloned into it would be killed, too. */
 	if (spare_count < SPARES_MAX && !c->killed) {
 		c->cpu_before_us += cgroup_cpu_us(c);
 		spares[spare_count++] = *c;
@@ -175,7 +175,8 @@ void cgroup_release(struct cgroup *c)
 		lingering[lingering_count++] = *c;
 }
 
-/* A few at a time, in turns: somebody inside may keep many of them, and end children all the time.
+/*
+ * Retries a few per call, in turns: the sandbox may keep many busy and end children all the time.
  */
 void cgroup_retry_releases(void)
 {

@@ -56,7 +56,7 @@ static int load_second_filter(void)
 		ANSWER(SECCOMP_RET_ALLOW),
 		UNLESS_EQUAL(SYS_ioctl, 10),
 		LOAD(ARGUMENT(1)),
-		IF_EQUAL(TIOCSTI, 7), /* keys that nobody pressed */
+		IF_EQUAL(TIOCSTI, 7), /* fakes keyboard input */
 		IF_EQUAL(TIOCLINUX, 6),
 		IF_EQUAL(FICLONE, 4),
 		IF_EQUAL(FICLONERANGE, 3),
@@ -151,7 +151,7 @@ void child_become(struct child *c)
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL); /* what is ignored stays ignored across clone and exec */
+	signal(SIGPIPE, SIG_DFL); /* an ignored signal stays ignored across clone and exec */
 	setsid();
 	bool terminal = c->request->fixed.flags & FRAME_START_TERMINAL;
 	if (child_descriptors(c) < 0 || (terminal && ioctl(0, TIOCSCTTY, 0) < 0) ||
@@ -160,7 +160,7 @@ void child_become(struct child *c)
 	if (child_identity(&c->user) < 0 || child_capabilities() < 0)
 		child_fail(c, FRAME_STAGE_USER);
 	const char *cwd = c->request->cwd;
-	/* A home that is missing is no reason not to run; a directory that was asked for is. */
+	/* A missing home falls back to "/"; a missing requested directory is an error. */
 	if (cwd[0] != '/' && chdir(c->user.home) < 0 && chdir("/") < 0)
 		child_fail(c, FRAME_STAGE_CWD);
 	if (cwd[0] && chdir(cwd) < 0)

@@ -158,7 +158,7 @@ static void init_connection_attach(int fd)
 	frame_append(&sending, FRAME_READY, 0, 0, 0, NULL, 0);
 }
 
-/* ---- before we know what a connection is for ---- */
+/* ---- connections whose purpose is not known yet ---- */
 
 /* Frees it; its descriptor is the caller's. */
 static int guest_leave(struct guest *g)

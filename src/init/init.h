@@ -21,7 +21,7 @@
 
 /* ---- main.c ---- */
 
-/* A bit for each capability that anybody inside can ever have. */
+/* Has a bit for each capability that a process inside can ever hold. */
 extern const uint64_t init_kept_capabilities;
 
 /* ---- loop.c: descriptors that call back ---- */
@@ -44,20 +44,20 @@ void loop_close(struct source *s);
 struct cgroup {
 	unsigned number;
 	bool killed;            /* it cannot be used again */
-	uint64_t cpu_before_us; /* used by those who had it earlier */
+	uint64_t cpu_before_us; /* used by earlier owners of this cgroup */
 };
 
-/* Make the next process's cgroup while nobody waits. */
+/* Makes the next process's cgroup in advance, while the loop is idle. */
 void cgroup_prepare(void);
-/* One that is empty; its descriptor is the caller's. */
+/* Returns the descriptor of an empty cgroup; the caller owns it. */
 int cgroup_take(struct cgroup *ret);
 void cgroup_kill(struct cgroup *c);
-/* Everything in it, what is forked meanwhile included. */
+/* Signals every process in it, including those forked meanwhile. */
 void cgroup_signal(const struct cgroup *c, int signal);
 size_t cgroup_pids(const struct cgroup *c, pid_t *pids, size_t max);
 uint64_t cgroup_cpu_us(const struct cgroup *c);
 bool cgroup_is_empty(const struct cgroup *c);
-/* Take a process's cgroup back, now or when its last process has gone. */
+/* Takes a process's cgroup back, now or when its last process has exited. */
 void cgroup_release(struct cgroup *c);
 void cgroup_retry_releases(void);
 
@@ -70,7 +70,7 @@ struct stream {
 	struct process *process;
 	char *ring;     /* FRAME_RING bytes, mapped with the first byte of output */
 	uint64_t acked; /* the ring holds [acked, end) */
-	uint64_t sent;  /* of which [acked, sent) is with the front */
+	uint64_t sent;  /* [acked, sent) was sent to the front */
 	uint64_t end;
 	bool terminal;
 	bool done;     /* no byte of the main process is left to read */
@@ -116,15 +116,15 @@ void process_forget(uint64_t tag);
 
 /* Everything that ended: fill in results, reap orphans. */
 void process_reap(void);
-/* Kill what has outlived its deadline; returns the next deadline, 0 for none. */
+/* Kills processes past their deadline. Returns the next deadline, 0 if there is none. */
 int64_t process_check_deadlines(void);
 /* The sandbox is about to be frozen, or goes on: that time does not count. */
 void process_pause_deadlines(void);
 void process_resume_deadlines(void);
-/* Free what was forgotten; called when no callback is on the stack. */
+/* Frees forgotten processes; called when no callback is on the stack. */
 void process_sweep(void);
 
-/* A new front: describe every process, then start sending again from what was acknowledged. */
+/* Describes every process to a new front, then resends output from the acknowledged position. */
 void process_announce_all(struct buf *out);
 /* Append output and exits until out holds about limit bytes. */
 void process_collect(struct buf *out, size_t limit);
@@ -136,7 +136,7 @@ void stream_open(struct process *p, unsigned index, int fd);
 int stream_ack(struct stream *s, uint64_t offset);
 /* Appends one frame, if there is something to send. */
 bool stream_collect(struct stream *s, unsigned index, struct buf *out);
-/* The main process is gone: what it wrote is in the pipe by now, and that much is still ours. */
+/* The main process has exited: only the bytes already in the pipe still belong to the stream. */
 void stream_main_exited(struct stream *s);
 void stream_destroy(struct stream *s);
 
@@ -165,14 +165,14 @@ struct spawn_result {
 	pid_t pid;
 	enum frame_stage stage;
 	int error;
-	int stdin_fd; /* our ends; -1 when there is none */
+	int stdin_fd; /* init's ends; -1 if not open */
 	int output_fd[FRAME_STREAMS];
 	struct cgroup cgroup;
 };
 
 int spawn_process(const struct start_request *request, struct spawn_result *ret);
 
-/* ---- user.c: who runs it ---- */
+/* ---- user.c: users of the sandbox ---- */
 
 #define USER_MAX_GROUPS 32
 
@@ -186,7 +186,9 @@ struct user {
 	int group_count;
 };
 
-/* By name or number, from the sandbox's own /etc/passwd and /etc/group; -ENOENT when there is none.
+/*
+ * Looks a user up by name or number in the sandbox's /etc/passwd and /etc/group. Returns -ENOENT if
+ * unknown.
  */
 int user_lookup(const char *name, struct user *ret);
 
@@ -198,12 +200,12 @@ void warm_up(void);
 
 void connection_open(void);
 /*
- * Send what there is to send, as far as the socket takes it. What can wait a moment for company,
- * does: then the answer is when it must go (monotonic µs), otherwise 0.
+ * Sends pending output as far as the socket takes it. Returns 0, or the time (monotonic µs) by
+ * which output held back for batching must be sent.
  */
 int64_t connection_flush(void);
 void connection_send(
 	enum frame_type type, uint64_t tag, uint64_t offset, const void *payload, size_t size);
-/* For what needs no hurry: most commands have ended before anybody reads that they began. */
+/* Queues a frame without urgency: most commands end before the front reads that they began. */
 void connection_send_later(
 	enum frame_type type, uint64_t tag, uint64_t offset, const void *payload, size_t size);

@@ -15,7 +15,7 @@ void input_close(struct process *p)
 	buf_finish(&p->input_buf);
 }
 
-/* It reads no more: what has come for it, and what will, is taken and dropped. */
+/* The process has closed its stdin: pending and future input is accepted and dropped. */
 static void input_deaf(struct process *p)
 {
 	p->input_taken = p->input_received;

@@ -20,7 +20,9 @@
 
 #define BIT(capability) (1ull << (capability))
 
-/* What `apt-get install`, `sudo` and a server on port 80 need. Nothing here reaches the host. */
+/*
+ * Capabilities that `apt-get install`, `sudo` and a server on port 80 need. None reaches the host.
+ */
 const uint64_t init_kept_capabilities = BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_FOWNER) |
 					BIT(CAP_FSETID) | BIT(CAP_KILL) | BIT(CAP_SETGID) |
 					BIT(CAP_SETUID) | BIT(CAP_NET_BIND_SERVICE);
@@ -33,8 +35,8 @@ static void bound_capabilities(void)
 }
 
 /*
- * Who started the server may ignore signals, and that is inherited by every command. By the system
- * call: libc keeps some signals for itself and would not touch them.
+ * Resets ignored signals, which every command would inherit from the server's parent. Uses the
+ * system call, because libc refuses to touch the signals it reserves.
  */
 static void reset_signals(void)
 {
@@ -65,7 +67,7 @@ static void watch_children(struct source *s)
 		abort();
 }
 
-/* Of two moments, 0 is none. */
+/* Returns the earlier of two moments; 0 means no deadline. */
 static int64_t init_main_earlier(int64_t a, int64_t b)
 {
 	return a == 0 || (b != 0 && b < a) ? b : a;

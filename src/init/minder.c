@@ -34,16 +34,16 @@
 struct minder {
 	pid_t kernel;
 	int signals;
-	int ends[FRAME_CHANNELS]; /* what we read; -1: at its end */
+	int ends[FRAME_CHANNELS]; /* pipes to read; -1: at end of file */
 	/*
-	 * Once there are messages: what was written before them, and has not been read yet. Then it
-	 * is their turn, even if others go on writing.
+	 * Set when messages arrive: bytes written before them and not read yet. These are read
+	 * first, then the messages, even if output goes on.
 	 */
 	bool owing;
 	int owed[FRAME_CHANNELS];
 	char packet[FRAME_PACKET_HEADER + FRAME_PACKET_MAX];
 	size_t len, sent;
-	bool heard; /* a signal was passed on, and nobody has been told */
+	bool heard; /* a signal was passed on, but not reported yet */
 	bool kernel_gone;
 	int status;
 };
@@ -86,7 +86,9 @@ static int start_kernel(struct minder *k, const struct child *c)
 	if (k->kernel == 0)
 		become_kernel(c, outputs);
 	spawn_close(outputs, FRAME_CHANNELS);
-	/* Whoever writes commands is to see when the interpreter reads no more. */
+	/*
+	 * Closes our copy, so that the writer of commands sees when the interpreter stops reading.
+	 */
 	close(STDIN_FILENO);
 	return k->kernel < 0 ? -errno : 0;
 }
@@ -132,7 +134,7 @@ static void settle_debts(struct minder *k)
 		k->owed[i] = minder_unread(k, i);
 }
 
-/* The next packet of what is owed; output first. */
+/* Takes the next packet of the owed bytes; output comes first. */
 static bool take_owed(struct minder *k)
 {
 	for (unsigned i = 0; i < FRAME_CHANNELS; i++) {
@@ -169,7 +171,7 @@ static void minder_send_some(struct minder *k)
 {
 	ssize_t n = write(STDOUT_FILENO, k->packet + k->sent, k->len - k->sent);
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
-		_exit(0); /* nobody reads */
+		_exit(0); /* the reader is gone */
 	if (n > 0)
 		k->sent += (size_t)n;
 	if (k->sent == k->len)

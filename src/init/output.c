@@ -37,7 +37,7 @@ static void discard_ready(struct source *source, uint32_t events)
 	}
 }
 
-/* The pipe outlives the process: somebody in the background still writes to it. */
+/* The pipe outlives the process: background processes still write to it. */
 static void stream_leave_to_background(struct stream *s)
 {
 	struct source *rest = calloc(1, sizeof *rest);
@@ -58,8 +58,7 @@ static void init_output_stream_finish(struct stream *s, bool at_end)
 {
 	s->done = true;
 	if (s->terminal) {
-		/* Without its master a terminal is hung up: who is still there learns it by SIGHUP.
-		 */
+		/* Closing the master hangs the terminal up: remaining processes get SIGHUP. */
 		loop_close(&s->source);
 		input_close(s->process);
 	} else if (at_end) {

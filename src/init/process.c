@@ -168,7 +168,7 @@ void process_start(uint64_t tag, const struct start_request *request)
 		connection_send_later(FRAME_STARTED, tag, 0, &started, sizeof started);
 }
 
-/* ---- what the front says to one ---- */
+/* ---- requests of the front ---- */
 
 int process_input(uint64_t tag, uint64_t offset, const char *data, size_t len)
 {
@@ -211,7 +211,7 @@ void process_signal(uint64_t tag, int signal, unsigned scope)
 		kill(p->pid, signal);
 }
 
-/* One that is stopped hears SIGTERM only when it goes on. */
+/* SIGCONT follows, because a stopped process handles SIGTERM only when continued. */
 void process_stop(uint64_t tag, uint64_t grace_ms)
 {
 	struct process *p = process_find(tag);
@@ -348,7 +348,9 @@ static void process_destroy(struct process *p)
 	process_count--;
 }
 
-/* One that was told to stop stays until the rest of its tree has had its time. */
+/*
+ * A stopped process stays listed until its cgroup is empty, so that its tree gets the grace period.
+ */
 void process_sweep(void)
 {
 	for (struct process **at = &processes; *at;) {

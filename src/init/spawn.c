@@ -91,8 +91,8 @@ static char *child_stack(void)
 }
 
 /*
- * The child's end of the pipe closes with its exec or its death. Somebody inside may have stopped
- * it before: then it is killed, which works on what is stopped, and we go on.
+ * The child's end of the pipe closes with its exec or its death. A process inside may have stopped
+ * it before: SIGKILL works on stopped processes, too.
  */
 static bool wait_for_exec(int link_fd, pid_t pid)
 {
@@ -158,7 +158,7 @@ static bool env_has(const char *const *envp, const char *name)
 	return false;
 }
 
-/* The caller's variables, and what every login has when the caller did not say otherwise. */
+/* Returns the caller's variables plus the login defaults that the caller did not set. */
 static const char **complete_env(const struct start_request *request, const struct user *u)
 {
 	static char defaults[6][320];

@@ -17,8 +17,10 @@
 
 #define USER_FILE_MAX (256 * 1024)
 
-/* One file at a time, into memory of ours: an allocation of this size would be mapped for each
- * exec. */
+/*
+ * Reads into a static buffer, one file at a time: an allocation of this size would be mapped for
+ * each exec.
+ */
 static char *read_database(const char *path)
 {
 	static char text[USER_FILE_MAX + 1];
@@ -121,7 +123,7 @@ static int look_up(const char *name, struct user *ret)
 			return 0;
 		}
 	}
-	/* A number needs no entry, and root exists even where somebody broke the file. */
+	/* A number needs no entry, and root exists even if the file is broken. */
 	if (!by_uid && strcmp(name, "root") != 0)
 		return -ENOENT;
 	*ret = (struct user){.uid = uid, .gid = uid, .group_count = 1, .groups = {uid}};

@@ -36,7 +36,7 @@ static size_t worker_count;
 
 /* ---- in the worker ---- */
 
-/* Nothing was sent before: there is room. A front that has gone needs no answer. */
+/* The first frame always fits the socket buffer. A closed connection needs no answer. */
 static void send_started(int fd, const struct frame_started *started)
 {
 	autobuf answer = {0};
@@ -45,7 +45,9 @@ static void send_started(int fd, const struct frame_started *started)
 		(void)send(fd, answer.data, answer.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* It says itself that it is there: what init sent could come after its first answer. */
+/*
+ * The worker sends STARTED itself: sent by init, it could arrive after the worker's first answer.
+ */
 __attribute__((noreturn)) static void worker_main(struct child *c, uint32_t flags)
 {
 	struct rlimit memory = {MEMORY_MAX, MEMORY_MAX};
@@ -83,7 +85,7 @@ static int fork_worker(struct worker *w, struct child *c, uint32_t flags)
 	return 0;
 }
 
-/* The stage and the error of what failed; the worker is in the table otherwise. */
+/* Returns the failed stage and its error; on success the worker is in the table. */
 static struct frame_started worker_try_start(
 	int fd, const struct frame_worker *how, const char *user)
 {

@@ -7,7 +7,7 @@
 
 #include "init/init.h"
 
-/* Takes the connection. STARTED is said on it, by the worker or, when there is none, by us. */
+/* Takes the connection. STARTED is sent on it by the worker or, if it could not start, by init. */
 void worker_start(int fd, const struct frame_worker *how, const char *user);
-/* A child of ours has ended or was stopped; true when it was a worker. */
+/* Handles a child that ended or was stopped. Returns true if it was a worker. */
 bool worker_reaped(pid_t pid, int status);

@@ -49,7 +49,7 @@ static int btrfs_issue(int fd, unsigned long request, void *args)
 	return ioctl(fd, request, args) < 0 ? -errno : 0;
 }
 
-/* Into a group of a higher level, or with group 0 into none. */
+/* Puts the new subvolume into a higher-level quota group; group 0: into none. */
 static void put_into_group(
 	struct btrfs_ioctl_vol_args_v2 *args, union inherit *inherit, uint64_t group)
 {
@@ -249,8 +249,10 @@ int btrfs_group_of(int fd, uint64_t *ret)
 	return 0;
 }
 
-/* A group of ours without members; or a subvolume's own, when neither it nor anything it wrote is
- * left. */
+/*
+ * Returns whether a group is unused: a higher-level one without members, or that of a deleted
+ * subvolume whose data is gone.
+ */
 static bool is_idle(int fd, uint64_t group, const struct btrfs_qgroup_info_item *info)
 {
 	struct btrfs_ioctl_search_args args;
@@ -260,7 +262,7 @@ static bool is_idle(int fd, uint64_t group, const struct btrfs_qgroup_info_item 
 	       search_tree(fd, &args, BTRFS_ROOT_TREE_OBJECTID, group, BTRFS_ROOT_ITEM_KEY, 0) == 0;
 }
 
-/* Only for a pool of our own: elsewhere somebody may have made an empty group on purpose. */
+/* Only used on pools that we created: elsewhere an empty group may be intended. */
 void btrfs_drop_idle_groups(int fd)
 {
 	struct btrfs_ioctl_search_args args;

@@ -52,8 +52,7 @@ static int drop_capabilities(void)
 	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-/* Nobody, who may read everything, and the overlay's attributes; those are why CAP_SYS_ADMIN stays.
- */
+/* Becomes `nobody` with the right to read everything; overlay attributes need CAP_SYS_ADMIN. */
 static int become_reader(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -65,7 +64,7 @@ static int become_reader(void)
 	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-/* Nothing can be opened but what is below these, and that for reading. */
+/* Restricts opening to reads below these directories. */
 static int keeper_confine_restrict_files(const int *dirs, size_t count)
 {
 	if (landlock_version() == 0)

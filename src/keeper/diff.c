@@ -50,7 +50,7 @@ static ssize_t keeper_diff_read_full(int fd, char *out, size_t size, off_t at)
 	return (ssize_t)got;
 }
 
-/* The next place from `at` on where one of them has something; -1: there is none. */
+/* Returns the next offset from `at` on where either file has data, -1 if there is none. */
 static off_t keeper_diff_next_data(int a, int b, off_t at)
 {
 	off_t one = lseek(a, at, SEEK_DATA), other = lseek(b, at, SEEK_DATA);
@@ -91,8 +91,7 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* One inode, in one file system or in a snapshot and what it is a snapshot of: nobody inside can
- * set a change time. */
+/* Compares inode and change time, which a sandbox cannot set; holds across a snapshot, too. */
 static bool is_untouched(const struct view_entry *a, const struct view_entry *b)
 {
 	return a->st.st_ino == b->st.st_ino && a->st.st_size == b->st.st_size &&
@@ -140,7 +139,7 @@ static bool keeper_diff_is_directory(const struct view_entry *e)
 	return e->exists && S_ISDIR(e->st.st_mode);
 }
 
-/* What was below a directory that is gone is told only when that is asked for. */
+/* Entries below a deleted directory are reported only with tells_all. */
 static int keeper_diff_descend(struct diff *d, const char *name, const struct view_dir *old_dir,
 	const struct view_entry *old, const struct view_dir *new_dir, const struct view_entry *new,
 	unsigned depth)
@@ -195,7 +194,7 @@ static bool is_in(int dir_fd, const char *name)
 	return dir_fd >= 0 && fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* The names in dir_fd that are in none of the others, which were looked at before. */
+/* Compares the names in dir_fd that none of the directories in `before` has. */
 static int compare_names_of(struct diff *d, int dir_fd, const int *before, size_t count,
 	const struct view_dir *old, const struct view_dir *new, unsigned depth)
 {

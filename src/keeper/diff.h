@@ -31,7 +31,7 @@ struct diff {
 
 int diff_walk(struct diff *d);
 
-/* A descriptor of a regular file, or -errno; what became something else meanwhile is refused. */
+/* Returns a descriptor of a regular file, or -errno; refuses a file that changed its type. */
 int diff_open_file(const struct view_entry *e, const char *name);
 
 /* ---- diff_out.c ---- */
@@ -68,7 +68,9 @@ struct line {
 	size_t len; /* with its line feed, if it has one */
 };
 
-/* For each old line whether it stays, for each new one whether it was there; false: too different
- * for what we spend on it. */
+/*
+ * Marks old lines that stay and new lines that existed. Returns false if the texts are too
+ * different for the bounded search.
+ */
 bool lines_compare(const struct line *old, size_t old_count, bool *old_stays,
 	const struct line *new, size_t new_count, bool *new_stays);

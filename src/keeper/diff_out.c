@@ -1,4 +1,4 @@
-/* What a walk says, as records on a pipe. */
+/* Sends the results of a walk as records on a pipe. */
 #include "keeper/diff.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static int diff_out_send_bytes(struct diff_out *o, const char *at, size_t len)
 	return 0;
 }
 
-/* What the compressor has to say about some bytes, or with `end` about all of them. */
+/* Compresses bytes and sends the output; with `end` it finishes the frame. */
 static int compress(struct diff_out *o, const void *data, size_t len, ZSTD_EndDirective end)
 {
 	char chunk[16384];

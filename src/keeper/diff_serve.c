@@ -72,7 +72,7 @@ static int watch_listener(int pipe_fd)
 		       : 0;
 }
 
-/* What the keeper was given goes: the raw disk is among it. */
+/* Closes the keeper's descriptors, the raw disk among them. */
 static int diff_serve_confine(const struct view *old, const struct view *new)
 {
 	const int dirs[] = {old->root_upper, old->root_lower, old->usr_upper, old->usr_lower,

@@ -46,7 +46,7 @@ static int put_padding(struct tar_writer *t, uint64_t size)
 	return size % TAR_BLOCK ? diff_out_bytes(t->out, zero, TAR_BLOCK - size % TAR_BLOCK) : 0;
 }
 
-/* One member's head; its bytes are to follow. */
+/* Sends a member's header; its content follows. */
 static int put_member(struct tar_writer *t, const char *path, char type, const char *link,
 	const struct stat *st, uint64_t size)
 {
@@ -71,7 +71,7 @@ static int put_member(struct tar_writer *t, const char *path, char type, const c
 
 /* ---- content ---- */
 
-/* Exactly `size` bytes: what has shrunk meanwhile is filled up, what has grown is cut. */
+/* Sends exactly `size` bytes: pads with zeros if the file shrank, cuts if it grew. */
 static int diff_tar_put_content(struct tar_writer *t, int fd, uint64_t size)
 {
 	char chunk[65536];
@@ -104,7 +104,7 @@ static int diff_tar_put_file(struct tar_writer *t, const struct change *c, const
 	autoclose int fd = diff_open_file(c->new, c->name);
 	if (fd < 0)
 		return 0; /* it is not there any more */
-	/* One that is not remembered becomes a copy. */
+	/* A file that does not fit the table is sent again as a copy. */
 	if (st->st_nlink > 1)
 		links_add(&t->links, st, "", path);
 	int r = put_member(t, path, '0', NULL, st, (uint64_t)st->st_size);
@@ -144,7 +144,7 @@ int tar_write_change(void *arg, const struct change *c)
 	const char *path = c->path + 1;
 	if (c->kind == DIFF_DELETED)
 		return put_whiteout(t, c, path);
-	/* Whoever unpacks this need not replace one kind by another. */
+	/* A whiteout first, so that unpacking need not replace one file type by another. */
 	if (c->old->exists && (c->old->st.st_mode & S_IFMT) != (c->new->st.st_mode &S_IFMT)) {
 		int r = put_whiteout(t, c, path);
 		if (r < 0)

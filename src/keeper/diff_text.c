@@ -19,7 +19,7 @@
 #define CONTEXT   3
 #define SNIFFED   8000
 
-/* ---- what there is to compare ---- */
+/* ---- texts ---- */
 
 struct text {
 	bool exists;
@@ -187,7 +187,7 @@ static void put_lines(struct buf *out, const struct text *old, size_t x, size_t 
 	const struct text *new, size_t y, size_t end_y)
 {
 	while (x < end_x || y < end_y) {
-		/* What has no lines has no marks either, and an end of 0. */
+		/* A text without lines has no marks and an end of 0. */
 		// NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
 		if (x < end_x && y < end_y && old->stays[x] && new->stays[y]) {
 			diff_text_put_line(out, ' ', &old->lines[x]);
@@ -220,8 +220,7 @@ static void put_hunk(struct buf *out, const struct text *old, size_t x, size_t e
 static void put_hunks(struct buf *out, struct text *old, struct text *new)
 {
 	size_t x = 0, y = 0;
-	/* When they are too different, what is the same at both ends stays, and the rest is
-	 * replaced. */
+	/* If the texts are too different, only the common head and tail stay. */
 	lines_compare(old->lines, old->count, old->stays, new->lines, new->count, new->stays);
 	while (x < old->count || y < new->count) {
 		if (x < old->count && y < new->count && old->stays[x] && new->stays[y]) {

@@ -81,7 +81,7 @@ static int apply(const struct change *c, int dir_fd, const char *name, bool foll
 	return 0;
 }
 
-/* Links have no mode, and what they lead to may be anywhere: in a tree they are left alone. */
+/* Skips links when changing modes in a tree: they have none, and their targets may be anywhere. */
 static int apply_below(const struct change *c, const char *path, struct outcome *o)
 {
 	struct walk w;

@@ -36,8 +36,7 @@ static int copy_by_buffer(int from, int to)
 	}
 }
 
-/* The filesystem may share the blocks. What says to be empty may have content all the same (/proc).
- */
+/* The filesystem may share the blocks. Files of size 0 may still have content (/proc). */
 static int copy_content(int from, int to)
 {
 	for (bool first = true;; first = false) {
@@ -96,7 +95,7 @@ static int copy_regular(int from_dir, const char *name, int to_dir, const char *
 	return copy_state(to, &st);
 }
 
-/* Of what has no content to be opened for. */
+/* Sets times and owner of a file that is not opened: a link or a FIFO. */
 static int copy_state_at(int to_dir, const char *new_name, const struct stat *st)
 {
 	struct timespec times[2] = {st->st_atim, st->st_mtim};
@@ -127,7 +126,7 @@ static int copy_fifo(int to_dir, const char *new_name, const struct stat *st)
 	return copy_state_at(to_dir, new_name, st);
 }
 
-/* Whatever is no directory. Sockets are not copied: nobody listens on a copy. */
+/* Copies anything but a directory. Sockets are skipped: a copy would have no listener. */
 static int copy_leaf(
 	int from_dir, const char *name, int to_dir, const char *new_name, const struct stat *st)
 {

@@ -44,7 +44,7 @@ int path_absolute(const char *path, struct buf *out)
 	return out->failed ? -ENOMEM : 0;
 }
 
-/* Where a link really leads, and what is there. */
+/* Resolves a link. Returns the mode of its target, or `mode` if it is dangling. */
 static mode_t files_entry_resolve(
 	const char *path, char target[PATH_MAX], ssize_t *target_len, mode_t mode)
 {

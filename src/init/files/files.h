@@ -25,17 +25,17 @@
 
 /* ---- serve.c: the table of operations ---- */
 
-/* What END says beside the error. */
+/* Holds the fields of END beside the error. */
 struct outcome {
 	bool truncated;
 	uint64_t count;
-	struct buf path; /* what the error is about; empty: the request's path */
+	struct buf path; /* path the error is about; empty: the request's */
 };
 
 /* Answers until the front closes. `home` is where relative paths begin when a request does not say.
  */
 void files_serve(int fd, const char *home);
-/* For `return fail(o, -errno, path)`: names what the error is about. */
+/* Records the path an error is about; used as `return fail(o, -errno, path)`. */
 int fail(struct outcome *o, int error, const char *path);
 
 int file_read(const struct file_request *r, struct outcome *o);
@@ -70,13 +70,13 @@ int io_payload(const struct record_header *h, const char **payload);
 /* Some bytes of a DATA record, at most max, at least one. */
 ssize_t io_data(char *bytes, size_t max);
 
-/* Buffered: what is put goes out when there is much of it, and by io_flush. */
+/* Buffers output; it is sent when the buffer is full and by io_flush. */
 int io_put(enum record_type type, const void *fixed, size_t size, const struct record_text *texts,
 	size_t count);
 int io_put_bytes(const void *bytes, size_t len);
 int io_flush(void);
 
-/* ---- entry.c: what there is to say about a file ---- */
+/* ---- entry.c: descriptions of files ---- */
 
 struct text_pair {
 	const char *owner, *group;
@@ -87,15 +87,15 @@ int path_absolute(const char *path, struct buf *out);
 /* path is absolute; at dir_fd/name it is found, for the target of a link. */
 int put_entry(
 	const char *path, const struct stat *st, int dir_fd, const char *name, uint32_t flags);
-/* The entry of a path, as an answer to what was done to it. */
+/* Sends the entry of a path, as the answer to a change of it. */
 int put_entry_of(const struct file_request *r, const char *path, bool follow);
 int64_t time_ns(const struct timespec *t);
 
 /* ---- attributes.c ---- */
 
-/* Those of the namespace "user". */
+/* Sends the extended attributes of the namespace "user". */
 int put_attributes(const char *path);
-/* All whose names begin with this. */
+/* Removes all extended attributes whose names begin with prefix. */
 int remove_attributes(int fd, const char *prefix, size_t len);
 
 /* ---- names.c: users and groups of the sandbox ---- */
@@ -128,7 +128,7 @@ int dirs_open(struct dirs *d, int fd);
 void dirs_finish(struct dirs *d);
 int dirs_fd(const struct dirs *d);
 int dirs_enter(struct dirs *d, const char *name);
-/* -ESTALE: somebody moved what we are in. */
+/* Returns -ESTALE if the current directory was moved meanwhile. */
 int dirs_leave(struct dirs *d);
 
 /* ---- walk.c: everything below a directory, in the order of names ---- */
@@ -155,7 +155,7 @@ int walk_next(struct walk *w);
  * 1 when in. */
 int walk_enter(struct walk *w);
 int walk_fd(const struct walk *w);
-/* How many directories below the top the entry is: 0 for what is directly in it. */
+/* Returns how many directories below the top the entry is; 0 if directly in it. */
 size_t walk_depth(const struct walk *w);
 
 /* ---- glob.c: patterns of paths ---- */
@@ -190,7 +190,7 @@ int place_open(
 	struct place *p, const char *path, const struct record_file *how, uid_t uid, gid_t gid);
 /* The content is complete: from now on it is seen. */
 int place_commit(struct place *p);
-/* Closes; what was not committed is gone. */
+/* Closes the file; without place_commit it is discarded. */
 void place_finish(struct place *p);
 void random_name(char out[32]);
 
@@ -225,7 +225,7 @@ void text_finish(struct text *t);
 /* 1: *block and *len; 0: there is no more; negative: an error. */
 int text_next(struct text *t, char **block, size_t *len);
 
-/* What to look for. */
+/* Holds a compiled search pattern. */
 struct needle {
 	const char *fixed; /* NULL: by expression */
 	size_t fixed_len;
@@ -234,7 +234,7 @@ struct needle {
 
 int needle_compile(struct needle *n, const struct file_request *r);
 void needle_finish(struct needle *n);
-/* Each file of the request: its path, or what is below and matches the glob. */
+/* Calls `each` for the request's path, or for every file below it that matches the glob. */
 typedef int each_file_fn(void *arg, int dir_fd, const char *name, const char *path);
 int text_each_file(const struct file_request *r, each_file_fn *each, void *arg, struct outcome *o);
 
@@ -252,10 +252,10 @@ char *path_beside(const char *path);
 
 /* ---- layer.c: layers of images ---- */
 
-/* What is there now is of the layers below. */
+/* Marks everything present now as belonging to the layers below. */
 void layer_begin(struct timespec *since);
 bool layer_is_whiteout(const char *name);
 int layer_apply_whiteout(
 	int dir_fd, const char *name, const struct timespec *since, struct outcome *o);
-/* What is in the way of a member goes, but for a directory where one is to be. */
+/* Removes whatever is in a member's place, except a directory where a directory is to be. */
 int layer_make_room(int dir_fd, const char *name, bool for_directory, struct outcome *o);

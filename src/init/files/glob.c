@@ -28,7 +28,7 @@ struct glob {
 
 /* ---- braces ---- */
 
-/* The brace that closes the one at p; NULL: there is none. */
+/* Returns the brace that closes the one at p, or NULL. */
 static const char *closing_brace(const char *p)
 {
 	int depth = 0;
@@ -70,7 +70,7 @@ static const char *next_comma(const char *p, const char *end)
 	return end;
 }
 
-/* Replaces list[index] by what its first brace stands for. */
+/* Replaces list[index] by the expansions of its first brace. */
 static int expand_one(char *list[ALTERNATIVES_MAX], size_t *count, size_t index)
 {
 	char *pattern = list[index];
@@ -206,7 +206,7 @@ static const char *match_set(const char *p, unsigned char c, bool ignore_case, b
 	return *at == ']' ? at + 1 : NULL;
 }
 
-/* One character of the pattern that is no "*"; NULL: it does not match. */
+/* Matches one pattern element other than "*". Returns the rest of the pattern, NULL on mismatch. */
 static const char *glob_match_one(const char *p, char c, bool ignore_case)
 {
 	bool matches;
@@ -254,7 +254,7 @@ static bool is_any(const char *segment)
 	return strcmp(segment, "**") == 0;
 }
 
-/* "**" may stand for nothing: what is behind it can come next, too. */
+/* "**" may match nothing, so the segment after it can come next, too. */
 static uint64_t close_over(const struct alternative *a, uint64_t states)
 {
 	for (size_t i = 0; i < a->count; i++)

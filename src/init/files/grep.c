@@ -22,7 +22,7 @@ struct cursor {
 	uint64_t line; /* of what comes next */
 };
 
-/* 1: there are as many answers as were asked for. */
+/* Returns 1 when the limit of matches is reached. */
 static int grep_put_match(
 	struct grepping *g, const struct cursor *c, const char *line, size_t len, size_t column)
 {
@@ -111,7 +111,7 @@ static int grep_file(void *arg, int dir_fd, const char *name, const char *path)
 		r = g->needle.fixed ? grep_fixed(g, &c, block, len)
 				    : grep_expression(g, &c, block, len);
 	text_finish(&t);
-	/* In a tree, what cannot be read is no reason not to look at the rest. */
+	/* In a tree an unreadable file is skipped and the search goes on. */
 	bool skipped = r == -ENOEXEC || (dir_fd != AT_FDCWD && r != -ECONNRESET && r != -ENOMEM);
 	return r < 0 && skipped ? 0 : r;
 }

@@ -84,7 +84,7 @@ ssize_t io_data(char *bytes, size_t max)
 	return (ssize_t)n;
 }
 
-/* The front is gone when it cannot be written to, whatever the reason. */
+/* Any write error means that the front is gone. */
 static int io_lost(int r)
 {
 	return r < 0 ? -ECONNRESET : 0;

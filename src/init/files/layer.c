@@ -17,7 +17,7 @@ static const char whiteout[] = ".wh.", opaque[] = ".wh..wh..opq", reserved[] = "
 
 void layer_begin(struct timespec *since)
 {
-	/* The filesystem's clock has a coarse tick: what was there before must be older. */
+	/* Waits one tick of the filesystem's coarse clock, so that existing files are older. */
 	struct timespec tick = {.tv_nsec = 12 * 1000000};
 	while (nanosleep(&tick, &tick) < 0 && errno == EINTR)
 		;
@@ -65,7 +65,7 @@ int layer_apply_whiteout(
 	const char *hidden = name + sizeof whiteout - 1;
 	if (strcmp(name, opaque) == 0)
 		return empty_older(dir_fd, since, o);
-	/* Other names of this kind are notes of those who made the layer. */
+	/* Other reserved names are notes of the tools that made the layer. */
 	if (strncmp(name, reserved, sizeof reserved - 1) == 0)
 		return 0;
 	if (!hidden[0] || strcmp(hidden, ".") == 0 || strcmp(hidden, "..") == 0)

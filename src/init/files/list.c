@@ -57,7 +57,7 @@ static bool is_worth_entering(const struct listing *l)
 	       (!l->glob || glob_may_match_below(l->glob, w->path.data));
 }
 
-/* What may not be read, or is too deep to be named, is left out: the rest is still worth having. */
+/* Unreadable and too deep directories are left out: the rest of the list is still useful. */
 static int files_list_enter(struct listing *l)
 {
 	int r = walk_enter(&l->walk);
@@ -93,7 +93,7 @@ static int files_list_list(const struct file_request *r, const struct glob *glob
 	l.prefix = l.path.len - 1;
 	if (l.path.data[l.prefix - 1] != '/')
 		l.path.data[l.prefix++] = '/';
-	/* As we have told it, or relative to the directory. */
+	/* `after` may be absolute, as listed before, or relative to the directory. */
 	if (strncmp(after, l.path.data, l.prefix) == 0)
 		after += l.prefix;
 	e = walk_open(&l.walk, fd, after, max_depth);

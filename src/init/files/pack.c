@@ -36,7 +36,7 @@ static int put_zeros(uint64_t len)
 	return r;
 }
 
-/* Exactly `left` bytes of the file, as far as it has them; what it lacks is returned. */
+/* Sends up to *left bytes of the file; *left becomes the number of bytes missing. */
 static int pack_put_content(int fd, uint64_t *left)
 {
 	static char chunk[SMALL];
@@ -217,7 +217,7 @@ int file_pack(const struct file_request *r, struct outcome *o)
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 && (errno != ENOTDIR || stat(path, &st) < 0))
 		return -errno;
-	/* One that cannot be read should say so while an answer is possible. */
+	/* Reports an unreadable file now, while an error can still be answered. */
 	if (fd < 0 && (!S_ISREG(st.st_mode) || access(path, R_OK) < 0))
 		return S_ISREG(st.st_mode) ? -errno : -ENXIO;
 	int e = pack_begin();

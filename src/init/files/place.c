@@ -43,7 +43,7 @@ int make_parents(const char *path, uid_t uid, gid_t gid)
 	return 0;
 }
 
-/* Mode and owner of what is there, unless others are asked for. */
+/* Applies the requested mode and owner; those not requested stay. */
 static int place_settle(int fd, const struct record_file *how, uid_t uid, gid_t gid)
 {
 	/* First the owner: changing it takes set-id bits away. */
@@ -95,7 +95,7 @@ void random_name(char out[32])
 	snprintf(out, 32, ".bunker-%016llx", (unsigned long long)number);
 }
 
-/* What a link in the last place leads to is replaced, not the link. Owned. */
+/* Resolves a link in the last component, so that its target is replaced, not the link. Owned. */
 static char *resolve_last(const char *path)
 {
 	struct stat st;
@@ -151,7 +151,7 @@ static int make_temporary(struct place *p)
 	return 0;
 }
 
-/* What it replaces gives its mode, and its owner where we may; what it holds is not kept. */
+/* Keeps mode, and owner if permitted, of the replaced file; not its content. */
 static int place_beside(struct place *p, const char *path, const struct record_file *how)
 {
 	struct stat st = {0};

@@ -112,7 +112,7 @@ static int send_small(int fd, uint64_t offset, uint64_t wanted, uint64_t there)
 		return (int)n;
 	if ((size_t)n == sizeof first)
 		return send_unknown(fd, first, (size_t)n, offset, wanted);
-	/* We have seen its end, or all that was asked for. */
+	/* The whole range was read, or the file ended. */
 	int r = read_put_content((uint64_t)n, offset);
 	return r < 0 ? r : read_put_data(first, (size_t)n);
 }

@@ -24,7 +24,7 @@ enum emptied {
 	REMOVED    /* something went; look again */
 };
 
-/* One entry. A directory that is not empty is entered. */
+/* Removes one entry, or enters it if it is a directory that is not empty. */
 static int remove_entry(struct dirs *d, const struct linux_dirent *e, struct outcome *o)
 {
 	int fd = dirs_fd(d);

@@ -193,7 +193,7 @@ static int replace_file(void *arg, int dir_fd, const char *name, const char *pat
 		return 1;
 	}
 	int r = replace_once(g, dir_fd, name, -1, &count);
-	/* What is no text is not for us to change, nor, in a tree, what is not for us to read. */
+	/* Skips binary files and, in a tree, unreadable ones. */
 	bool unreadable = r == -ENXIO || r == -EACCES || r == -ENOENT;
 	if (r == -ENOEXEC || (unreadable && dir_fd != AT_FDCWD) || (r == 0 && count == 0))
 		return 0;

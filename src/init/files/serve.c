@@ -46,7 +46,7 @@ int fail(struct outcome *o, int error, const char *path)
 	return error;
 }
 
-/* A search may go on for hours without a word: once a second we see whether anybody still waits. */
+/* Checks once a second whether the front still waits: a search may run for hours without output. */
 static void look_for_front(int number)
 {
 	(void)number;
@@ -63,7 +63,7 @@ static void watch_front(bool on)
 	setitimer(ITIMER_REAL, &every, NULL);
 }
 
-/* What /proc/self/cwd leads to must be below our root, whatever links led there. */
+/* Returns whether the working directory is below our root, whatever links led there. */
 static bool cwd_is_inside(void)
 {
 	char path[PATH_MAX];

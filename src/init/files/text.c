@@ -65,7 +65,7 @@ int text_next(struct text *t, char **block, size_t *len)
 	return 1;
 }
 
-/* ---- what to look for ---- */
+/* ---- needles ---- */
 
 /* As an expression that stands for this text. */
 static char *text_quote(const char *text)
@@ -112,7 +112,7 @@ struct searching {
 	size_t prefix;
 };
 
-/* What cannot be read is no reason not to look at the rest. */
+/* Unreadable files are skipped, and the search goes on. */
 static int search_entry(struct searching *s, struct walk *w)
 {
 	if (w->type == DT_DIR) {

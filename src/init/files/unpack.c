@@ -96,7 +96,7 @@ static int find_place(struct unpacking *u, const char *path, const char **name)
 	return u->parent;
 }
 
-/* What is in the way goes, unless it is a directory. */
+/* Removes an entry in the member's place, unless it is a directory. */
 static int unpack_make_room(int dir_fd, const char *name)
 {
 	return unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
@@ -111,7 +111,7 @@ static bool keeps_owners(const struct unpacking *u)
 	       geteuid() == 0;
 }
 
-/* The one that was asked for, before that of the archive. */
+/* Returns the requested owner, otherwise the archive's. */
 static uid_t unpack_owner_of(const struct unpacking *u, uid_t archived)
 {
 	return u->uid != (uid_t)-1 ? u->uid : archived;
@@ -158,7 +158,7 @@ static int unpack_file(struct unpacking *u, int dir_fd, const char *name)
 	return r < 0 ? r : unpack_settle(u, fd, &state);
 }
 
-/* Of what has no content to be opened for. */
+/* Sets time and owner of a member that is not opened: a link or a FIFO. */
 static int settle_at(const struct unpacking *u, int dir_fd, const char *name)
 {
 	const struct tar_member *m = u->member;
@@ -231,7 +231,7 @@ static int unpack_apply_later(struct unpacking *u)
 		int fd = unpack_open_beneath(
 			u, u->later_paths.data + l->path, O_RDONLY | O_DIRECTORY);
 		if (fd < 0)
-			continue; /* gone since, or not ours to change */
+			continue; /* removed since, or not permitted */
 		r = unpack_settle(u, fd, l);
 		close(fd);
 	}
@@ -305,7 +305,7 @@ static int unpack_member(struct unpacking *u, const char *path)
 	}
 }
 
-/* The front hears of the first ones, as many as it asked for. */
+/* Reports members to the front, up to the requested limit. */
 static int unpack_tell(struct unpacking *u, const char *path)
 {
 	struct stat st;
@@ -346,7 +346,7 @@ int unpack_take(struct unpacking *u)
 	int wanted = u->source ? place_source(u, &path) : 1;
 	if (wanted <= 0)
 		return wanted < 0 ? fail(u->outcome, wanted, path) : u->format->take_content(u, -1);
-	/* The target itself: what was there before keeps its mode. */
+	/* The target itself keeps its mode if it existed before. */
 	if (path[0] == '\0')
 		return m->type != '5' ? -EBADMSG : u->top_is_new ? unpack_remember(u, path) : 0;
 	int r = unpack_member(u, path);

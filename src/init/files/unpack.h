@@ -1,4 +1,4 @@
-/* What the formats of archives share. */
+/* Declarations shared by the archive formats. */
 #pragma once
 
 #include "init/files/files.h"
@@ -48,7 +48,7 @@ struct unpacking {
 
 /* The archive's bytes, all of them. 1: the input has ended before the first of them. */
 int unpack_input(struct unpacking *u, char *bytes, size_t len);
-/* What is left of them, at most so many and at least one; 0: it has ended. */
+/* Reads between 1 and max bytes of the archive. Returns 0 at its end. */
 ssize_t unpack_some_input(struct unpacking *u, char *bytes, size_t max);
 /* The member, to where it belongs. */
 int unpack_take(struct unpacking *u);

@@ -37,7 +37,7 @@ static int read_members(struct unpacking *u, struct tar_reader *tar)
 	}
 	if (r < 0)
 		return r;
-	/* What is behind the end, up to where the input ends. */
+	/* Drains the input behind the end of the archive. */
 	while (r == 0)
 		r = unpack_input(u, rest, sizeof rest);
 	return r < 0 && r != -EBADMSG ? r : 0;

@@ -167,7 +167,7 @@ static int unpack_zip_describe(struct zip *z)
 	return m->type == '2' && unpack_zip_check_target(&m->target) < 0 ? -EBADMSG : 1;
 }
 
-/* That nothing in it leads out, and that it is what it looks like. */
+/* Checks that no member leads outside and that the archive is consistent. */
 static int look_through(struct unpacking *u, struct zip *z)
 {
 	uint64_t packed = 0, size = 0, at;

@@ -205,7 +205,7 @@ static void set_path(struct walk *w, size_t dir_len, const char *name)
 	w->name = w->path.data + w->path.len - strlen(name);
 }
 
-/* Down to where an earlier walk was; what is gone meanwhile is where this one begins. */
+/* Descends to the position of an earlier walk; continues from the nearest entry if it is gone. */
 static int walk_resume(struct walk *w, const char *after, size_t max_depth)
 {
 	while (*after) {
@@ -248,7 +248,7 @@ void walk_finish(struct walk *w)
 	*w = (struct walk){0};
 }
 
-/* The names behind what this level has given. */
+/* Loads the names after the last one this level has returned. */
 static int load_more(struct walk *w, struct walk_level *l)
 {
 	if (l->next > 0) {

@@ -39,7 +39,7 @@ struct node {
 	char name[];
 };
 
-/* A name that was told from looking, and whose event may still come. */
+/* A name already reported by a scan, whose inotify event may still come. */
 struct told {
 	struct told *next;
 	int wd;
@@ -263,7 +263,9 @@ static int add_watch(struct watching *w, int dir_fd)
 	return wd < 0 ? -errno : wd;
 }
 
-/* The node of a directory, made if there is none; NULL: it cannot be watched, *error says why. */
+/*
+ * Returns the node of a directory, made if missing; NULL if it cannot be watched, *error says why.
+ */
 static struct node *watch_directory(
 	struct watching *w, int dir_fd, struct node *parent, const char *name, int *error)
 {
@@ -273,7 +275,7 @@ static struct node *watch_directory(
 		*error = *error ? *error : wd;
 		return NULL;
 	}
-	/* One that we had elsewhere was moved here behind our back. */
+	/* A known directory under another name was moved without an event. */
 	struct node *n = node_find(w, wd);
 	if (n && parent && n != w->top && (n->parent != parent || strcmp(n->name, name) != 0))
 		n = node_rename(w, n, parent, name);
@@ -320,7 +322,7 @@ static int watch_below(struct watching *w, struct node *top, int fd, bool news)
 	return r > 0 ? 0 : r;
 }
 
-/* A directory has appeared. That it cannot be watched is told as an overflow. */
+/* Watches a new directory. Reports an overflow if it cannot be watched. */
 static int watch_new(struct watching *w, struct node *parent, const char *name)
 {
 	autobuf path = {0}, full = {0};
@@ -335,7 +337,7 @@ static int watch_new(struct watching *w, struct node *parent, const char *name)
 		return -ENOMEM;
 	int fd = open(full.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return 0; /* gone again; or not ours to see */
+		return 0; /* removed again, or not permitted */
 	struct node *n = watch_directory(w, fd, parent, name, &r);
 	if (!n)
 		close(fd);
@@ -347,7 +349,7 @@ static int watch_new(struct watching *w, struct node *parent, const char *name)
 
 /* ---- events ---- */
 
-/* What was moved away did not arrive anywhere in the tree. */
+/* The renamed entry did not reappear in the tree: reports its removal. */
 static int moved_away(struct watching *w)
 {
 	if (w->moved.cookie == 0)
@@ -409,7 +411,7 @@ static int files_watch_created(struct watching *w, struct node *dir, const struc
 	return r == 0 && directory && w->recursive ? watch_new(w, dir, e->name) : r;
 }
 
-/* 1: the watched directory is gone. */
+/* Returns 1 if the watched directory is gone. */
 static int handle_event(struct watching *w, const struct inotify_event *e)
 {
 	int r = 0;
@@ -469,12 +471,12 @@ static int files_watch_handle_events(struct watching *w)
 			at += (ssize_t)(sizeof *e + e->len);
 		}
 	}
-	/* The queue was empty: what was told from looking has had its events. */
+	/* The queue was empty, so all events for scanned names have arrived. */
 	told_clear(w);
 	return 0;
 }
 
-/* The front says nothing more; that its end is readable means that it has gone. */
+/* The front sends nothing more; a readable socket means that it has closed. */
 static int watch_loop(struct watching *w)
 {
 	int r = io_flush();
