@@ -95,11 +95,11 @@ int disk_usage(struct keeper *k, const struct disk_name *disk, int64_t *used, in
 		return -EOPNOTSUPP;
 	int r = limited_group(k, fd, &group);
 	if (r == 0)
-		r = btrfs_sync(fd); /* it counts what is committed */
+		r = btrfs_sync(fd); /* usage counts committed data only */
 	return r < 0 ? r : btrfs_read_group(k->disks_fd, group, used, limit);
 }
 
-/* Full quotas count what is inherited, too: the limit is for what comes on top. */
+/* Full quotas also count inherited data, so its size is added to the limit. */
 static int set_limit_above(struct keeper *k, int fd, int from_fd, int64_t limit)
 {
 	uint64_t group;
@@ -111,7 +111,7 @@ static int set_limit_above(struct keeper *k, int fd, int from_fd, int64_t limit)
 
 /* ---- removing ---- */
 
-/* A full socket means that it has been told already. */
+/* A full socket means that the sweeper has been notified already. */
 void sweeper_tell(struct keeper *k)
 {
 	send(k->sweeper_pair[0], (char[]){SWEEPER_TRASH}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -149,7 +149,7 @@ static int make_volume_dir(int fd)
 											 : 0;
 }
 
-/* What an empty disk of its kind has. */
+/* Makes the directories of an empty disk of this kind. */
 static int make_dirs(int fd, enum disk_kind kind)
 {
 	if (kind == DISK_VOLUME)
@@ -165,7 +165,7 @@ static int copy_plain(struct keeper *k, enum disk_kind kind, const char *name, i
 	int dir_fd = k->dirs[kind];
 	char aside[ID_SIZE + 8];
 	snprintf(aside, sizeof aside, "%s.new", name);
-	int r = keeper_disk_discard(k, dir_fd, aside); /* of an attempt that was cut short */
+	int r = keeper_disk_discard(k, dir_fd, aside); /* left by an interrupted attempt */
 	if (r < 0)
 		return r;
 	if (mkdirat(dir_fd, aside, 0755) < 0)
@@ -179,7 +179,7 @@ static int copy_plain(struct keeper *k, enum disk_kind kind, const char *name, i
 	return r;
 }
 
-/* name, of a kind: a copy of from_fd, or with -1 an empty disk. */
+/* Makes the disk `name`: a copy of from_fd, or an empty one if from_fd is -1. */
 static int make_at(
 	struct keeper *k, enum disk_kind kind, const char *name, int from_fd, uint64_t group)
 {

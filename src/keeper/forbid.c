@@ -66,7 +66,9 @@ static const char *const forbidden[] = {
 static const uint64_t namespaces[] = {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
 	CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET};
 
-/* A filter cannot see what clone3 is asked for: libc is told that there is none, and uses clone. */
+/*
+ * Refuses clone3, whose flags a filter cannot see, with ENOSYS, so that libc falls back to clone.
+ */
 static int forbid_namespaces(scmp_filter_ctx ctx)
 {
 	int r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
@@ -76,7 +78,7 @@ static int forbid_namespaces(scmp_filter_ctx ctx)
 	return r;
 }
 
-/* Those that libseccomp does not know cannot be named: closed under `allow`, open otherwise. */
+/* Skips calls unknown to libseccomp: they stay closed under an allow-list, open otherwise. */
 static int add_calls(scmp_filter_ctx ctx, uint32_t action, const char *const *names, size_t count)
 {
 	int r = 0;

@@ -1,9 +1,9 @@
-/* Calls that a process of ours gives up for good, once it is set up. */
+/* System calls that the server's processes give up for good after their setup. */
 #pragma once
 
 #include <stddef.h>
 
-/* Those that none of them needs, and more; from now on they answer EPERM. */
+/* Makes the calls that none of these processes needs, and `more`, fail with EPERM. */
 int forbid_calls(const char *const *more, size_t count);
-/* All but these: who makes another one is killed. */
+/* Allows only these calls; any other kills the process. */
 int allow_calls(const char *const *names, size_t count);

@@ -72,7 +72,7 @@ static int freeze_sandbox(int cgroup_fd, const char *id)
 	char text[8] = "";
 	autoclose int dir = openat(cgroup_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
-		return errno == ENOENT ? 1 : -errno; /* nothing runs: nothing to hold */
+		return errno == ENOENT ? 1 : -errno; /* no cgroup: nothing runs */
 	int r = read_small(dir, "cgroup.freeze", text, sizeof text);
 	if (r < 0)
 		return r;
@@ -95,7 +95,7 @@ int hold_sandbox(struct keeper *k, const struct disk_name *disk, int disk_fd, st
 	*ret = (struct held){0};
 	if (disk->kind != DISK_BOX)
 		return 0;
-	/* What is written now need not be written while everything stands still. */
+	/* Commits dirty data before the freeze, so that the sandbox stands still for less time. */
 	if (k->pool != POOL_DIRECTORY && btrfs_read_dirty(disk_fd) > DIRTY_MUCH)
 		btrfs_sync(disk_fd);
 	ret->since_us = clock_monotonic_us();

@@ -36,8 +36,8 @@
 
 enum quota_mode {
 	QUOTA_NONE,
-	QUOTA_SIMPLE, /* btrfs simple quotas: an extent is charged to whoever wrote it */
-	QUOTA_FULL    /* btrfs qgroups, if somebody had switched them on */
+	QUOTA_SIMPLE, /* btrfs simple quotas: an extent is charged to its writer */
+	QUOTA_FULL    /* btrfs qgroups, if they were enabled before */
 };
 
 struct keeper_config {
@@ -77,7 +77,7 @@ struct keeper {
 int keeper_open(struct keeper *k, const struct keeper_config *config, struct error *e);
 /* The processes. cgroup_fd is borrowed. */
 int keeper_start(struct keeper *k, int cgroup_fd, struct error *e);
-/* One of our processes may have died: then it is started again. */
+/* Restarts the keeper or the sweeper if `pid` was one of them. */
 void keeper_child_ended(struct keeper *k, pid_t pid);
 /* It carries through what it has begun, and is waited for; the sweeper goes on by itself. */
 void keeper_leave(struct keeper *k);
@@ -116,9 +116,9 @@ int btrfs_group_of(int fd, uint64_t *ret);
 int64_t btrfs_read_dirty(int fd);
 /* Everything that was written is on the medium, and the tree that names it. */
 int btrfs_sync(int fd);
-/* Commits, and wakes the kernel's cleaner, which takes apart what was deleted. */
+/* Commits, and wakes the kernel's cleaner, which frees deleted subvolumes. */
 int btrfs_reclaim(int fd);
-/* Whether it has not come to the end of that: somebody may have a file open in there. */
+/* Returns whether the cleaner has not finished, e.g. because a file in there is open. */
 bool btrfs_is_deleting(int fd);
 int btrfs_enable_simple_quota(int fd);
 int btrfs_quota_mode(int fd, enum quota_mode *ret);
@@ -140,25 +140,25 @@ int disk_restore(struct keeper *k, const struct disk_name *disk, const struct di
 int disk_delete(struct keeper *k, const struct disk_name *disk);
 int disk_usage(struct keeper *k, const struct disk_name *disk, int64_t *used, int64_t *limit);
 int disk_next(struct keeper *k, enum disk_kind kind, const char *after, char ret[ID_SIZE]);
-/* What an operation that was interrupted left. */
+/* Removes the leftovers of interrupted operations. */
 void disk_clean_up(struct keeper *k);
 /* There is work for it, or need of room. */
 void sweeper_tell(struct keeper *k);
-/* What an operation that was cut short has made: it is refused, so nobody knows of it. */
+/* Removes the result of an interrupted operation, which is reported as failed. */
 void disk_undo(struct keeper *k, const struct keeper_request *q);
 int disk_open(struct keeper *k, const struct disk_name *disk);
 
 /* ---- freeze.c ---- */
 
 struct held {
-	const char *id; /* NULL: nothing is to be let go */
+	const char *id; /* NULL: no sandbox is held */
 	int64_t since_us;
 };
 
 /* A sandbox stops where it is, unless it stands already; another kind of disk needs nothing. */
 int hold_sandbox(struct keeper *k, const struct disk_name *disk, int disk_fd, struct held *ret);
 void let_go(struct keeper *k, const struct held *h, int64_t *frozen_us);
-/* Those that somebody held who was killed. */
+/* Thaws the sandboxes of a keeper that was killed while it held them. */
 void thaw_interrupted(struct keeper *k);
 
 /* ---- copy.c: where there are no snapshots ---- */
@@ -192,7 +192,7 @@ void keeper_main(struct keeper *k) __attribute__((noreturn));
 
 /* ---- confine.c ---- */
 
-/* Gives up what disks do not need; the sweeper, too. */
+/* Drops all rights that work on disks does not need; used by the sweeper, too. */
 int confine_keeper(struct error *e);
-/* Gives up what it does not take to read below these directories; -1 among them is none. */
+/* Drops all rights but reading below these directories; entries of -1 are ignored. */
 int confine_reader(const int *dirs, size_t count);

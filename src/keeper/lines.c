@@ -33,7 +33,7 @@ static int came_from(const struct front *before, int d, int k)
 	return new_line ? k + 1 : k - 1;
 }
 
-/* Walks back from the end and marks what stays. */
+/* Walks back from the end and marks the lines that stay. */
 static void keeper_lines_mark(
 	const struct front *fronts, int d, int x, int y, bool *old_stays, bool *new_stays)
 {

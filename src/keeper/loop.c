@@ -87,7 +87,7 @@ static int attach_new(int image_fd, char path[32])
 			return take_fd(&fd);
 		if (errno == EINVAL && (config.info.lo_flags & LO_FLAGS_DIRECT_IO))
 			config.info.lo_flags &= ~(uint32_t)LO_FLAGS_DIRECT_IO;
-		else if (errno != EBUSY) /* somebody else was quicker */
+		else if (errno != EBUSY) /* another process took the device */
 			return -errno;
 	}
 	return -EBUSY;

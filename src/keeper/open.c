@@ -64,7 +64,7 @@ int keeper_open(struct keeper *k, const struct keeper_config *config, struct err
 
 /* ---- the processes ---- */
 
-/* Nothing else of ours: the port and the lock are free when the warden is gone. */
+/* Closes all other descriptors, so that port and lock are free when the warden is gone. */
 static void keep_only(const int *wanted, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

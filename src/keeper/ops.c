@@ -126,7 +126,7 @@ static void keeper_ops_op_usage(
 static void op_measure(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
 {
 	autoclose int fd = disk_open(k, &q->disk);
-	/* A child's own: whoever makes a copy meanwhile goes first. */
+	/* This child yields to those that make copies. */
 	setpriority(PRIO_PROCESS, 0, MEASURE_NICE);
 	a->error = fd < 0 ? -fd : -measure_tree(fd, &a->bytes, &a->files);
 }
@@ -229,7 +229,7 @@ static void keeper_ops_perform(struct keeper *k, const struct keeper_request *q)
 		log_error("a disk operation failed", "op", log_num(q->op), "disk", q->disk.id,
 			"error", strerror(a.error));
 	if (a.error == ENOSPC)
-		sweeper_tell(k); /* it frees what can be freed */
+		sweeper_tell(k); /* frees deleted disks */
 	keeper_ops_reply(k, &a);
 }
 
@@ -316,7 +316,7 @@ static void keeper_ops_tend(struct keeper *k)
 		next_tend = now + TEND_US;
 		pool_tend(k);
 	}
-	/* Not while somebody has made a group that nothing is in yet. */
+	/* Not while an operation runs: it may have made a group that has no member yet. */
 	if (now >= next_drop && child_count == 0 && k->pool == POOL_LOOP &&
 		k->quota == QUOTA_SIMPLE) {
 		next_drop = now + DROP_GROUPS_US;
@@ -324,7 +324,7 @@ static void keeper_ops_tend(struct keeper *k)
 	}
 }
 
-/* HELLO asks what there is: it waits, with everything behind it, until nothing changes any more. */
+/* HELLO lists the disks: it waits, with all requests behind it, until no operation runs. */
 static bool keeper_ops_must_wait(int fd)
 {
 	struct keeper_request q;

@@ -166,7 +166,7 @@ static int copy_host_directory(int from_dir, int to_dir, const char *name)
 	return r;
 }
 
-/* What is not there, and what not everybody may read, is left out. */
+/* Skips files that are missing or not readable by all users. */
 static int copy_host_tree(int from_dir, int to_dir, const char *name)
 {
 	struct stat st;
@@ -291,7 +291,7 @@ static int skeleton_build(int root_fd)
 	return r < 0 ? r : make_files(root_fd);
 }
 
-/* A name made of what the skeleton depends on. */
+/* Derives the name from the skeleton's inputs. */
 static void skeleton_name(char out[64])
 {
 	static const char *const inputs[] = {

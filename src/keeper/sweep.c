@@ -72,7 +72,7 @@ static bool sweep_remove_entry(int trash_fd, const char *name)
 	return unlinkat(trash_fd, name, AT_REMOVEDIR) == 0;
 }
 
-/* One round over the trash; true when something was removed or moved. */
+/* Sweeps the trash once. Returns true if something was removed or moved. */
 static bool sweep_once(int trash_fd)
 {
 	int fd = openat(trash_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -162,7 +162,9 @@ int view_enter(const struct view *v, const struct view_dir *d, const char *name,
 		return 0;
 	errno = 0;
 	ret->lower = lower_of(d, ret->upper, name);
-	/* That it cannot be opened does not mean that there is none. */
+	/*
+	 * An open that failed for lack of resources does not mean that there is no lower directory.
+	 */
 	return ret->lower < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM) ? -errno
 											 : 0;
 }

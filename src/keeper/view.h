@@ -45,7 +45,7 @@ void view_close(struct view *v);
 struct view_dir view_top(const struct view *v);
 void view_look(
 	const struct view *v, const struct view_dir *d, const char *name, struct view_entry *ret);
-/* Of an entry that is a directory; to be closed. */
+/* Enters an entry that is a directory; the caller closes it. */
 int view_enter(const struct view *v, const struct view_dir *d, const char *name,
 	const struct view_entry *e, struct view_dir *ret);
 void view_dir_close(struct view_dir *d);

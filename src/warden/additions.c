@@ -1,4 +1,4 @@
-/* What is mounted into a root besides: volumes, and the host's resolver for a builder. */
+/* Mounts the additions to a root: volumes, and the host's resolver for a builder. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "warden/inside.h"
 
-/* Whoever shares the host's network finds names as the host does; the disk does not change. */
+/* A sandbox on the host's network resolves names as the host does; its disk does not change. */
 int step_resolver(struct inside *in)
 {
 	if (!in->b->host_network)

@@ -87,7 +87,7 @@ static int open_listener(struct warden *w, const char *id)
 	return take_fd(&fd);
 }
 
-/* ---- what the kernel still holds ---- */
+/* ---- cgroups that the kernel still holds ---- */
 
 static char cleanups[CLEANUPS_MAX][ID_SIZE];
 static size_t cleanup_count;
@@ -137,7 +137,7 @@ static bool remove_cgroups(struct warden *w, const char *id)
 	return true;
 }
 
-/* What a halt could not remove, because the kernel needed a moment more. -EAGAIN: it still does. */
+/* Removes the leftovers of a halt. Returns -EAGAIN while the kernel still uses them. */
 static int clear_old_boot(struct warden *w, const char *id)
 {
 	char name[ID_SIZE + 8];

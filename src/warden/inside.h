@@ -1,4 +1,4 @@
-/* What the steps of inside.c share on the way to a sandbox's init. */
+/* Declarations shared by the steps of inside.c. */
 #pragma once
 
 #include "warden/mount.h"
@@ -11,7 +11,7 @@ struct inside {
 	int proc_fd;
 };
 
-/* For what is done in the sandbox's own layers: as its root, with all our capabilities in force. */
+/* Switches to the uid for work in the sandbox's layers, with all our capabilities in force. */
 int inside_act_as(uid_t uid);
 
 /* root.c */

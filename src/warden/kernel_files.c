@@ -85,7 +85,7 @@ static int write_boot_id(int dev_fd, const uint8_t id[UUID_BYTES])
 	return kernel_files_write_file(dev_fd, "boot_id", text, UUID_SIZE);
 }
 
-/* A copy: who is inside must not be able to lock or watch the host's own. */
+/* Writes a copy, because processes inside could lock or watch the host's own file. */
 static int write_resolver(int dev_fd)
 {
 	autobuf text = {0};
@@ -141,7 +141,7 @@ int step_proc(struct inside *in)
 
 static const char *const read_only_paths[] = {
 	"sys", "sysrq-trigger", "irq", "bus", "fs", "pressure"};
-/* What the host's root alone may read needs no cover: nobody inside is that. */
+/* Files that only the host's root may read need no cover: no process inside has that uid. */
 static const char *const hidden_files[] = {"kcore", "keys", "key-users", "timer_list",
 	"sched_debug", "kallsyms", "latency_stats", "interrupts"};
 static const char *const hidden_directories[] = {"acpi", "scsi", "asound"};

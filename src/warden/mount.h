@@ -16,9 +16,9 @@ struct mount_option {
 
 /* A new mount of a filesystem, detached; options end with a NULL key. */
 int mount_new(const char *type, const struct mount_option *options, unsigned attributes);
-/* A clone of what is there, detached; flags such as AT_EMPTY_PATH. */
+/* Returns a detached clone of an existing mount; flags such as AT_EMPTY_PATH. */
 int mount_clone(int dir_fd, const char *path, unsigned flags);
-/* userns_fd: through whose uids it is seen; -1: as it is. */
+/* userns_fd: idmaps the mount through this namespace; -1: no idmapping. */
 int mount_set_attributes(int fd, uint64_t set, int userns_fd);
 /* A directory or file below a root, with nothing followed on the way. */
 int mount_open_point(int dir_fd, const char *path);

@@ -47,7 +47,7 @@ static int write_instance(struct warden *w)
 	return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
 }
 
-/* One server a range: the lock is held while it runs. */
+/* Locks a range for this server while it runs. */
 static int lock_range(unsigned range)
 {
 	char path[64];
@@ -61,7 +61,7 @@ static int lock_range(unsigned range)
 	return take_fd(&fd);
 }
 
-/* Of a cgroup v2 directory: whether anything lives in it or below. */
+/* Returns whether a cgroup v2 directory has processes in it or below. */
 static bool is_populated(const char *root, const char *name)
 {
 	char path[WARDEN_PATH_MAX * 2];
@@ -96,7 +96,7 @@ static bool lives_in_range(const struct warden *w, unsigned range, bool own)
 	return found;
 }
 
-/* Locked, and with nobody else's sandboxes in it: 0, -EWOULDBLOCK, or what else is wrong. */
+/* Locks a range without sandboxes of other servers. Returns 0, -EWOULDBLOCK or another error. */
 static int try_range(struct warden *w, unsigned range)
 {
 	int fd = lock_range(range);
@@ -224,7 +224,7 @@ static int seal_init(struct warden *w, const struct warden_config *config, struc
 int warden_open(struct warden *w, const struct warden_config *config, struct error *e)
 {
 	*w = (struct warden){.lock_fd = -1};
-	umask(022); /* what we make for the sandboxes must not depend on who started us */
+	umask(022); /* modes of files made for sandboxes must not depend on the caller's umask */
 	if (open_data(w, config->data, e) < 0 || host_enter_private_mounts(w->data, e) < 0 ||
 		disk_make_directories(w, e) < 0 || lock_data(w, e) < 0 || take_range(w, e) < 0 ||
 		seal_init(w, config, e) < 0 || seccomp_build(w, e) < 0 || cgroup_open(w, e) < 0)

@@ -97,7 +97,7 @@ static void tell_boot(const struct boot *b, bool failed, struct warden_reply *a)
 		return;
 	a->step = (uint32_t)b->step;
 	a->error = b->error;
-	if (b->error != EAGAIN) /* else it is asked for again */
+	if (b->error != EAGAIN) /* else the front asks again */
 		log_error("boot failed", "sandbox", b->id, "step", warden_step_name(b->step),
 			"error", strerror(b->error));
 }
@@ -132,7 +132,7 @@ static void warden_ops_op_usage(
 	a->step = a->error ? WARDEN_STEP_CGROUP : WARDEN_STEP_NONE;
 }
 
-/* Most die at once; who takes longer is answered later, and holds up nobody. */
+/* Answers at once if the sandbox dies quickly, otherwise later, so that no other request waits. */
 static void op_kill(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
 	struct dying d;
@@ -300,7 +300,7 @@ static void answer_the_booted(struct warden *w, int fd)
 	booting_count = kept;
 }
 
-/* Every child but the front, whose end the caller wants to know. */
+/* Reaps every child but the front, whose exit status the caller needs. */
 static void warden_ops_reap(struct warden *w, pid_t front)
 {
 	siginfo_t info;
@@ -333,7 +333,7 @@ static bool wait_for_request(int fd, bool cleanups)
 void warden_serve(struct warden *w, int fd, pid_t front, const volatile bool *stop)
 {
 	bool told = false, cleanups = false;
-	/* What an earlier front asked for is carried through, but this one must not hear of it. */
+	/* Requests of an earlier front are carried out, but not answered to this one. */
 	for (size_t i = 0; i < waiting_count; i++)
 		waiting[i].request.op = 0;
 	for (size_t i = 0; i < booting_count; i++)

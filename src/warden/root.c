@@ -29,7 +29,7 @@ static int stage_layer(struct inside *in, const char *source, const char *name, 
 	return stage_tree(in, AT_FDCWD, source, name, attributes);
 }
 
-/* What was unpacked there may be hostile: not even its directory is taken on trust. */
+/* Resolves the path without following links, because the unpacked layer may be hostile. */
 static int stage_image(struct inside *in)
 {
 	char path[ID_SIZE + 16];

@@ -85,7 +85,7 @@ static const char *const allowed_calls[] = {
 	"mq_getsetattr", "mq_notify", "mq_open", "mq_timedreceive", "mq_timedsend", "mq_unlink",
 	"msgctl", "msgget", "msgrcv", "msgsnd", "semctl", "semget", "semop", "semtimedop", "shmat",
 	"shmctl", "shmdt", "shmget",
-	/* the rest of what programs ask at start */
+	/* other calls that programs make at start */
 	"getcpu", "getrandom", "sysinfo", "uname", "ustat",
 };
 /* clang-format on */

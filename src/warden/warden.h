@@ -116,7 +116,7 @@ int cgroup_detached_dir(struct warden *w, const char *id);
 int cgroup_join_v1(struct warden *w, const char *id);
 /* Everything in it stops where it is; -EAGAIN when something has not done so yet. */
 int cgroup_freeze(struct warden *w, const char *id, bool freeze);
-/* The file that takes back what the sandbox's page cache holds, to be written to at leisure. */
+/* Opens the file that reclaims the sandbox's page cache; writing to it may take long. */
 int cgroup_reclaim_file(struct warden *w, const char *id);
 /* WARDEN_FOUND_PROCESSES, WARDEN_FOUND_FROZEN. */
 uint32_t cgroup_state(struct warden *w, const char *id);
