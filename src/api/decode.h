@@ -6,9 +6,9 @@
 #pragma once
 
 #include "base/scratch.h"
-#include "box/process/execution.h"
-#include "box/files/files.h"
-#include "box/sandbox/sandbox.h"
+#include "model/execution.h"
+#include "model/file.h"
+#include "model/sandbox.h"
 #include "json/json.h"
 
 /* What an exec takes; a run takes this and all of create. */

@@ -1,8 +1,8 @@
 /* The core's views as JSON. */
 #pragma once
 
-#include "box/process/execution.h"
-#include "box/sandbox/sandbox.h"
+#include "model/execution.h"
+#include "model/sandbox.h"
 #include "json/json.h"
 #include "model/snapshot.h"
 

@@ -205,12 +205,12 @@ static void run(struct http_request *req, const cJSON *tree, const struct change
 	if (json_decode(tree, change->fields, change->field_count, "", &b, &e) < 0 ||
 		decode_change_body(change, &b, &memory, &request, &e) < 0 ||
 		(change->op == FILE_ATTRIBUTES && check_metadata(&b, &memory, &e) < 0)) {
-		http_respond_error(req, &e);
+		api_refuse(req, &e);
 		return;
 	}
 	if (files_parse_cursor(req, b.cursor, b.cursor ? &request.text[FILE_EXTRA] : NULL, &e) <
 		0) {
-		http_respond_error(req, &e);
+		api_refuse(req, &e);
 		return;
 	}
 	struct files_place place = {b.user, b.cwd};

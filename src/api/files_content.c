@@ -16,7 +16,7 @@ static void handle_get(struct http_request *req)
 	const char *path;
 	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
 		files_query_path(req, &path, &e) < 0 || files_parse_range(req, &range, &e) < 0) {
-		http_respond_error(req, &e);
+		api_refuse(req, &e);
 		return;
 	}
 	files_read(req, &place, path, &range);
@@ -64,7 +64,7 @@ static void handle_put(struct http_request *req)
 	struct file_request request = {.fixed = {.op = FILE_WRITE, .flags = FILE_WITH_NAMES}};
 	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
 		parse_target(req, &target, &e) < 0) {
-		http_respond_error(req, &e);
+		api_refuse(req, &e);
 		return;
 	}
 	request.text[FILE_PATH] = target.path;
@@ -87,7 +87,7 @@ static void handle_delete(struct http_request *req)
 		files_query_path(req, &request.text[FILE_PATH], &e) < 0 ||
 		files_query_flag(req, "recursive", FILE_RECURSIVE, flags, &e) < 0 ||
 		files_query_flag(req, "missingOk", FILE_EXIST_OK, flags, &e) < 0) {
-		http_respond_error(req, &e);
+		api_refuse(req, &e);
 		return;
 	}
 	answer_run(files_begin(req, &place, &request, FILES_ANSWER_NOTHING));

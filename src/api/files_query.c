@@ -10,7 +10,7 @@ static void handle_stat(struct http_request *req)
 	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
 		files_query_path(req, &request.text[FILE_PATH], &e) < 0 ||
 		files_query_flag(req, "follow", FILE_FOLLOW, &request.fixed.flags, &e) < 0)
-		http_respond_error(req, &e);
+		api_refuse(req, &e);
 	else
 		answer_run(files_begin(req, &place, &request, FILES_ANSWER_ENTRY));
 }
@@ -23,7 +23,7 @@ static void handle_exists(struct http_request *req)
 	struct file_request request = {.fixed = {.op = FILE_STAT, .flags = FILE_FOLLOW}};
 	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
 		files_query_path(req, &request.text[FILE_PATH], &e) < 0)
-		http_respond_error(req, &e);
+		api_refuse(req, &e);
 	else
 		answer_run(files_begin(req, &place, &request, FILES_ANSWER_EXISTS));
 }
@@ -43,7 +43,7 @@ static void handle_list(struct http_request *req)
 		files_parse_type(http_query(req, "type"), &request.fixed.mode, &e) < 0 ||
 		files_parse_cursor(req, http_query(req, "cursor"), &request.text[FILE_EXTRA], &e) <
 			0) {
-		http_respond_error(req, &e);
+		api_refuse(req, &e);
 		return;
 	}
 	request.fixed.depth = (uint32_t)depth;
@@ -59,7 +59,7 @@ static void handle_metadata(struct http_request *req)
 	struct file_request request = {.fixed = {.op = FILE_ATTRIBUTES}};
 	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
 		files_query_path(req, &request.text[FILE_PATH], &e) < 0) {
-		http_respond_error(req, &e);
+		api_refuse(req, &e);
 		return;
 	}
 	struct answer *a = files_begin(req, &place, &request, FILES_ANSWER_METADATA);

@@ -120,7 +120,7 @@ static void write_files(struct http_request *req, const cJSON *tree)
 	if (json_decode(tree, write_fields, ARRAY_LEN(write_fields), "", &b, &e) < 0 ||
 		decode_place(b.user, b.cwd, &e) < 0 ||
 		decode_files(b.files, &memory, &files, &count, &e) < 0) {
-		http_respond_error(req, &e);
+		api_refuse(req, &e);
 		return;
 	}
 	struct files_place place = {b.user, b.cwd};
@@ -229,7 +229,7 @@ static void handle_upload(struct http_request *req)
 		multipart_create(&u->form, http_header(req, "content-type"), FILES_MAX, &events, u,
 			&e) < 0) {
 		free(u);
-		http_respond_error(req, &e);
+		api_refuse(req, &e);
 		return;
 	}
 	struct answer *a = files_begin(req, &place, &request, FILES_ANSWER_ENTRIES);

@@ -59,16 +59,10 @@ struct answer *api_answer(struct http_request *req, const struct answer_form *fo
 	return a;
 }
 
-struct sandbox *api_sandbox(struct http_request *req)
+void api_refuse(struct http_request *req, const struct error *e)
 {
-	struct sandbox *s =
-		sandbox_find(server_of(req)->box, tenant_of(req), http_param(req, "id"));
-	if (!s) {
-		struct error e;
-		error_set(&e, ERROR_NOT_FOUND, "there is no such sandbox");
-		http_respond_error(req, &e);
-	}
-	return s;
+	static const struct answer_form form = {.pace = ANSWER_WHOLE};
+	answer_refuse(api_answer(req, &form), e);
 }
 
 cJSON *api_body(struct http_request *req)
@@ -85,26 +79,8 @@ cJSON *api_body(struct http_request *req)
 		error_set(&e, ERROR_INVALID_JSON, "the body must be a JSON object");
 	}
 	if (!tree)
-		http_respond_error(req, &e);
+		api_refuse(req, &e);
 	return tree;
-}
-
-int api_optional_body(
-	struct http_request *req, const struct json_field *fields, size_t count, void *ret)
-{
-	struct error e;
-	size_t len;
-	http_body(req, &len);
-	if (len == 0)
-		return 0;
-	cJSON *tree = api_body(req);
-	if (!tree)
-		return -1;
-	int r = json_decode(tree, fields, count, "", ret, &e);
-	cJSON_Delete(tree);
-	if (r < 0)
-		http_respond_error(req, &e);
-	return r;
 }
 
 void api_respond_json(struct http_request *req, int status, struct buf *body)

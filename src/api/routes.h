@@ -4,9 +4,8 @@
 #include "api/api.h"
 #include "base/cleanup.h"
 #include "base/id.h"
-#include "box/core/box.h"
-#include "box/process/execution.h"
-#include "box/sandbox/sandbox.h"
+#include "model/execution.h"
+#include "model/sandbox.h"
 #include "answer/answer.h"
 #include "answer/query.h"
 #include "json/json.h"
@@ -29,14 +28,9 @@ extern const struct route_table files_content_table, files_query_table, files_ch
 extern const struct answer_form api_sandbox_form;
 /* An answer whose operation is about the sandbox that the path names. */
 struct answer *api_answer(struct http_request *req, const struct answer_form *form);
-/* The sandbox that the path names, or NULL after the request was answered with not_found. */
-struct sandbox *api_sandbox(struct http_request *req);
+/* Tells *e, or that the sandbox of the path is not there: that comes first. */
+void api_refuse(struct http_request *req, const struct error *e);
 /* A JSON object from the body, to be deleted by the caller, or NULL after the request was answered.
  */
 cJSON *api_body(struct http_request *req);
-/* The same for a body that may be empty; -1 after the request was answered. Strings in *ret would
- * not outlive the tree, so the table may hold none. */
-int api_optional_body(
-	struct http_request *req, const struct json_field *fields, size_t count, void *ret);
-void api_respond_sandbox(struct http_request *req, int status, const struct sandbox *s);
 void api_respond_json(struct http_request *req, int status, struct buf *body);

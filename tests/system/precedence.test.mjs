@@ -24,6 +24,7 @@ describe('error precedence', () => {
     ['PATCH', 'env'], ['POST', 'pause'], ['POST', 'resume'],
     ['POST', 'checkpoints'], ['POST', 'snapshots'], ['POST', 'fork'], ['POST', 'contexts'],
     ['POST', 'contexts/python/execute'], ['POST', 'code'],
+    ['POST', 'fs/write'], ['POST', 'fs/mkdir'], ['POST', 'fs/move'], ['POST', 'fs/grep'],
   ];
   const bodies = { 'no JSON': '{', 'an unknown field': '{"nonsense":1}' };
   const at = (id, rest) => `/v1/sandboxes/${id}${rest && `/${rest}`}`;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "box/sandbox/sandbox.h"
 #include "answer/json_body.h"
 #include "dialect/agentuity/archives.h"
 #include "dialect/agentuity/builds.h"

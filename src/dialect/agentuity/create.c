@@ -287,19 +287,4 @@ int agentuity_decode_create(const cJSON *body, struct scratch *memory, struct sa
 	return 0;
 }
 
-int agentuity_make_home(
-	struct sandbox *s, const struct file_events *events, void *arg, struct error *e)
-{
-	struct file_call *making;
-	struct sandbox_view view;
-	sandbox_view(s, &view);
-	const struct file_request request = {
-		.fixed = {.op = FILE_MKDIR,
-			.flags = FILE_PARENTS | FILE_EXIST_OK | FILE_HAS_MODE,
-			.mode = 0755},
-		.text = {[FILE_CWD] = "/", [FILE_PATH] = AGENTUITY_HOME, [FILE_OWNER] = view.user},
-	};
-	return file_begin(s, "root", &request, events, arg, &making, e);
-}
-
 const struct op_first agentuity_home = {.workdir = AGENTUITY_HOME};

@@ -3,7 +3,7 @@
 
 #include "dialect/agentuity/routes.h"
 #include "op/exec.h"
-#include "box/files/files.h"
+#include "model/file.h"
 
 /* What comes after the sandbox itself. */
 struct agentuity_create {
@@ -17,10 +17,7 @@ struct agentuity_create {
 /* Strings are borrowed from the body, arrays belong to the scratch. */
 int agentuity_decode_create(const cJSON *body, struct scratch *memory, struct sandbox_spec *spec,
 	struct agentuity_create *create, struct error *e);
-/* The directory that is $HOME: no template comes with it. */
-int agentuity_make_home(
-	struct sandbox *s, const struct file_events *events, void *arg, struct error *e);
-/* The same as a request, for the sandbox's own user. */
+/* Makes the directory that is $HOME: no template comes with it. */
 extern const struct op_first agentuity_home;
 /* {stdout, stderr, stdin, timestamps}; stdin_id may be NULL: there is none. */
 int agentuity_decode_streams(

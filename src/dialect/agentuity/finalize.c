@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "box/core/box.h"
+#include "box/core/creation.h"
+#include "box/disk/snapshot.h"
+#include "box/files/files.h"
+#include "box/sandbox/sandbox.h"
 #include "dialect/agentuity/builds.h"
 #include "dialect/agentuity/create.h"
-#include "box/disk/snapshot.h"
 #include "dialect/agentuity/snapshots.h"
-#include "box/core/creation.h"
 
 #define SETTINGS_MAX (16 * 1024)
 
@@ -228,6 +231,22 @@ static void copy_home(void *arg, const struct file_result *result, const struct 
 		fail(f, e ? e : &failure);
 }
 
+/* Makes the directory that is $HOME, which no template brings. */
+static int finalize_make_home(
+	struct sandbox *s, const struct file_events *events, void *arg, struct error *e)
+{
+	struct file_call *making;
+	struct sandbox_view view;
+	sandbox_view(s, &view);
+	const struct file_request request = {
+		.fixed = {.op = FILE_MKDIR,
+			.flags = FILE_PARENTS | FILE_EXIST_OK | FILE_HAS_MODE,
+			.mode = 0755},
+		.text = {[FILE_CWD] = "/", [FILE_PATH] = AGENTUITY_HOME, [FILE_OWNER] = view.user},
+	};
+	return file_begin(s, "root", &request, events, arg, &making, e);
+}
+
 static void target_made(void *arg, struct sandbox *s, const struct error *e)
 {
 	static const struct file_events events = {.entry = ignore_entry, .done = copy_home};
@@ -240,7 +259,7 @@ static void target_made(void *arg, struct sandbox *s, const struct error *e)
 	}
 	sandbox_view(s, &view);
 	memcpy(f->target_id, view.id, ID_SIZE);
-	if (agentuity_make_home(s, &events, f, &failure) < 0)
+	if (finalize_make_home(s, &events, f, &failure) < 0)
 		fail(f, &failure);
 }
 

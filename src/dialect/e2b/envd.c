@@ -67,11 +67,6 @@ struct answer *envd_answer(struct http_request *req, const struct answer_form *f
 	return a;
 }
 
-struct sandbox *envd_sandbox(const struct http_request *req)
-{
-	return sandbox_find_any(server_of(req)->box, http_destination(req)->id);
-}
-
 /* ---- errors ---- */
 
 /* For SDKs a status 502 means that the sandbox is gone, and nothing else does. */

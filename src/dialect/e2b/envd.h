@@ -24,8 +24,6 @@ void envd_encode_rpc_error(
 
 /* An answer whose operation is about the sandbox that admission found. */
 struct answer *envd_answer(struct http_request *req, const struct answer_form *form);
-/* Admission found it: the sandbox lives, and the caller may have it. */
-struct sandbox *envd_sandbox(const struct http_request *req);
 /*
  * The user inside that the request is for, from `Authorization: Basic base64("user:")`; NULL: the
  * sandbox's own. The text is the request's.
