@@ -229,7 +229,7 @@ static void body_fail(struct answer *a, const struct error *e)
 	answer_fail(a, e, NULL);
 }
 
-static void body_data(void *arg, const char *bytes, size_t len)
+static void answer_body_data(void *arg, const char *bytes, size_t len)
 {
 	struct answer *a = arg;
 	struct error e = {0};
@@ -249,7 +249,7 @@ static void body_data(void *arg, const char *bytes, size_t len)
 		http_body_unread(a->req, len - (size_t)taken);
 }
 
-static void body_end(void *arg)
+static void answer_body_end(void *arg)
 {
 	struct answer *a = arg;
 	struct error e = {0};
@@ -317,7 +317,8 @@ void answer_run(struct answer *a)
 void answer_run_with_body(struct answer *a, const struct answer_body *body)
 {
 	a->body = body;
-	http_body_stream(a->req, &(struct http_body_sink){body_data, body_end, answer_gone, a});
+	http_body_stream(a->req,
+		&(struct http_body_sink){answer_body_data, answer_body_end, answer_gone, a});
 	answer_run(a);
 }
 

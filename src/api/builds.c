@@ -22,12 +22,12 @@ static const struct answer_form build_form = {
 	.type = "application/json", .pace = ANSWER_WHOLE, .put = build_put};
 static const struct answer_form build_changed_form = {.pace = ANSWER_WHOLE};
 
-static struct op_build_ref build_ref(const struct http_request *req)
+static struct op_build_ref api_builds_build_ref(const struct http_request *req)
 {
 	return (struct op_build_ref){.build = http_param(req, "build")};
 }
 
-static void handle_build_create(struct http_request *req)
+static void api_builds_handle_build_create(struct http_request *req)
 {
 	struct error e = {0};
 	struct build_new what = {0};
@@ -47,7 +47,7 @@ static void handle_build_create(struct http_request *req)
 static void handle_build_get(struct http_request *req)
 {
 	struct answer *a = api_answer(req, &build_form);
-	const struct op_build_ref ref = build_ref(req);
+	const struct op_build_ref ref = api_builds_build_ref(req);
 	a->op = op_build_get(&a->call, &ref);
 	answer_run(a);
 }
@@ -55,7 +55,7 @@ static void handle_build_get(struct http_request *req)
 static void handle_build_cancel(struct http_request *req)
 {
 	struct answer *a = api_answer(req, &build_changed_form);
-	const struct op_build_ref ref = build_ref(req);
+	const struct op_build_ref ref = api_builds_build_ref(req);
 	a->status = 204;
 	a->op = op_build_cancel(&a->call, &ref);
 	answer_run(a);
@@ -179,7 +179,7 @@ static void handle_build_log(struct http_request *req)
 		return;
 	}
 	((struct build_log *)a->own)->number = (uint64_t)offset;
-	a->op = op_build_log(&a->call, &(struct op_build_log){.ref = build_ref(req),
+	a->op = op_build_log(&a->call, &(struct op_build_log){.ref = api_builds_build_ref(req),
 					       .from = (uint64_t)offset,
 					       .limit = (size_t)limit,
 					       .follow = format != STREAM_NONE});
@@ -213,7 +213,7 @@ static void handle_build_files_put(struct http_request *req)
 }
 
 static const struct http_route build_routes[] = {
-	{HTTP_POST, "/v1/templates/builds", handle_build_create, BODY_LIMIT},
+	{HTTP_POST, "/v1/templates/builds", api_builds_handle_build_create, BODY_LIMIT},
 	{HTTP_GET, "/v1/templates/builds/{build}", handle_build_get, 0},
 	{HTTP_DELETE, "/v1/templates/builds/{build}", handle_build_cancel, 0},
 	{HTTP_GET, "/v1/templates/builds/{build}/log", handle_build_log, 0},

@@ -16,7 +16,8 @@ static void encode_checkpoint(struct json_writer *w, const struct checkpoint_vie
 
 /* ---- create, get ---- */
 
-static int checkpoint_put(struct answer *a, const struct op_event *event, struct error *e)
+static int api_checkpoints_checkpoint_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer w = {.out = &a->out};
 	(void)e;
@@ -29,7 +30,7 @@ static int checkpoint_put(struct answer *a, const struct op_event *event, struct
 }
 
 static const struct answer_form checkpoint_form = {
-	.type = "application/json", .pace = ANSWER_WHOLE, .put = checkpoint_put};
+	.type = "application/json", .pace = ANSWER_WHOLE, .put = api_checkpoints_checkpoint_put};
 
 struct checkpoint_body {
 	const char *name;
@@ -40,7 +41,7 @@ static const struct json_field checkpoint_fields[] = {
 		JSON_REQUIRED | JSON_NOT_EMPTY, 0, CHECKPOINT_NAME_MAX},
 };
 
-static void handle_create_checkpoint(struct http_request *req)
+static void api_checkpoints_handle_create_checkpoint(struct http_request *req)
 {
 	struct checkpoint_body fields = {0};
 	struct error e = {0};
@@ -70,7 +71,8 @@ struct checkpoint_list_answer {
 	bool begun;
 };
 
-static int checkpoint_list_put(struct answer *a, const struct op_event *event, struct error *e)
+static int api_checkpoints_checkpoint_list_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct checkpoint_list_answer *own = a->own;
 	struct json_writer *w = &own->writer;
@@ -93,12 +95,12 @@ static int checkpoint_list_put(struct answer *a, const struct op_event *event, s
 	return 0;
 }
 
-static void handle_list_checkpoints(struct http_request *req)
+static void api_checkpoints_handle_list_checkpoints(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct checkpoint_list_answer),
-		.put = checkpoint_list_put};
+		.put = api_checkpoints_checkpoint_list_put};
 	struct answer *a = api_answer(req, &form);
 	a->op = op_checkpoint_list(&a->call);
 	answer_run(a);
@@ -131,7 +133,7 @@ static void handle_discard(struct http_request *req)
 	answer_run(a);
 }
 
-static void handle_delete_checkpoint(struct http_request *req)
+static void api_checkpoints_handle_delete_checkpoint(struct http_request *req)
 {
 	static const struct answer_form form = {.pace = ANSWER_WHOLE};
 	struct answer *a = api_answer(req, &form);
@@ -141,11 +143,13 @@ static void handle_delete_checkpoint(struct http_request *req)
 }
 
 static const struct http_route checkpoint_routes[] = {
-	{HTTP_POST, "/v1/sandboxes/{id}/checkpoints", handle_create_checkpoint, SMALL_BODY_LIMIT},
-	{HTTP_GET, "/v1/sandboxes/{id}/checkpoints", handle_list_checkpoints, 0},
+	{HTTP_POST, "/v1/sandboxes/{id}/checkpoints", api_checkpoints_handle_create_checkpoint,
+		SMALL_BODY_LIMIT},
+	{HTTP_GET, "/v1/sandboxes/{id}/checkpoints", api_checkpoints_handle_list_checkpoints, 0},
 	{HTTP_GET, "/v1/sandboxes/{id}/checkpoints/{checkpoint}", handle_get_checkpoint, 0},
 	{HTTP_POST, "/v1/sandboxes/{id}/checkpoints/{checkpoint}/restore", handle_restore, 0},
-	{HTTP_DELETE, "/v1/sandboxes/{id}/checkpoints/{checkpoint}", handle_delete_checkpoint, 0},
+	{HTTP_DELETE, "/v1/sandboxes/{id}/checkpoints/{checkpoint}",
+		api_checkpoints_handle_delete_checkpoint, 0},
 	{HTTP_POST, "/v1/sandboxes/{id}/discard", handle_discard, 0},
 };
 

@@ -143,7 +143,7 @@ static void run_put_event(struct answer *a, const struct code_event *event)
 	run_event_end(a, &w);
 }
 
-static int run_put(struct answer *a, const struct op_event *event, struct error *e)
+static int context_run_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	(void)e;
 	if (event->kind == OP_CODE)
@@ -162,7 +162,7 @@ static struct answer *run_answer(struct http_request *req)
 {
 	static const struct answer_form form = {.pace = ANSWER_LIVE,
 		.own_size = sizeof(struct run_stream),
-		.put = run_put,
+		.put = context_run_put,
 		.head = run_head};
 	bool sse = stream_format_of(http_header(req, "accept")) == STREAM_SSE;
 	struct answer *a = api_answer(req, &form);
@@ -175,7 +175,7 @@ static struct answer *run_answer(struct http_request *req)
 	return a;
 }
 
-static int run_decode(
+static int context_run_decode(
 	const cJSON *body, struct scratch *memory, struct code_run_spec *ret, struct error *e)
 {
 	struct run_body fields = {0};
@@ -194,7 +194,7 @@ static void handle_context_execute(struct http_request *req)
 	struct op_code_run run = {.context = {http_param(req, "context"), .or_language = true}};
 	struct answer *a = run_answer(req);
 	const cJSON *body = answer_typed_json(a, &e);
-	if (!body || run_decode(body, &a->call.memory, &run.spec, &e) < 0) {
+	if (!body || context_run_decode(body, &a->call.memory, &run.spec, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}

@@ -6,7 +6,7 @@
 #include "api/routes.h"
 #include "op/code.h"
 
-static void context_put(struct json_writer *w, const struct code_context_view *v)
+static void api_contexts_context_put(struct json_writer *w, const struct code_context_view *v)
 {
 	json_begin_object(w);
 	json_put_string(w, "id", v->id);
@@ -28,7 +28,7 @@ static int context_put_answer(struct answer *a, const struct op_event *event, st
 {
 	struct json_writer w = {.out = &a->out};
 	(void)e;
-	context_put(&w, event->context);
+	api_contexts_context_put(&w, event->context);
 	return 0;
 }
 
@@ -53,7 +53,7 @@ static const struct json_field create_fields[] = {
 	{"cwd", JSON_STRING, offsetof(struct create_body, cwd), JSON_NOT_EMPTY, 0, CODE_CWD_MAX},
 };
 
-static void handle_context_create(struct http_request *req)
+static void api_contexts_handle_context_create(struct http_request *req)
 {
 	struct error e;
 	struct create_body fields = {.language = "python"};
@@ -74,12 +74,13 @@ static void handle_context_create(struct http_request *req)
 
 /* ---- the others ---- */
 
-static int context_list_put(struct answer *a, const struct op_event *event, struct error *e)
+static int api_contexts_context_list_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer *w = a->own;
 	(void)e;
 	if (event->kind == OP_ROW) {
-		context_put(w, event->context);
+		api_contexts_context_put(w, event->context);
 	} else {
 		json_end_array(w);
 		json_end_object(w);
@@ -87,12 +88,12 @@ static int context_list_put(struct answer *a, const struct op_event *event, stru
 	return 0;
 }
 
-static void handle_context_list(struct http_request *req)
+static void api_contexts_handle_context_list(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct json_writer),
-		.put = context_list_put};
+		.put = api_contexts_context_list_put};
 	struct answer *a = api_answer(req, &form);
 	struct json_writer *w = a->own;
 	w->out = &a->out;
@@ -120,7 +121,7 @@ static void handle_context_delete(struct http_request *req)
 	answer_run(a);
 }
 
-static void handle_context_restart(struct http_request *req)
+static void api_contexts_handle_context_restart(struct http_request *req)
 {
 	const struct op_context_ref ref = context_ref(req);
 	struct answer *a = api_answer(req, &context_changed_form);
@@ -150,11 +151,13 @@ static void handle_context_interrupt(struct http_request *req)
 }
 
 static const struct http_route contexts_routes[] = {
-	{HTTP_POST, "/v1/sandboxes/{id}/contexts", handle_context_create, SMALL_BODY_LIMIT},
-	{HTTP_GET, "/v1/sandboxes/{id}/contexts", handle_context_list, 0},
+	{HTTP_POST, "/v1/sandboxes/{id}/contexts", api_contexts_handle_context_create,
+		SMALL_BODY_LIMIT},
+	{HTTP_GET, "/v1/sandboxes/{id}/contexts", api_contexts_handle_context_list, 0},
 	{HTTP_GET, "/v1/sandboxes/{id}/contexts/{context}", handle_context_get, 0},
 	{HTTP_DELETE, "/v1/sandboxes/{id}/contexts/{context}", handle_context_delete, 0},
-	{HTTP_POST, "/v1/sandboxes/{id}/contexts/{context}/restart", handle_context_restart, 0},
+	{HTTP_POST, "/v1/sandboxes/{id}/contexts/{context}/restart",
+		api_contexts_handle_context_restart, 0},
 	{HTTP_POST, "/v1/sandboxes/{id}/contexts/{context}/interrupt", handle_context_interrupt, 0},
 };
 

@@ -73,7 +73,7 @@ static int decode_volumes(
 	return 0;
 }
 
-static int settle_create(const struct create_body *body, struct scratch *memory,
+static int api_decode_settle_create(const struct create_body *body, struct scratch *memory,
 	struct sandbox_spec *ret, struct error *e)
 {
 	struct file_spec *files = NULL;
@@ -95,7 +95,7 @@ int decode_create(
 		{NULL, create_fields, ARRAY_LEN(create_fields), 0, &fields, NULL}, {0}};
 	if (json_decode_parts(body, parts, memory, e) < 0)
 		return -1;
-	return settle_create(&fields, memory, ret, e);
+	return api_decode_settle_create(&fields, memory, ret, e);
 }
 
 int decode_run(const cJSON *body, struct scratch *memory, struct sandbox_spec *create,
@@ -113,7 +113,7 @@ int decode_run(const cJSON *body, struct scratch *memory, struct sandbox_spec *c
 	};
 	if (json_decode_parts(body, parts, memory, e) < 0 ||
 		(is_text && decode_timeout_text(command.timeout, &create->execution_ms, e) < 0) ||
-		settle_create(&fields, memory, create, e) < 0)
+		api_decode_settle_create(&fields, memory, create, e) < 0)
 		return -1;
 	command.timeout = NULL; /* it is the sandbox's */
 	return decode_exec_fields(&command, memory, exec, e);

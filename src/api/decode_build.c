@@ -96,7 +96,7 @@ int decode_strings(const cJSON *list, const char *field, struct scratch *memory,
 }
 
 /* A line for the shell, or the arguments themselves. */
-static int decode_command(const cJSON *item, const char *field, struct scratch *memory,
+static int decode_build_decode_command(const cJSON *item, const char *field, struct scratch *memory,
 	const char *const **ret, struct error *e)
 {
 	if (cJSON_IsString(item) && item->valuestring[0]) {
@@ -153,7 +153,7 @@ static int decode_step(const cJSON *item, size_t index, struct scratch *memory,
 		return -1;
 	if (body.run) {
 		ret->kind = BUILD_RUN;
-		return decode_command(body.run, "run", memory, &ret->argv, e);
+		return decode_build_decode_command(body.run, "run", memory, &ret->argv, e);
 	}
 	if (body.copy) {
 		char inner[64];
@@ -219,7 +219,8 @@ int decode_build(const cJSON *body, struct scratch *memory, struct build_new *wh
 	ret->ready_timeout_ms = fields.ready_timeout;
 	ret->timeout_ms = fields.timeout;
 	ret->no_cache = fields.no_cache;
-	if (fields.start && decode_command(fields.start, "start", memory, &ret->start, e) < 0)
+	if (fields.start &&
+		decode_build_decode_command(fields.start, "start", memory, &ret->start, e) < 0)
 		return -1;
 	if (fields.ready && !fields.start)
 		return error_set_field(

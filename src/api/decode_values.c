@@ -71,7 +71,7 @@ int decode_mode(
 
 /* ---- lists ---- */
 
-static int decode_file(const cJSON *item, size_t index, struct scratch *memory,
+static int decode_values_decode_file(const cJSON *item, size_t index, struct scratch *memory,
 	struct file_spec *ret, struct error *e)
 {
 	char prefix[32], field[64];
@@ -107,14 +107,14 @@ int decode_files(const cJSON *list, struct scratch *memory, struct file_spec **r
 	*ret = scratch_alloc(memory, ((size_t)cJSON_GetArraySize(list) + 1) * sizeof **ret);
 	cJSON_ArrayForEach(item, list)
 	{
-		if (decode_file(item, *count, memory, &(*ret)[*count], e) < 0)
+		if (decode_values_decode_file(item, *count, memory, &(*ret)[*count], e) < 0)
 			return -1;
 		(*count)++;
 	}
 	return 0;
 }
 
-static int decode_argv(const cJSON *list, const char **argv, struct error *e)
+static int decode_values_decode_argv(const cJSON *list, const char **argv, struct error *e)
 {
 	const cJSON *item;
 	size_t n = 0;
@@ -143,7 +143,7 @@ int decode_command(
 	const char **argv = scratch_alloc(memory, ((size_t)size + 1) * sizeof *argv);
 	*ret = argv;
 	if (cJSON_IsArray(command))
-		return decode_argv(command, argv, e);
+		return decode_values_decode_argv(command, argv, e);
 	argv[0] = "/bin/sh";
 	argv[1] = "-c";
 	argv[2] = command->valuestring;

@@ -14,7 +14,7 @@ void encode_milliseconds(struct json_writer *w, const char *key, int64_t us)
 }
 
 /* The record is a view's. */
-static void put_volumes(struct json_writer *w, const struct field *f, const void *record)
+static void api_encode_put_volumes(struct json_writer *w, const struct field *f, const void *record)
 {
 	const struct warden_volume *volumes = ((const struct sandbox_view *)record)->volumes;
 	(void)f;
@@ -35,7 +35,7 @@ static void put_volumes(struct json_writer *w, const struct field *f, const void
 void encode_sandbox(struct json_writer *w, const struct sandbox_view *view)
 {
 	json_begin_object(w);
-	json_encode(w, &sandbox_model, view, put_volumes);
+	json_encode(w, &sandbox_model, view, api_encode_put_volumes);
 	json_end_object(w);
 }
 
@@ -67,7 +67,7 @@ void encode_execution(struct json_writer *w, const struct execution_view *view)
 	encode_milliseconds(w, "durationMs", view->duration_us);
 }
 
-static void put_command(struct json_writer *w, const struct execution_view *view)
+static void api_encode_put_command(struct json_writer *w, const struct execution_view *view)
 {
 	json_key(w, "command");
 	json_begin_array(w);
@@ -85,7 +85,7 @@ static void put_stream(struct json_writer *w, const char *key, uint64_t length, 
 	json_end_object(w);
 }
 
-static void put_end(struct json_writer *w, const struct execution_view *view)
+static void api_encode_put_end(struct json_writer *w, const struct execution_view *view)
 {
 	json_put_time(w, "endedAt", view->started_ms + view->duration_us / 1000);
 	json_put_int(w, "exitCode", view->exit_code);
@@ -95,7 +95,7 @@ static void put_end(struct json_writer *w, const struct execution_view *view)
 	json_put_int(w, "peakMemory", view->peak);
 }
 
-static const char *job_status(const struct execution_view *view)
+static const char *api_encode_job_status(const struct execution_view *view)
 {
 	switch (view->status) {
 	case EXECUTION_QUEUED:
@@ -112,9 +112,10 @@ static const char *job_status(const struct execution_view *view)
 }
 
 /* A job's status says how it went. */
-static const char *status_of(const struct execution_view *view)
+static const char *api_encode_status_of(const struct execution_view *view)
 {
-	return view->kind == EXECUTION_JOB ? job_status(view) : execution_status_name(view->status);
+	return view->kind == EXECUTION_JOB ? api_encode_job_status(view)
+					   : execution_status_name(view->status);
 }
 
 void encode_process(struct json_writer *w, const struct execution_view *view)
@@ -124,15 +125,15 @@ void encode_process(struct json_writer *w, const struct execution_view *view)
 	json_put_string(w, "kind", execution_kind_name(view->kind));
 	json_put_string(w, "name", view->name);
 	json_put_int(w, "pid", view->pid);
-	json_put_string(w, "status", status_of(view));
-	put_command(w, view);
+	json_put_string(w, "status", api_encode_status_of(view));
+	api_encode_put_command(w, view);
 	json_put_string(w, "cwd", view->cwd);
 	json_put_string(w, "user", view->user);
 	json_put_bool(w, "pty", view->terminal);
 	json_put_time(w, "startedAt", view->started_ms);
 	encode_milliseconds(w, "durationMs", view->duration_us);
 	if (view->status > EXECUTION_RUNNING)
-		put_end(w, view);
+		api_encode_put_end(w, view);
 	json_put_bool(w, "timedOut", view->timed_out);
 	json_put_bool(w, "oomKilled", view->oom_killed);
 	json_put_bool(w, "outputTruncated", view->truncated);

@@ -7,7 +7,7 @@
 #include "api/routes.h"
 #include "op/life.h"
 
-static int env_put(struct answer *a, const struct op_event *event, struct error *e)
+static int environment_env_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer w = {.out = &a->out};
 	(void)e;
@@ -16,7 +16,7 @@ static int env_put(struct answer *a, const struct op_event *event, struct error 
 }
 
 static const struct answer_form env_form = {
-	.type = "application/json", .pace = ANSWER_WHOLE, .put = env_put};
+	.type = "application/json", .pace = ANSWER_WHOLE, .put = environment_env_put};
 
 static void handle_get_env(struct http_request *req)
 {

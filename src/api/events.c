@@ -123,7 +123,7 @@ static void event_stream_begin(struct answer *a, enum stream_format format)
 
 /* ---- the request ---- */
 
-static int parse_number(
+static int api_events_parse_number(
 	const char *text, const char *field, uint64_t max, uint64_t *ret, struct error *e)
 {
 	char *end;
@@ -146,9 +146,10 @@ static int parse_history(struct http_request *req, struct op_history *ret, struc
 	if (direction && !ret->backwards && strcmp(direction, "asc") != 0)
 		return error_set_field(e, ERROR_INVALID_FIELD, "direction",
 			"\"direction\" must be 'asc' or 'desc'");
-	if (parse_number(http_query(req, "limit"), "limit", LIMIT_MAX, &limit, e) < 0 ||
-		parse_number(seen, "Last-Event-ID", INT64_MAX, &ret->after, e) < 0 ||
-		parse_number(http_query(req, "cursor"), "cursor", INT64_MAX, &ret->after, e) < 0)
+	if (api_events_parse_number(http_query(req, "limit"), "limit", LIMIT_MAX, &limit, e) < 0 ||
+		api_events_parse_number(seen, "Last-Event-ID", INT64_MAX, &ret->after, e) < 0 ||
+		api_events_parse_number(
+			http_query(req, "cursor"), "cursor", INT64_MAX, &ret->after, e) < 0)
 		return -1;
 	if (limit == 0 || (ret->backwards && ret->follow))
 		return error_set_field(e, ERROR_INVALID_FIELD, limit ? "direction" : "limit",
@@ -157,7 +158,7 @@ static int parse_history(struct http_request *req, struct op_history *ret, struc
 	return 0;
 }
 
-static void handle_events(struct http_request *req)
+static void api_events_handle_events(struct http_request *req)
 {
 	static const struct answer_form event_page_form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
@@ -185,7 +186,7 @@ static void handle_events(struct http_request *req)
 }
 
 static const struct http_route event_routes[] = {
-	{HTTP_GET, "/v1/sandboxes/{id}/events", handle_events, 0},
+	{HTTP_GET, "/v1/sandboxes/{id}/events", api_events_handle_events, 0},
 };
 
 const struct route_table event_table = ROUTE_TABLE(event_routes);

@@ -10,7 +10,7 @@
 
 /* ---- one ---- */
 
-static void handle_get_execution(struct http_request *req)
+static void api_executions_handle_get_execution(struct http_request *req)
 {
 	struct error e;
 	struct op_attach attach = {
@@ -40,7 +40,7 @@ static int parse_kind(const char *text, unsigned *kinds, struct error *e)
 	return 0;
 }
 
-static void handle_list_executions(struct http_request *req)
+static void api_executions_handle_list_executions(struct http_request *req)
 {
 	struct error e;
 	struct api_page page;
@@ -61,8 +61,8 @@ static void handle_list_executions(struct http_request *req)
 }
 
 static const struct http_route execution_routes[] = {
-	{HTTP_GET, "/v1/executions", handle_list_executions, 0},
-	{HTTP_GET, "/v1/executions/{id}", handle_get_execution, 0},
+	{HTTP_GET, "/v1/executions", api_executions_handle_list_executions, 0},
+	{HTTP_GET, "/v1/executions/{id}", api_executions_handle_get_execution, 0},
 	{HTTP_GET, "/v1/executions/{id}/output", output_handle, 0},
 };
 

@@ -33,18 +33,18 @@ static void finding_finish(struct answer *a)
 
 /* ---- what it finds ---- */
 
-static bool is_full(struct answer *a)
+static bool files_answer_is_full(struct answer *a)
 {
 	struct finding *f = a->own;
 	f->too_large |= a->out.len + f->binary.len > FILES_ANSWER_MAX;
 	return f->too_large;
 }
 
-static void put_entry(struct answer *a, const struct file_entry *entry)
+static void files_answer_put_entry(struct answer *a, const struct file_entry *entry)
 {
 	struct finding *f = a->own;
 	if (f->kind == FILES_ANSWER_ENTRIES) {
-		if (is_full(a))
+		if (files_answer_is_full(a))
 			return;
 		free(f->last);
 		f->last = strdup(entry->path);
@@ -57,7 +57,7 @@ static void put_entry(struct answer *a, const struct file_entry *entry)
 static void put_match(struct answer *a, const struct file_match *match)
 {
 	struct json_writer *w = &((struct finding *)a->own)->w;
-	if (is_full(a))
+	if (files_answer_is_full(a))
 		return;
 	json_begin_object(w);
 	files_put_name(w, "path", match->path);
@@ -74,7 +74,7 @@ static void put_change(struct answer *a, const struct file_change *change)
 {
 	struct finding *f = a->own;
 	f->total += (int64_t)change->count;
-	if (is_full(a))
+	if (files_answer_is_full(a))
 		return;
 	json_begin_object(&f->w);
 	files_put_name(&f->w, "path", change->path);
@@ -82,10 +82,10 @@ static void put_change(struct answer *a, const struct file_change *change)
 	json_end_object(&f->w);
 }
 
-static void put_attribute(struct answer *a, const struct file_attribute *attribute)
+static void files_answer_put_attribute(struct answer *a, const struct file_attribute *attribute)
 {
 	struct finding *f = a->own;
-	if (is_full(a))
+	if (files_answer_is_full(a))
 		return;
 	if (files_is_utf8(attribute->value, attribute->len) &&
 		!memchr(attribute->value, '\0', attribute->len)) {
@@ -178,13 +178,13 @@ static int put_found(struct answer *a, const struct op_event *event, struct erro
 {
 	(void)e;
 	if (event->kind == OP_ENTRY)
-		put_entry(a, event->entry);
+		files_answer_put_entry(a, event->entry);
 	else if (event->kind == OP_MATCH)
 		put_match(a, event->match);
 	else if (event->kind == OP_CHANGE)
 		put_change(a, event->change);
 	else if (event->kind == OP_ATTRIBUTE)
-		put_attribute(a, event->attribute);
+		files_answer_put_attribute(a, event->attribute);
 	else if (event->kind == OP_DONE)
 		end_answer(a, &event->result);
 	return 0;

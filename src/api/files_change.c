@@ -109,7 +109,7 @@ static int decode_paths(const struct change *change, const struct change_body *b
 	}
 }
 
-static unsigned flags_of(const struct change_body *b)
+static unsigned files_change_flags_of(const struct change_body *b)
 {
 	return FILE_WITH_NAMES | (b->parents ? FILE_PARENTS : 0) |
 	       (b->recursive ? FILE_RECURSIVE : 0) | (b->overwrite ? FILE_OVERWRITE : 0) |
@@ -130,7 +130,7 @@ static int decode_change_body(const struct change *change, const struct change_b
 		return -1;
 	r->fixed = (struct record_request){
 		.op = change->op,
-		.flags = flags_of(b) | (has_mode ? FILE_HAS_MODE : 0),
+		.flags = files_change_flags_of(b) | (has_mode ? FILE_HAS_MODE : 0),
 		.mode = mode,
 		.depth = (uint32_t)b->depth,
 		.limit = (uint64_t)b->limit,
@@ -174,29 +174,33 @@ static int check_metadata(const struct change_body *b, struct scratch *memory, s
 	return 0;
 }
 
-static void put_attribute(struct op *op, const char *name, const char *value, size_t len)
+static void files_change_put_attribute(
+	struct op *op, const char *name, const char *value, size_t len)
 {
 	op_put(op, &(struct op_item){OP_ITEM_ATTRIBUTE, .attribute = {name, value, len}});
 }
 
-static void put_metadata(struct op *op, const struct change_body *b, struct scratch *memory)
+static void files_change_put_metadata(
+	struct op *op, const struct change_body *b, struct scratch *memory)
 {
 	const cJSON *item;
 	const char *bytes;
 	size_t len;
 	struct error e;
-	cJSON_ArrayForEach(item, b->set)
-		put_attribute(op, item->string, item->valuestring, strlen(item->valuestring));
+	cJSON_ArrayForEach(item, b->set) files_change_put_attribute(
+		op, item->string, item->valuestring, strlen(item->valuestring));
 	cJSON_ArrayForEach(item, b->set64) if (json_bytes(item->valuestring, "setBase64", memory,
 						       &bytes, &len, &e) == 0)
-		put_attribute(op, item->string, bytes, len);
-	cJSON_ArrayForEach(item, b->unset) put_attribute(op, item->valuestring, NULL, 0);
+		files_change_put_attribute(op, item->string, bytes, len);
+	cJSON_ArrayForEach(item, b->unset)
+		files_change_put_attribute(op, item->valuestring, NULL, 0);
 	op_put(op, &(struct op_item){OP_ITEM_END});
 }
 
 /* ---- handling ---- */
 
-static void run(struct http_request *req, const cJSON *tree, const struct change *change)
+static void files_change_run(
+	struct http_request *req, const cJSON *tree, const struct change *change)
 {
 	struct error e;
 	autoscratch memory = {0};
@@ -216,7 +220,7 @@ static void run(struct http_request *req, const cJSON *tree, const struct change
 	struct files_place place = {b.user, b.cwd};
 	struct answer *a = files_begin(req, &place, &request, change->answer);
 	if (change->op == FILE_ATTRIBUTES)
-		put_metadata(a->op, &b, &memory);
+		files_change_put_metadata(a->op, &b, &memory);
 	answer_run(a);
 }
 
@@ -225,7 +229,7 @@ static void handle(struct http_request *req, const struct change *change)
 	cJSON *tree = api_body(req);
 	if (!tree)
 		return;
-	run(req, tree, change);
+	files_change_run(req, tree, change);
 	cJSON_Delete(tree);
 }
 

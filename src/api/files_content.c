@@ -7,7 +7,7 @@
 #include "api/files.h"
 #include "api/files_read.h"
 
-static void handle_get(struct http_request *req)
+static void files_content_handle_get(struct http_request *req)
 {
 	static const char *const known[] = {"path", "user", "cwd", "offset", "length", NULL};
 	struct error e;
@@ -76,7 +76,7 @@ static void handle_put(struct http_request *req)
 	answer_run_with_body(a, &answer_body_file);
 }
 
-static void handle_delete(struct http_request *req)
+static void files_content_handle_delete(struct http_request *req)
 {
 	static const char *const known[] = {"path", "user", "cwd", "recursive", "missingOk", NULL};
 	struct error e;
@@ -94,13 +94,13 @@ static void handle_delete(struct http_request *req)
 }
 
 static const struct http_route content_routes[] = {
-	{HTTP_GET, "/v1/sandboxes/{id}/files", handle_get, 0},
+	{HTTP_GET, "/v1/sandboxes/{id}/files", files_content_handle_get, 0},
 	{HTTP_PUT, "/v1/sandboxes/{id}/files", handle_put, FILES_UPLOAD_MAX, .streams_body = true},
-	{HTTP_DELETE, "/v1/sandboxes/{id}/files", handle_delete, 0},
-	{HTTP_GET, "/v1/sandboxes/{id}/files/{path*}", handle_get, 0},
+	{HTTP_DELETE, "/v1/sandboxes/{id}/files", files_content_handle_delete, 0},
+	{HTTP_GET, "/v1/sandboxes/{id}/files/{path*}", files_content_handle_get, 0},
 	{HTTP_PUT, "/v1/sandboxes/{id}/files/{path*}", handle_put, FILES_UPLOAD_MAX,
 		.streams_body = true},
-	{HTTP_DELETE, "/v1/sandboxes/{id}/files/{path*}", handle_delete, 0},
+	{HTTP_DELETE, "/v1/sandboxes/{id}/files/{path*}", files_content_handle_delete, 0},
 };
 
 const struct route_table files_content_table = ROUTE_TABLE(content_routes);

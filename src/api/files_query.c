@@ -1,7 +1,7 @@
 /* GET …/fs/stat, exists, list and metadata: questions that change nothing. */
 #include "api/files.h"
 
-static void handle_stat(struct http_request *req)
+static void files_query_handle_stat(struct http_request *req)
 {
 	static const char *const known[] = {"path", "user", "cwd", "follow", NULL};
 	struct error e;
@@ -28,7 +28,7 @@ static void handle_exists(struct http_request *req)
 		answer_run(files_begin(req, &place, &request, FILES_ANSWER_EXISTS));
 }
 
-static void handle_list(struct http_request *req)
+static void files_query_handle_list(struct http_request *req)
 {
 	static const char *const known[] = {
 		"path", "user", "cwd", "depth", "limit", "cursor", "type", NULL};
@@ -68,9 +68,9 @@ static void handle_metadata(struct http_request *req)
 }
 
 static const struct http_route query_routes[] = {
-	{HTTP_GET, "/v1/sandboxes/{id}/fs/stat", handle_stat, 0},
+	{HTTP_GET, "/v1/sandboxes/{id}/fs/stat", files_query_handle_stat, 0},
 	{HTTP_GET, "/v1/sandboxes/{id}/fs/exists", handle_exists, 0},
-	{HTTP_GET, "/v1/sandboxes/{id}/fs/list", handle_list, 0},
+	{HTTP_GET, "/v1/sandboxes/{id}/fs/list", files_query_handle_list, 0},
 	{HTTP_GET, "/v1/sandboxes/{id}/fs/metadata", handle_metadata, 0},
 };
 

@@ -16,7 +16,7 @@ int files_parse_range(struct http_request *req, struct byte_range *ret, struct e
 	return 0;
 }
 
-static void add_headers(struct answer *a)
+static void files_read_add_headers(struct answer *a)
 {
 	http_add_header(a->req, "Accept-Ranges", "bytes");
 	/* Whatever is in it is not for a browser to guess. */
@@ -29,7 +29,7 @@ void files_read(struct http_request *req, const struct files_place *place, const
 	static const struct answer_form form = {.type = "application/octet-stream",
 		.own_size = sizeof(struct content),
 		.put = content_put,
-		.head = add_headers};
+		.head = files_read_add_headers};
 	struct answer *a = api_answer(req, &form);
 	((struct content *)a->own)->range = *range;
 	content_run(a, place->user, path, place->cwd);

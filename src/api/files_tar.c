@@ -69,7 +69,7 @@ static int unpack_decode(struct http_request *req, struct op_unpack *ret, struct
 	return files_query_flag(req, "parents", FILE_PARENTS, &ret->flags, e);
 }
 
-static int unpack_put(struct answer *a, const struct op_event *event, struct error *e)
+static int files_tar_unpack_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer w = {.out = &a->out};
 	(void)e;
@@ -84,7 +84,7 @@ static int unpack_put(struct answer *a, const struct op_event *event, struct err
 static void handle_unpack(struct http_request *req)
 {
 	static const struct answer_form form = {
-		.type = "application/json", .pace = ANSWER_WHOLE, .put = unpack_put};
+		.type = "application/json", .pace = ANSWER_WHOLE, .put = files_tar_unpack_put};
 	struct error e;
 	struct op_unpack unpack = {.flags = FILE_PARENTS};
 	struct answer *a = api_answer(req, &form);

@@ -106,7 +106,7 @@ static int watch_message(struct answer *a, bool text, const char *data, size_t l
 	return 0;
 }
 
-static int watch_decode(struct http_request *req, struct watch_spec *ret, struct error *e)
+static int files_watch_decode(struct http_request *req, struct watch_spec *ret, struct error *e)
 {
 	static const char *const known[] = {"path", "user", "cwd", "recursive", NULL};
 	struct files_place place;
@@ -131,7 +131,7 @@ static void handle_watch(struct http_request *req)
 	struct watch_spec spec = {0};
 	struct answer *a = api_answer(req, &form);
 	struct watch_stream *s = a->own;
-	if (watch_decode(req, &spec, &e) < 0) {
+	if (files_watch_decode(req, &spec, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}

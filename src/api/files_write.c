@@ -55,7 +55,7 @@ struct decoded_file {
 	size_t len;
 };
 
-static unsigned flags_of(const struct file_body *b, bool has_mode)
+static unsigned api_files_write_flags_of(const struct file_body *b, bool has_mode)
 {
 	return (b->parents ? FILE_PARENTS : 0) | (b->append ? FILE_APPEND : 0) |
 	       (b->atomic ? FILE_ATOMIC : 0) | (b->exclusive ? FILE_EXCLUSIVE : 0) |
@@ -71,7 +71,7 @@ static int name_field(size_t index, struct error *e)
 	return -1;
 }
 
-static int decode_file(
+static int api_files_write_decode_file(
 	const cJSON *item, struct scratch *memory, struct decoded_file *ret, struct error *e)
 {
 	struct file_body b = {.parents = true, .offset = -1};
@@ -86,7 +86,7 @@ static int decode_file(
 	if (b.atomic && (b.append || b.offset >= 0))
 		return error_set_field(e, ERROR_INVALID_FIELD, "atomic",
 			"\"atomic\" cannot be together with \"append\" or \"offset\"");
-	ret->target.flags = flags_of(&b, has_mode);
+	ret->target.flags = api_files_write_flags_of(&b, has_mode);
 	ret->target.offset = b.offset >= 0 ? (uint64_t)b.offset : 0;
 	ret->target.owner = b.owner;
 	ret->content = b.content;
@@ -94,22 +94,22 @@ static int decode_file(
 	return base64 ? json_bytes(b.content, "content", memory, &ret->content, &ret->len, e) : 0;
 }
 
-static int decode_files(const cJSON *list, struct scratch *memory, struct decoded_file **ret,
-	size_t *count, struct error *e)
+static int api_files_write_decode_files(const cJSON *list, struct scratch *memory,
+	struct decoded_file **ret, size_t *count, struct error *e)
 {
 	const cJSON *item;
 	*count = 0;
 	*ret = scratch_alloc(memory, ((size_t)cJSON_GetArraySize(list) + 1) * sizeof **ret);
 	cJSON_ArrayForEach(item, list)
 	{
-		if (decode_file(item, memory, &(*ret)[*count], e) < 0)
+		if (api_files_write_decode_file(item, memory, &(*ret)[*count], e) < 0)
 			return name_field(*count, e);
 		(*count)++;
 	}
 	return 0;
 }
 
-static void write_files(struct http_request *req, const cJSON *tree)
+static void api_files_write_files(struct http_request *req, const cJSON *tree)
 {
 	struct error e;
 	autoscratch memory = {0};
@@ -119,7 +119,7 @@ static void write_files(struct http_request *req, const cJSON *tree)
 	struct file_request request = {.fixed = {.op = FILE_WRITE, .flags = FILE_WITH_NAMES}};
 	if (json_decode(tree, write_fields, ARRAY_LEN(write_fields), "", &b, &e) < 0 ||
 		decode_place(b.user, b.cwd, &e) < 0 ||
-		decode_files(b.files, &memory, &files, &count, &e) < 0) {
+		api_files_write_decode_files(b.files, &memory, &files, &count, &e) < 0) {
 		api_refuse(req, &e);
 		return;
 	}
@@ -131,12 +131,12 @@ static void write_files(struct http_request *req, const cJSON *tree)
 	answer_run(a);
 }
 
-static void handle_write(struct http_request *req)
+static void api_files_write_handle_write(struct http_request *req)
 {
 	cJSON *tree = api_body(req);
 	if (!tree)
 		return;
-	write_files(req, tree);
+	api_files_write_files(req, tree);
 	cJSON_Delete(tree);
 }
 
@@ -165,7 +165,7 @@ static int part_begin(void *arg, const struct multipart_part *part, struct error
 	return MULTIPART_GO_ON;
 }
 
-static int part_data(void *arg, const char *data, size_t len, struct error *e)
+static int api_files_write_part_data(void *arg, const char *data, size_t len, struct error *e)
 {
 	struct upload *u = arg;
 	(void)e;
@@ -183,7 +183,7 @@ static int part_end(void *arg, struct error *e)
 	return MULTIPART_GO_ON;
 }
 
-static void upload_finish(void *arg)
+static void api_files_write_upload_finish(void *arg)
 {
 	struct upload *u = arg;
 	multipart_destroy(u->form);
@@ -215,10 +215,12 @@ static int parse_upload(
 	return 0;
 }
 
-static void handle_upload(struct http_request *req)
+static void api_files_write_handle_upload(struct http_request *req)
 {
-	static const struct multipart_events events = {part_begin, part_data, part_end};
-	static const struct answer_body body = {upload_data, upload_end, upload_finish};
+	static const struct multipart_events events = {
+		part_begin, api_files_write_part_data, part_end};
+	static const struct answer_body body = {
+		upload_data, upload_end, api_files_write_upload_finish};
 	struct error e;
 	struct files_place place;
 	struct file_request request = {.fixed = {.op = FILE_WRITE, .flags = FILE_WITH_NAMES}};
@@ -239,8 +241,8 @@ static void handle_upload(struct http_request *req)
 }
 
 static const struct http_route write_routes[] = {
-	{HTTP_POST, "/v1/sandboxes/{id}/fs/write", handle_write, BODY_LIMIT},
-	{HTTP_POST, "/v1/sandboxes/{id}/fs/upload", handle_upload, FILES_UPLOAD_MAX,
+	{HTTP_POST, "/v1/sandboxes/{id}/fs/write", api_files_write_handle_write, BODY_LIMIT},
+	{HTTP_POST, "/v1/sandboxes/{id}/fs/upload", api_files_write_handle_upload, FILES_UPLOAD_MAX,
 		.streams_body = true},
 };
 

@@ -18,7 +18,7 @@ static struct op *begin_pause(const struct op_call *call, bool keep_memory)
 	return op_pause(call, &(struct op_pause){.keep_memory = keep_memory});
 }
 
-static void handle_move(
+static void api_lifecycle_handle_move(
 	struct http_request *req, struct op *(*move)(const struct op_call *call, bool keep_memory))
 {
 	struct error e = {0};
@@ -32,17 +32,17 @@ static void handle_move(
 	answer_run(a);
 }
 
-static void handle_pause(struct http_request *req)
+static void api_lifecycle_handle_pause(struct http_request *req)
 {
-	handle_move(req, begin_pause);
+	api_lifecycle_handle_move(req, begin_pause);
 }
 
-static void handle_resume(struct http_request *req)
+static void api_lifecycle_handle_resume(struct http_request *req)
 {
-	handle_move(req, op_resume_sandbox);
+	api_lifecycle_handle_move(req, op_resume_sandbox);
 }
 
-static void handle_update(struct http_request *req)
+static void api_lifecycle_handle_update(struct http_request *req)
 {
 	struct error e = {0};
 	struct sandbox_change change;
@@ -57,9 +57,9 @@ static void handle_update(struct http_request *req)
 }
 
 static const struct http_route lifecycle_routes[] = {
-	{HTTP_PATCH, "/v1/sandboxes/{id}", handle_update, SMALL_BODY_LIMIT},
-	{HTTP_POST, "/v1/sandboxes/{id}/pause", handle_pause, SMALL_BODY_LIMIT},
-	{HTTP_POST, "/v1/sandboxes/{id}/resume", handle_resume, SMALL_BODY_LIMIT},
+	{HTTP_PATCH, "/v1/sandboxes/{id}", api_lifecycle_handle_update, SMALL_BODY_LIMIT},
+	{HTTP_POST, "/v1/sandboxes/{id}/pause", api_lifecycle_handle_pause, SMALL_BODY_LIMIT},
+	{HTTP_POST, "/v1/sandboxes/{id}/resume", api_lifecycle_handle_resume, SMALL_BODY_LIMIT},
 };
 
 const struct route_table lifecycle_table = ROUTE_TABLE(lifecycle_routes);

@@ -5,7 +5,7 @@
 #include "api/lookup.h"
 #include "api/processes.h"
 
-static void process_list_row(struct process_list *list, const struct execution_view *view)
+static void api_list_process_list_row(struct process_list *list, const struct execution_view *view)
 {
 	json_begin_object(&list->writer);
 	encode_process(&list->writer, view);
@@ -16,12 +16,13 @@ static void process_list_row(struct process_list *list, const struct execution_v
 	memcpy(list->last_id, view->id, ID_SIZE);
 }
 
-static int process_list_put(struct answer *a, const struct op_event *event, struct error *e)
+static int api_list_process_list_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct process_list *list = a->own;
 	(void)e;
 	if (event->kind == OP_EXECUTION)
-		process_list_row(list, event->execution);
+		api_list_process_list_row(list, event->execution);
 	if (event->kind != OP_DONE)
 		return 0;
 	json_end_array(&list->writer);
@@ -37,7 +38,7 @@ struct answer *process_list_answer(
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct process_list),
-		.put = process_list_put};
+		.put = api_list_process_list_put};
 	struct answer *a = api_answer(req, &form);
 	struct process_list *list = a->own;
 	a->call.sandbox = sandbox_id;

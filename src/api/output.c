@@ -45,8 +45,8 @@ static int parse_stream(const char *text, struct output_query *ret, struct error
 	return 0;
 }
 
-static int parse_offset(const char *text, const char *field, unsigned stream, struct op_attach *ret,
-	struct error *e)
+static int api_output_parse_offset(const char *text, const char *field, unsigned stream,
+	struct op_attach *ret, struct error *e)
 {
 	char *end;
 	bool from_end = text[0] == '-';
@@ -69,9 +69,9 @@ static int parse_offsets(const struct http_request *req, struct output_query *re
 	struct op_attach *attach = &ret->attach;
 	const char *both = http_query(req, "offset"), *err = http_query(req, "stderrOffset");
 	for (unsigned i = 0; both && i < EXECUTION_STREAMS; i++)
-		if (parse_offset(both, "offset", i, attach, e) < 0)
+		if (api_output_parse_offset(both, "offset", i, attach, e) < 0)
 			return -1;
-	if (err && parse_offset(err, "stderrOffset", 1, attach, e) < 0)
+	if (err && api_output_parse_offset(err, "stderrOffset", 1, attach, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
 		if (ret->one ? !attach->ignores[i] : err != NULL)

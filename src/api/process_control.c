@@ -2,7 +2,7 @@
 #include "answer/json_body.h"
 #include "api/processes.h"
 
-static void process_tell(
+static void api_process_control_process_tell(
 	struct answer *a, struct op_process *request, int decoded, const struct error *e)
 {
 	if (decoded < 0) {
@@ -27,7 +27,8 @@ static const struct json_field signal_fields[] = {
 	{"tree", JSON_BOOL, offsetof(struct signal_body, tree), 0, 0, 0},
 };
 
-static int decode_signal(const cJSON *body, struct op_process *ret, struct error *e)
+static int api_process_control_decode_signal(
+	const cJSON *body, struct op_process *ret, struct error *e)
 {
 	struct signal_body fields = {0};
 	if (json_decode(body, signal_fields, ARRAY_LEN(signal_fields), "", &fields, e) < 0)
@@ -46,7 +47,8 @@ static void handle_signal(struct http_request *req)
 	struct op_process request = {.process = process_named(req), .act = OP_PROCESS_SIGNAL};
 	struct answer *a = process_answer(req, &process_done_form);
 	const cJSON *body = answer_typed_json(a, &e);
-	process_tell(a, &request, body ? decode_signal(body, &request, &e) : -1, &e);
+	api_process_control_process_tell(
+		a, &request, body ? api_process_control_decode_signal(body, &request, &e) : -1, &e);
 }
 
 /* ---- terminals ---- */
@@ -71,7 +73,7 @@ static void handle_resize(struct http_request *req)
 		.act = OP_PROCESS_RESIZE,
 		.rows = (unsigned)size.rows,
 		.columns = (unsigned)size.columns};
-	process_tell(a, &request, r, &e);
+	api_process_control_process_tell(a, &request, r, &e);
 }
 
 static const struct http_route process_control_routes[] = {

@@ -13,7 +13,7 @@
 #include "answer/query.h"
 #include "api/processes.h"
 
-static int input_put(struct answer *a, const struct op_event *event, struct error *e)
+static int api_process_input_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer w = {.out = &a->out};
 	(void)e;
@@ -33,14 +33,14 @@ static ptrdiff_t input_data(struct answer *a, const char *bytes, size_t len, str
 	return (ptrdiff_t)len;
 }
 
-static int input_end(struct answer *a, struct error *e)
+static int api_process_input_end(struct answer *a, struct error *e)
 {
 	(void)a;
 	(void)e;
 	return 0;
 }
 
-static int parse_offset(const char *text, struct op_input *ret, struct error *e)
+static int api_process_input_parse_offset(const char *text, struct op_input *ret, struct error *e)
 {
 	char *end;
 	if (!text)
@@ -57,14 +57,14 @@ static void handle_stdin(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
-		.put = input_put,
+		.put = api_process_input_put,
 		.fail = process_fail};
-	static const struct answer_body body = {input_data, input_end};
+	static const struct answer_body body = {input_data, api_process_input_end};
 	struct error e;
 	struct op_input input = {
 		.process = process_named(req), .while_read = true, .until_taken = true};
 	struct answer *a = process_answer(req, &form);
-	if (parse_offset(http_query(req, "offset"), &input, &e) < 0 ||
+	if (api_process_input_parse_offset(http_query(req, "offset"), &input, &e) < 0 ||
 		query_bool(req, "close", &input.closes, &e) < 0) {
 		answer_refuse(a, &e);
 		return;

@@ -101,7 +101,7 @@ static void handle_start_process(struct http_request *req)
 
 /* ---- list ---- */
 
-static int parse_status(const struct http_request *req, bool *ended, struct error *e)
+static int api_processes_parse_status(const struct http_request *req, bool *ended, struct error *e)
 {
 	const char *status = http_query(req, "status");
 	*ended = status && strcmp(status, "ended") == 0;
@@ -117,7 +117,8 @@ static void handle_list_processes(struct http_request *req)
 	struct api_page page = {0};
 	bool ended = false;
 	struct answer *a = process_list_answer(req, "processes", http_param(req, "id"));
-	if (parse_status(req, &ended, &e) < 0 || (ended && api_parse_page(req, &page, &e) < 0)) {
+	if (api_processes_parse_status(req, &ended, &e) < 0 ||
+		(ended && api_parse_page(req, &page, &e) < 0)) {
 		answer_refuse(a, &e);
 		return;
 	}

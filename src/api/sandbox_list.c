@@ -11,7 +11,7 @@
 
 /* ---- the query ---- */
 
-static int parse_status(const char *status, unsigned *ret, struct error *e)
+static int api_sandbox_list_parse_status(const char *status, unsigned *ret, struct error *e)
 {
 	if (!status)
 		return 0;
@@ -24,7 +24,7 @@ static int parse_status(const char *status, unsigned *ret, struct error *e)
 }
 
 /* Every parameter but the known ones is metadata.KEY=VALUE. */
-static int parse_metadata(struct http_request *req, struct scratch *memory,
+static int api_sandbox_list_parse_metadata(struct http_request *req, struct scratch *memory,
 	struct op_list_sandboxes *ret, struct error *e)
 {
 	static const char *const known[] = {"status", "project", "name", "limit", "cursor"};
@@ -54,8 +54,8 @@ static int parse_list_query(struct http_request *req, struct scratch *memory,
 	const char *cursor = http_query(req, "cursor");
 	ret->project = http_query(req, "project");
 	ret->name = http_query(req, "name");
-	if (parse_metadata(req, memory, ret, e) < 0 ||
-		parse_status(http_query(req, "status"), &ret->statuses, e) < 0 ||
+	if (api_sandbox_list_parse_metadata(req, memory, ret, e) < 0 ||
+		api_sandbox_list_parse_status(http_query(req, "status"), &ret->statuses, e) < 0 ||
 		query_number(req, "limit", 1, LIST_LIMIT_MAX, &ret->limit, e) < 0)
 		return -1;
 	if (cursor && !cursor_parse(cursor, &ret->place_ms, ret->place_id))
@@ -81,7 +81,7 @@ static void list_begin(struct answer *a)
 	json_begin_array(&list->w);
 }
 
-static int list_put(struct answer *a, const struct op_event *event, struct error *e)
+static int api_sandbox_list_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct sandbox_list *list = a->own;
 	(void)e;
@@ -103,7 +103,7 @@ static void handle_list_sandboxes(struct http_request *req)
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct sandbox_list),
-		.put = list_put};
+		.put = api_sandbox_list_put};
 	struct error e;
 	struct op_list_sandboxes query = {.ephemeral = -1, .limit = LIST_LIMIT_DEFAULT};
 	struct answer *a = api_answer(req, &form);

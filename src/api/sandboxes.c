@@ -6,7 +6,8 @@
 #include "api/routes.h"
 #include "op/life.h"
 
-static int sandbox_put(struct answer *a, const struct op_event *event, struct error *e)
+static int api_sandboxes_sandbox_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer w = {.out = &a->out};
 	(void)e;
@@ -15,7 +16,7 @@ static int sandbox_put(struct answer *a, const struct op_event *event, struct er
 }
 
 const struct answer_form api_sandbox_form = {
-	.type = "application/json", .pace = ANSWER_WHOLE, .put = sandbox_put};
+	.type = "application/json", .pace = ANSWER_WHOLE, .put = api_sandboxes_sandbox_put};
 
 static void handle_create_sandbox(struct http_request *req)
 {

@@ -17,7 +17,8 @@ struct snapshot_answer {
 	struct error refusal;
 };
 
-static int snapshot_put(struct answer *a, const struct op_event *event, struct error *e)
+static int api_snapshots_snapshot_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	const struct snapshot_answer *own = a->own;
 	struct json_writer w = {.out = &a->out};
@@ -36,9 +37,9 @@ static int snapshot_put(struct answer *a, const struct op_event *event, struct e
 static const struct answer_form snapshot_form = {.type = "application/json",
 	.pace = ANSWER_WHOLE,
 	.own_size = sizeof(struct snapshot_answer),
-	.put = snapshot_put};
+	.put = api_snapshots_snapshot_put};
 
-static void handle_get_snapshot(struct http_request *req)
+static void api_snapshots_handle_get_snapshot(struct http_request *req)
 {
 	struct answer *a = api_answer(req, &snapshot_form);
 	a->op = op_snapshot_get(&a->call, http_param(req, "snapshot"));
@@ -53,7 +54,7 @@ static const struct json_field snapshot_create_fields[] = {
 	{"description", JSON_STRING, offsetof(struct snapshot_spec, description), 0, 0, 1024},
 };
 
-static void handle_create_snapshot(struct http_request *req)
+static void api_snapshots_handle_create_snapshot(struct http_request *req)
 {
 	struct snapshot_spec spec = {0};
 	struct error e = {0};
@@ -80,7 +81,8 @@ struct snapshot_list_answer {
 	char last_id[ID_SIZE];
 };
 
-static int snapshot_list_put(struct answer *a, const struct op_event *event, struct error *e)
+static int api_snapshots_snapshot_list_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct snapshot_list_answer *own = a->own;
 	struct json_writer *w = &own->writer;
@@ -112,13 +114,13 @@ static struct answer *snapshot_list_answer(struct http_request *req, const char 
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct snapshot_list_answer),
-		.put = snapshot_list_put};
+		.put = api_snapshots_snapshot_list_put};
 	struct answer *a = api_answer(req, &form);
 	((struct snapshot_list_answer *)a->own)->key = key;
 	return a;
 }
 
-static int snapshot_list_parse(
+static int api_snapshots_snapshot_list_parse(
 	struct http_request *req, struct snapshot_filter *ret, struct error *e)
 {
 	static const char *const known[] = {"name", "tag", "sandbox", "limit", "cursor"};
@@ -143,12 +145,12 @@ static int snapshot_list_parse(
 	return 0;
 }
 
-static void handle_list_snapshots(struct http_request *req)
+static void api_snapshots_handle_list_snapshots(struct http_request *req)
 {
 	struct error e = {0};
 	struct snapshot_filter filter;
 	struct answer *a = snapshot_list_answer(req, "snapshots");
-	if (snapshot_list_parse(req, &filter, &e) < 0) {
+	if (api_snapshots_snapshot_list_parse(req, &filter, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}
@@ -157,7 +159,7 @@ static void handle_list_snapshots(struct http_request *req)
 }
 
 /* From itself to the root. */
-static void handle_lineage(struct http_request *req)
+static void api_snapshots_handle_lineage(struct http_request *req)
 {
 	struct answer *a = snapshot_list_answer(req, "lineage");
 	a->op = op_snapshot_lineage(&a->call, http_param(req, "snapshot"), INT64_MAX);
@@ -167,7 +169,7 @@ static void handle_lineage(struct http_request *req)
 /* ---- retag, delete ---- */
 
 /* null, or a text. */
-static int decode_tag(const cJSON *body, const char **ret, struct error *e)
+static int api_snapshots_decode_tag(const cJSON *body, const char **ret, struct error *e)
 {
 	const cJSON *tag = cJSON_GetObjectItemCaseSensitive(body, "tag");
 	if (cJSON_GetArraySize(body) > (tag ? 1 : 0))
@@ -188,13 +190,13 @@ static void handle_retag(struct http_request *req)
 	struct answer *a = api_answer(req, &snapshot_form);
 	struct snapshot_answer *own = a->own;
 	const cJSON *body = answer_typed_json(a, &own->refusal);
-	own->refused = !body || decode_tag(body, &tag, &own->refusal) < 0;
+	own->refused = !body || api_snapshots_decode_tag(body, &tag, &own->refusal) < 0;
 	a->op = own->refused ? op_snapshot_get(&a->call, snapshot)
 			     : op_snapshot_retag(&a->call, snapshot, tag);
 	answer_run(a);
 }
 
-static void handle_delete_snapshot(struct http_request *req)
+static void api_snapshots_handle_delete_snapshot(struct http_request *req)
 {
 	static const struct answer_form form = {.pace = ANSWER_WHOLE};
 	struct answer *a = api_answer(req, &form);
@@ -218,7 +220,7 @@ struct fork_answer {
 	bool begun;
 };
 
-static int fork_put(struct answer *a, const struct op_event *event, struct error *e)
+static int api_snapshots_fork_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct fork_answer *own = a->own;
 	struct json_writer *w = &own->writer;
@@ -241,12 +243,12 @@ static int fork_put(struct answer *a, const struct op_event *event, struct error
 	return 0;
 }
 
-static void handle_fork(struct http_request *req)
+static void api_snapshots_handle_fork(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct fork_answer),
-		.put = fork_put};
+		.put = api_snapshots_fork_put};
 	struct fork_body body = {.count = 1};
 	struct error e = {0};
 	struct answer *a = api_answer(req, &form);
@@ -260,13 +262,14 @@ static void handle_fork(struct http_request *req)
 }
 
 static const struct http_route snapshot_routes[] = {
-	{HTTP_POST, "/v1/sandboxes/{id}/snapshots", handle_create_snapshot, SMALL_BODY_LIMIT},
-	{HTTP_POST, "/v1/sandboxes/{id}/fork", handle_fork, SMALL_BODY_LIMIT},
-	{HTTP_GET, "/v1/snapshots", handle_list_snapshots, 0},
-	{HTTP_GET, "/v1/snapshots/{snapshot}", handle_get_snapshot, 0},
+	{HTTP_POST, "/v1/sandboxes/{id}/snapshots", api_snapshots_handle_create_snapshot,
+		SMALL_BODY_LIMIT},
+	{HTTP_POST, "/v1/sandboxes/{id}/fork", api_snapshots_handle_fork, SMALL_BODY_LIMIT},
+	{HTTP_GET, "/v1/snapshots", api_snapshots_handle_list_snapshots, 0},
+	{HTTP_GET, "/v1/snapshots/{snapshot}", api_snapshots_handle_get_snapshot, 0},
 	{HTTP_PATCH, "/v1/snapshots/{snapshot}", handle_retag, SMALL_BODY_LIMIT},
-	{HTTP_DELETE, "/v1/snapshots/{snapshot}", handle_delete_snapshot, 0},
-	{HTTP_GET, "/v1/snapshots/{snapshot}/lineage", handle_lineage, 0},
+	{HTTP_DELETE, "/v1/snapshots/{snapshot}", api_snapshots_handle_delete_snapshot, 0},
+	{HTTP_GET, "/v1/snapshots/{snapshot}/lineage", api_snapshots_handle_lineage, 0},
 };
 
 const struct route_table snapshot_table = ROUTE_TABLE(snapshot_routes);

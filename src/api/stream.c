@@ -50,7 +50,8 @@ static void event_end(const struct stream *s, struct json_writer *w)
 		buf_append_char(w->out, '\n');
 }
 
-static void put_start(struct stream *s, const struct execution_view *view, struct buf *out)
+static void api_stream_put_start(
+	struct stream *s, const struct execution_view *view, struct buf *out)
 {
 	struct json_writer w = event_begin(s, "start", out);
 	json_put_string(&w, "executionId", view->id);
@@ -59,7 +60,7 @@ static void put_start(struct stream *s, const struct execution_view *view, struc
 	event_end(s, &w);
 }
 
-static void put_data(
+static void api_stream_put_data(
 	struct stream *s, unsigned index, uint64_t offset, const struct buf *data, struct buf *out)
 {
 	struct json_writer w = event_begin(s, index == 0 ? "stdout" : "stderr", out);
@@ -98,12 +99,13 @@ static void put_carry(struct stream *s, unsigned index, struct buf *out)
 {
 	if (s->carry[index].len == 0)
 		return;
-	put_data(s, index, s->position[index] - s->carry[index].len, &s->carry[index], out);
+	api_stream_put_data(
+		s, index, s->position[index] - s->carry[index].len, &s->carry[index], out);
 	s->carry[index].len = 0;
 }
 
 /* It goes out together with what was held back before. */
-static void put_output(struct stream *s, const struct op_output *o, struct buf *out)
+static void api_stream_put_output(struct stream *s, const struct op_output *o, struct buf *out)
 {
 	unsigned i = o->stream;
 	if (o->missing > 0) {
@@ -117,7 +119,7 @@ static void put_output(struct stream *s, const struct op_output *o, struct buf *
 	if (!s->base64)
 		hold_back(s, i, &whole);
 	if (whole.len > 0)
-		put_data(s, i, begin, &whole, out);
+		api_stream_put_data(s, i, begin, &whole, out);
 }
 
 static int stream_put(struct answer *a, const struct op_event *event, struct error *e)
@@ -125,9 +127,9 @@ static int stream_put(struct answer *a, const struct op_event *event, struct err
 	struct stream *s = a->own;
 	(void)e;
 	if (event->kind == OP_STARTED)
-		put_start(s, event->execution, &a->out);
+		api_stream_put_start(s, event->execution, &a->out);
 	else if (event->kind == OP_OUTPUT)
-		put_output(s, &event->output, &a->out);
+		api_stream_put_output(s, &event->output, &a->out);
 	else
 		for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
 			put_carry(s, i, &a->out);

@@ -6,7 +6,7 @@
 
 #define OPERATOR "default"
 
-static void handle_health(struct http_request *req)
+static void system_handle_health(struct http_request *req)
 {
 	struct buf body = {0};
 	struct json_writer w = {.out = &body};
@@ -62,7 +62,7 @@ static int counters_put(struct answer *a, const struct op_event *event, struct e
 	return 0;
 }
 
-static void handle_metrics(struct http_request *req)
+static void system_handle_metrics(struct http_request *req)
 {
 	static const struct answer_form form = {
 		.type = "text/plain; version=0.0.4", .pace = ANSWER_WHOLE, .put = counters_put};
@@ -80,13 +80,13 @@ static void handle_metrics(struct http_request *req)
 }
 
 static const struct http_route metrics_routes[] = {
-	{HTTP_GET, "/metrics", handle_metrics, 0},
+	{HTTP_GET, "/metrics", system_handle_metrics, 0},
 };
 
 const struct route_table metrics_table = ROUTE_TABLE(metrics_routes);
 
 static const struct http_route health_routes[] = {
-	{HTTP_GET, "/health", handle_health, 0},
+	{HTTP_GET, "/health", system_handle_health, 0},
 };
 
 const struct route_table health_table = ROUTE_TABLE(health_routes);

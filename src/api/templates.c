@@ -138,7 +138,8 @@ static struct answer *template_answer(struct http_request *req, const struct ans
 	return a;
 }
 
-static int template_list_put(struct answer *a, const struct op_event *event, struct error *e)
+static int api_templates_template_list_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer *w = a->own;
 	(void)e;
@@ -153,12 +154,12 @@ static int template_list_put(struct answer *a, const struct op_event *event, str
 	return 0;
 }
 
-static void handle_template_list(struct http_request *req)
+static void api_templates_handle_template_list(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct json_writer),
-		.put = template_list_put};
+		.put = api_templates_template_list_put};
 	struct answer *a = template_answer(req, &form);
 	struct json_writer *w = a->own;
 	json_key(w, "templates");
@@ -167,7 +168,8 @@ static void handle_template_list(struct http_request *req)
 	answer_run(a);
 }
 
-static int template_get_put(struct answer *a, const struct op_event *event, struct error *e)
+static int api_templates_template_get_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer w = {.out = &a->out};
 	const struct template_view *v = event->template;
@@ -183,10 +185,11 @@ static int template_get_put(struct answer *a, const struct op_event *event, stru
 	return 0;
 }
 
-static void handle_template_get(struct http_request *req)
+static void api_templates_handle_template_get(struct http_request *req)
 {
-	static const struct answer_form form = {
-		.type = "application/json", .pace = ANSWER_WHOLE, .put = template_get_put};
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.put = api_templates_template_get_put};
 	struct answer *a = api_answer(req, &form);
 	a->op = op_template_get(&a->call, http_param(req, "template"));
 	answer_run(a);
@@ -238,7 +241,7 @@ static struct answer *template_change(struct http_request *req)
 	return a;
 }
 
-static void handle_template_delete(struct http_request *req)
+static void api_templates_handle_template_delete(struct http_request *req)
 {
 	struct answer *a = template_change(req);
 	a->op = op_template_delete(
@@ -280,10 +283,10 @@ static void handle_template_untag(struct http_request *req)
 }
 
 static const struct http_route template_routes[] = {
-	{HTTP_GET, "/v1/templates", handle_template_list, 0},
+	{HTTP_GET, "/v1/templates", api_templates_handle_template_list, 0},
 	{HTTP_GET, "/v1/templates/resolve", handle_template_resolve, 0},
-	{HTTP_GET, "/v1/templates/{template}", handle_template_get, 0},
-	{HTTP_DELETE, "/v1/templates/{template}", handle_template_delete, 0},
+	{HTTP_GET, "/v1/templates/{template}", api_templates_handle_template_get, 0},
+	{HTTP_DELETE, "/v1/templates/{template}", api_templates_handle_template_delete, 0},
 	{HTTP_PUT, "/v1/templates/{template}/tags/{tag}", handle_template_tag, SMALL_BODY_LIMIT},
 	{HTTP_DELETE, "/v1/templates/{template}/tags/{tag}", handle_template_untag, 0},
 };

@@ -110,7 +110,7 @@ static int samples_put(struct answer *a, const struct op_event *event, struct er
 	return 0;
 }
 
-static void handle_metrics(struct http_request *req)
+static void api_usage_handle_metrics(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
@@ -176,7 +176,7 @@ static void handle_quota(struct http_request *req)
 
 static const struct http_route usage_routes[] = {
 	{HTTP_GET, "/v1/sandboxes/{id}/usage", handle_usage, 0},
-	{HTTP_GET, "/v1/sandboxes/{id}/metrics", handle_metrics, 0},
+	{HTTP_GET, "/v1/sandboxes/{id}/metrics", api_usage_handle_metrics, 0},
 	{HTTP_GET, "/v1/quota", handle_quota, 0},
 };
 

@@ -28,7 +28,7 @@ static struct answer *volume_answer(struct http_request *req, const struct answe
 	return a;
 }
 
-static int volume_put(struct answer *a, const struct op_event *event, struct error *e)
+static int api_volumes_volume_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer w = {.out = &a->out};
 	(void)e;
@@ -37,7 +37,7 @@ static int volume_put(struct answer *a, const struct op_event *event, struct err
 }
 
 static const struct answer_form volume_form = {
-	.type = "application/json", .pace = ANSWER_WHOLE, .put = volume_put};
+	.type = "application/json", .pace = ANSWER_WHOLE, .put = api_volumes_volume_put};
 
 static const struct json_field volume_fields[] = {
 	{"name", JSON_STRING, offsetof(struct op_volume_create, name),
@@ -45,7 +45,7 @@ static const struct json_field volume_fields[] = {
 	{"size", JSON_SIZE, offsetof(struct op_volume_create, limit), 0, 1 << 20, INT64_C(1) << 50},
 };
 
-static void handle_create_volume(struct http_request *req)
+static void api_volumes_handle_create_volume(struct http_request *req)
 {
 	struct op_volume_create create = {0};
 	struct error e = {0};
@@ -66,7 +66,8 @@ struct volume_list_answer {
 	bool begun;
 };
 
-static int volume_list_put(struct answer *a, const struct op_event *event, struct error *e)
+static int api_volumes_volume_list_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct volume_list_answer *own = a->own;
 	struct json_writer *w = &own->writer;
@@ -87,25 +88,25 @@ static int volume_list_put(struct answer *a, const struct op_event *event, struc
 	return 0;
 }
 
-static void handle_list_volumes(struct http_request *req)
+static void api_volumes_handle_list_volumes(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct volume_list_answer),
-		.put = volume_list_put};
+		.put = api_volumes_volume_list_put};
 	struct answer *a = volume_answer(req, &form);
 	a->op = op_volume_list(&a->call);
 	answer_run(a);
 }
 
-static void handle_get_volume(struct http_request *req)
+static void api_volumes_handle_get_volume(struct http_request *req)
 {
 	struct answer *a = volume_answer(req, &volume_form);
 	a->op = op_volume_get(&a->call);
 	answer_run(a);
 }
 
-static void handle_delete_volume(struct http_request *req)
+static void api_volumes_handle_delete_volume(struct http_request *req)
 {
 	static const struct answer_form form = {.pace = ANSWER_WHOLE};
 	struct answer *a = volume_answer(req, &form);
@@ -115,10 +116,10 @@ static void handle_delete_volume(struct http_request *req)
 }
 
 static const struct http_route volume_routes[] = {
-	{HTTP_POST, "/v1/volumes", handle_create_volume, SMALL_BODY_LIMIT},
-	{HTTP_GET, "/v1/volumes", handle_list_volumes, 0},
-	{HTTP_GET, "/v1/volumes/{volume}", handle_get_volume, 0},
-	{HTTP_DELETE, "/v1/volumes/{volume}", handle_delete_volume, 0},
+	{HTTP_POST, "/v1/volumes", api_volumes_handle_create_volume, SMALL_BODY_LIMIT},
+	{HTTP_GET, "/v1/volumes", api_volumes_handle_list_volumes, 0},
+	{HTTP_GET, "/v1/volumes/{volume}", api_volumes_handle_get_volume, 0},
+	{HTTP_DELETE, "/v1/volumes/{volume}", api_volumes_handle_delete_volume, 0},
 };
 
 const struct route_table volume_table = ROUTE_TABLE(volume_routes);

@@ -39,7 +39,7 @@ static void archive_release(struct op *op, enum op_end end)
 	archive_let_go((struct archive_op *)op);
 }
 
-static void archive_fail(struct archive_op *x, const struct error *e)
+static void op_archive_fail(struct archive_op *x, const struct error *e)
 {
 	archive_let_go(x);
 	op_fail(&x->op, OP_ERROR, e);
@@ -47,7 +47,7 @@ static void archive_fail(struct archive_op *x, const struct error *e)
 
 /* ---- down ---- */
 
-static void pack_content(void *arg, uint64_t length, uint64_t offset)
+static void op_archive_pack_content(void *arg, uint64_t length, uint64_t offset)
 {
 	(void)arg;
 	(void)length;
@@ -55,7 +55,7 @@ static void pack_content(void *arg, uint64_t length, uint64_t offset)
 }
 
 /* Comes only when the codec is hungry. */
-static void pack_data(void *arg, struct buf *bytes)
+static void op_archive_pack_data(void *arg, struct buf *bytes)
 {
 	struct archive_op *x = arg;
 	file_pause(x->file);
@@ -63,13 +63,13 @@ static void pack_data(void *arg, struct buf *bytes)
 	codec_push(x->codec, bytes);
 }
 
-static void pack_done(void *arg, const struct file_result *result, const struct error *e)
+static void op_archive_pack_done(void *arg, const struct file_result *result, const struct error *e)
 {
 	struct archive_op *x = arg;
 	(void)result;
 	x->file = NULL;
 	if (e)
-		archive_fail(x, e);
+		op_archive_fail(x, e);
 	else if (x->codec_hungry)
 		codec_finish(x->codec);
 }
@@ -95,7 +95,7 @@ static void packed_ended(void *arg, const struct error *e)
 {
 	struct archive_op *x = arg;
 	if (e)
-		archive_fail(x, e);
+		op_archive_fail(x, e);
 	else
 		op_done(&x->op, &(struct op_event){.kind = OP_DONE});
 }
@@ -110,8 +110,9 @@ static struct op *pack_coded(const struct op_call *call, const char *user,
 {
 	static const struct op_type type = {
 		"files.pack", .resume = pack_resume, .release = archive_release};
-	static const struct file_events file_events = {
-		.content = pack_content, .data = pack_data, .done = pack_done};
+	static const struct file_events file_events = {.content = op_archive_pack_content,
+		.data = op_archive_pack_data,
+		.done = op_archive_pack_done};
 	static const struct codec_events codec_events = {packed_data, packed_hungry, packed_ended};
 	struct sandbox *s;
 	struct archive_op *x = (struct archive_op *)op_new(call, &type, sizeof *x, &s);
@@ -176,7 +177,7 @@ static void expand_ended(void *arg, const struct error *e)
 {
 	struct archive_op *x = arg;
 	if (e) {
-		archive_fail(x, e);
+		op_archive_fail(x, e);
 		return;
 	}
 	codec_close(x->codec);
@@ -197,7 +198,8 @@ static void unpack_has_room(void *arg)
 		codec_resume(x->codec);
 }
 
-static void unpack_done(void *arg, const struct file_result *result, const struct error *e)
+static void op_archive_unpack_done(
+	void *arg, const struct file_result *result, const struct error *e)
 {
 	struct archive_op *x = arg;
 	x->file = NULL;
@@ -205,7 +207,7 @@ static void unpack_done(void *arg, const struct file_result *result, const struc
 		&(struct op_event){.kind = e ? OP_FAILED : OP_DONE, .error = e, .result = *result});
 }
 
-static void unpack_put(struct op *op, const struct op_item *item)
+static void op_archive_unpack_put(struct op *op, const struct op_item *item)
 {
 	struct archive_op *x = (struct archive_op *)op;
 	if (item->kind == OP_ITEM_DATA)
@@ -216,7 +218,7 @@ static void unpack_put(struct op *op, const struct op_item *item)
 		unpack_feed(x);
 }
 
-static size_t unpack_room(const struct op *op)
+static size_t op_archive_unpack_room(const struct op *op)
 {
 	return ((const struct archive_op *)op)->waiting.len == 0 ? ROOM : 0;
 }
@@ -231,9 +233,9 @@ static struct op *unpack_expanded(
 	const struct op_call *call, const char *user, const struct file_request *request)
 {
 	static const struct op_type type = {"files.unpack", true, false, unpack_resume,
-		archive_release, unpack_put, unpack_room};
+		archive_release, op_archive_unpack_put, op_archive_unpack_room};
 	static const struct file_events file_events = {
-		.entry = unpack_entry, .room = unpack_has_room, .done = unpack_done};
+		.entry = unpack_entry, .room = unpack_has_room, .done = op_archive_unpack_done};
 	static const struct codec_events codec_events = {expand_data, expand_hungry, expand_ended};
 	struct sandbox *s;
 	struct archive_op *x = (struct archive_op *)op_new(call, &type, sizeof *x, &s);

@@ -83,7 +83,7 @@ static void build_await_store(struct build_op *x, struct build *build)
 }
 
 /* Of one that nobody waits for any more nobody knows the id, either. */
-static void build_made(void *arg, struct build *build, const struct error *e)
+static void op_build_made(void *arg, struct build *build, const struct error *e)
 {
 	struct build_op *x = arg;
 	struct error wrong;
@@ -109,7 +109,7 @@ static void build_create_ask(struct op *op)
 	struct error e;
 	x->what.tenant = op->tenant;
 	op_await(op);
-	if (build_create(op->ops->box, &x->what, build_made, x, &e) < 0)
+	if (build_create(op->ops->box, &x->what, op_build_made, x, &e) < 0)
 		op_called_back(op, &e);
 }
 

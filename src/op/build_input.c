@@ -29,7 +29,7 @@ static void import_flush(struct import_op *x)
 }
 
 /* Told whether or not the caller is paused: it is about the other direction. */
-static void import_has_room(void *arg)
+static void build_input_import_has_room(void *arg)
 {
 	struct import_op *x = arg;
 	x->op.event(x->op.arg, &(struct op_event){.kind = OP_ROOM});
@@ -62,7 +62,7 @@ static void import_made(void *arg, struct build *build, const struct error *e)
 		build_discard(build);
 	if (!op_awaited(&x->op))
 		return;
-	if (build && build_import(build, &x->spec, import_has_room, x, &wrong) < 0) {
+	if (build && build_import(build, &x->spec, build_input_import_has_room, x, &wrong) < 0) {
 		build_cancel(build);
 		e = &wrong;
 	}
@@ -74,7 +74,7 @@ static void import_made(void *arg, struct build *build, const struct error *e)
 	x->watcher = (struct build_watcher){.changed = import_changed, .arg = x};
 	build_watch(build, &x->watcher);
 	import_flush(x);
-	import_has_room(x);
+	build_input_import_has_room(x);
 }
 
 static void import_ask(struct op *op)
@@ -163,7 +163,7 @@ struct store_op {
 	struct context_upload *upload; /* NULL: it did not begin, or has ended */
 };
 
-static void store_put(struct op *op, const struct op_item *item)
+static void build_input_store_put(struct op *op, const struct op_item *item)
 {
 	struct store_op *x = (struct store_op *)op;
 	struct error e;
@@ -200,7 +200,7 @@ static void store_release(struct op *op, enum op_end end)
 struct op *op_build_files_store(const struct op_call *call, const struct op_build_files *request)
 {
 	static const struct op_type type = {"build.files.store", .changes = true,
-		.resume = store_resume, .release = store_release, .put = store_put,
+		.resume = store_resume, .release = store_release, .put = build_input_store_put,
 		.room = store_room};
 	struct sandbox *s;
 	struct store_op *x = (struct store_op *)op_new(call, &type, sizeof *x, &s);

@@ -87,7 +87,7 @@ static enum create_result create_files(struct create_op *c, struct sandbox *s, s
 	return CREATE_WAITS;
 }
 
-static enum create_result create_command(struct create_op *c, struct sandbox *s, struct error *e)
+static enum create_result op_create_command(struct create_op *c, struct sandbox *s, struct error *e)
 {
 	struct execution *x;
 	struct execution_view view;
@@ -111,7 +111,7 @@ static enum create_result create_end(struct create_op *c, struct sandbox *s, str
 }
 
 static enum create_result (*const create_steps[])(struct create_op *c, struct sandbox *s,
-	struct error *e) = {create_home, create_files, create_command, create_end};
+	struct error *e) = {create_home, create_files, op_create_command, create_end};
 
 static void create_advance(struct create_op *c)
 {
@@ -131,7 +131,7 @@ static void create_advance(struct create_op *c)
 
 /* ---- an operation ---- */
 
-static void create_made(void *arg, struct sandbox *s, const struct error *e)
+static void op_create_made(void *arg, struct sandbox *s, const struct error *e)
 {
 	struct create_op *c = arg;
 	if (!s)
@@ -165,7 +165,7 @@ static void create_ask(struct op *op)
 	struct error e;
 	create_settle_origin(c);
 	const struct sandbox *s =
-		sandbox_create(op->ops->box, &c->request.spec, create_made, c, &e);
+		sandbox_create(op->ops->box, &c->request.spec, op_create_made, c, &e);
 	if (!s) {
 		op_fail(op, OP_ERROR, &e);
 		return;

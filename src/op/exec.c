@@ -180,7 +180,7 @@ static void tell_live(struct exec_op *x)
 		op_done(op, &(struct op_event){.kind = OP_DONE});
 }
 
-static void let_go(struct exec_op *x)
+static void op_exec_let_go(struct exec_op *x)
 {
 	if (x->execution)
 		execution_unwatch(take_ptr(x->execution), &x->watcher);
@@ -198,7 +198,7 @@ static void tell_result(struct exec_op *x)
 		execution_copy_output(x->execution, x->copies);
 		if (!tell_state(x, OP_EXITED))
 			return;
-		let_go(x);
+		op_exec_let_go(x);
 	}
 	for (; x->current < EXECUTION_STREAMS; x->current++, x->position = 0) {
 		const struct output_copy *c = &x->copies[x->current];
@@ -305,7 +305,7 @@ static enum step_result check_busy(struct exec_op *x, struct sandbox *s, struct 
 	return STEP_DONE;
 }
 
-static enum step_result check_name(struct exec_op *x, struct sandbox *s, struct error *e)
+static enum step_result op_exec_check_name(struct exec_op *x, struct sandbox *s, struct error *e)
 {
 	const char *name = x->request.spec.name;
 	if (!x->request.unique_name || !name || !execution_find_name(s, name))
@@ -314,7 +314,7 @@ static enum step_result check_name(struct exec_op *x, struct sandbox *s, struct 
 		"something with the name '%.64s' runs in the sandbox already", name);
 }
 
-static enum step_result wake(struct exec_op *x, struct sandbox *s, struct error *e)
+static enum step_result op_exec_wake(struct exec_op *x, struct sandbox *s, struct error *e)
 {
 	struct sandbox_view view;
 	(void)e;
@@ -336,7 +336,7 @@ static void created(void *arg, struct sandbox *s, const struct error *e)
 		step_ended(x, e);
 }
 
-static enum step_result create(struct exec_op *x, struct sandbox *s, struct error *e)
+static enum step_result op_exec_create(struct exec_op *x, struct sandbox *s, struct error *e)
 {
 	struct sandbox_view view;
 	if (!x->request.creates)
@@ -383,7 +383,7 @@ static enum step_result do_first(struct exec_op *x, struct sandbox *s, struct er
 	return r < 0 ? STEP_FAILED : STEP_WAITS;
 }
 
-static enum step_result write_files(struct exec_op *x, struct sandbox *s, struct error *e)
+static enum step_result op_exec_write_files(struct exec_op *x, struct sandbox *s, struct error *e)
 {
 	const struct execution_spec *spec = &x->request.spec;
 	(void)e;
@@ -412,13 +412,13 @@ static const struct {
 	const char *name;
 	enum step_result (*run)(struct exec_op *x, struct sandbox *s, struct error *e);
 } steps[] = {
-	{"create", create},
+	{"create", op_exec_create},
 	{"nothing else runs", check_busy},
-	{"wake", wake},
+	{"wake", op_exec_wake},
 	{"first work", do_first},
-	{"files", write_files},
+	{"files", op_exec_write_files},
 	{"nothing else runs still", check_busy},
-	{"the name is free", check_name},
+	{"the name is free", op_exec_check_name},
 	{"start", start},
 };
 
@@ -525,7 +525,7 @@ static void exec_release(struct op *op, enum op_end end)
 	if (x->execution && x->announced && end == OP_LEFT)
 		unsee_recent(x);
 	bool unused = end == OP_ENDED ? !x->execution && !x->exited : !op->ops->stopping;
-	let_go(x);
+	op_exec_let_go(x);
 	op_timer_stop(&x->wait);
 	buf_finish(&x->input);
 	struct error e;

@@ -18,7 +18,7 @@ static void import_resume(struct op *op)
 }
 
 /* Told whether or not the caller is paused: it is about the other direction. */
-static void import_has_room(void *arg)
+static void op_imports_import_has_room(void *arg)
 {
 	struct op *op = arg;
 	op->event(op->arg, &(struct op_event){.kind = OP_ROOM});
@@ -65,7 +65,8 @@ struct op *op_bundle_import(const struct op_call *call, const struct snapshot_sp
 {
 	static const struct op_type type = {"snapshot.import", true, false, import_resume,
 		bundle_import_release, bundle_import_put, bundle_import_op_room};
-	static const struct bundle_import_events events = {import_has_room, bundle_import_done};
+	static const struct bundle_import_events events = {
+		op_imports_import_has_room, bundle_import_done};
 	struct sandbox *s;
 	struct import_op *i = (struct import_op *)op_new(call, &type, sizeof *i, &s);
 	if (!i->op.failed)
@@ -115,7 +116,8 @@ struct op *op_portable_import(const struct op_call *call, const struct sandbox_s
 {
 	static const struct op_type type = {"sandbox.import", true, false, import_resume,
 		portable_import_release, portable_import_put, portable_import_op_room};
-	static const struct portable_import_events events = {import_has_room, portable_import_done};
+	static const struct portable_import_events events = {
+		op_imports_import_has_room, portable_import_done};
 	struct sandbox *s;
 	struct import_op *i = (struct import_op *)op_new(call, &type, sizeof *i, &s);
 	struct sandbox_spec owned = *spec;

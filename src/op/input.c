@@ -158,7 +158,7 @@ static void input_resume(struct op *op)
 		input_search(in, &in->request.process);
 }
 
-static void input_put(struct op *op, const struct op_item *item)
+static void op_input_put(struct op *op, const struct op_item *item)
 {
 	struct input_op *in = (struct input_op *)op;
 	if (item->kind == OP_ITEM_PROCESS) {
@@ -196,7 +196,7 @@ struct op *op_input(const struct op_call *call, const struct op_input *request)
 		.changes = true,
 		.resume = input_resume,
 		.release = input_release,
-		.put = input_put,
+		.put = op_input_put,
 		.room = input_room};
 	struct sandbox *s;
 	struct input_op *in = (struct input_op *)op_new(call, &type, sizeof *in, &s);

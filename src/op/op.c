@@ -174,7 +174,7 @@ size_t op_room(const struct op *op)
 
 /* ---- the begin ---- */
 
-static char *copy(const char *text)
+static char *op_copy(const char *text)
 {
 	char *twin = text ? strdup(text) : NULL;
 	if (text && !twin)
@@ -273,9 +273,9 @@ struct op *op_new(
 	op->arg = call->arg;
 	op->paused = true;
 	op->memory = call->memory;
-	op->sandbox = copy(call->sandbox);
-	op->volume = copy(call->volume);
-	op->tenant = copy(call->tenant);
+	op->sandbox = op_copy(call->sandbox);
+	op->volume = op_copy(call->volume);
+	op->tenant = op_copy(call->tenant);
 	op->record = (struct op_record){type->name, type->changes, call->api, call->request,
 		op->tenant, op->sandbox, op->volume, clock_monotonic_us()};
 	*s = call->sandbox && !call->finds_gone ? op_locate(op, call) : NULL;

@@ -24,7 +24,7 @@ static void process_advance(struct process_op *p);
 
 /* ---- what it uses ---- */
 
-static void process_tell(struct process_op *p, const struct execution_usage *usage)
+static void op_process_tell(struct process_op *p, const struct execution_usage *usage)
 {
 	struct execution_view view;
 	execution_view(p->execution, &view);
@@ -42,7 +42,7 @@ static void process_inspected(void *arg, const struct execution_usage *usage)
 	p->inspected = true;
 	op_timer_stop(&p->timer);
 	if (!p->op.paused)
-		process_tell(p, usage);
+		op_process_tell(p, usage);
 }
 
 static void process_inspect_late(uv_timer_t *timer)
@@ -52,7 +52,7 @@ static void process_inspect_late(uv_timer_t *timer)
 	process_inspected(p, NULL);
 }
 
-static void process_inspect(struct process_op *p)
+static void op_process_inspect(struct process_op *p)
 {
 	p->inspecting = true;
 	p->inspection = (struct execution_inspection){.done = process_inspected, .arg = p};
@@ -84,14 +84,14 @@ static void process_advance(struct process_op *p)
 	if (p->told)
 		op_done(&p->op, &(struct op_event){.kind = OP_DONE});
 	else if (ended || !p->request.usage || p->inspected)
-		process_tell(p, NULL);
+		op_process_tell(p, NULL);
 	else
-		process_inspect(p);
+		op_process_inspect(p);
 }
 
 /* ---- what is said to it ---- */
 
-static int process_resize(struct process_op *p, struct error *e)
+static int op_process_resize(struct process_op *p, struct error *e)
 {
 	if (execution_resize(p->execution, p->request.rows, p->request.columns))
 		return 0;
@@ -126,7 +126,7 @@ static int process_act(struct process_op *p, struct error *e)
 		execution_cancel(p->execution);
 		return 0;
 	case OP_PROCESS_RESIZE:
-		return process_resize(p, e);
+		return op_process_resize(p, e);
 	case OP_PROCESS_END_INPUT:
 		return process_end_input(p, e);
 	}

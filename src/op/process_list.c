@@ -11,7 +11,7 @@ struct list_op {
 	bool more;
 };
 
-static void list_tell(struct list_op *l, const struct execution_view *view)
+static void process_list_tell(struct list_op *l, const struct execution_view *view)
 {
 	op_emit(&l->op, &(struct op_event){.kind = OP_EXECUTION, .execution = view});
 }
@@ -23,14 +23,14 @@ static void list_ended_row(void *arg, const struct execution_view *view)
 		l->more = true;
 	} else if (view && !l->op.gone) {
 		l->left--;
-		list_tell(l, view);
+		process_list_tell(l, view);
 	}
 	if (!view && op_awaited(&l->op))
 		op_done(&l->op, &(struct op_event){.kind = OP_DONE, .more = l->more});
 }
 
 /* Asks for one more than is told: whether there is one. */
-static void list_ended(struct list_op *l)
+static void process_list_ended(struct list_op *l)
 {
 	const struct op_process_list *r = &l->request;
 	struct error e;
@@ -75,7 +75,7 @@ static void list_op_ask(struct op *op)
 	if (s && !list_running(l, s))
 		return;
 	if (l->request.ended)
-		list_ended(l);
+		process_list_ended(l);
 	else
 		op_done(op, &(struct op_event){.kind = OP_DONE});
 }

@@ -143,7 +143,7 @@ static void list_end(struct list_op *l)
 }
 
 /* False: the operation is gone. */
-static bool list_tell(struct list_op *l, const struct sandbox_view *view)
+static bool op_sandbox_list_tell(struct list_op *l, const struct sandbox_view *view)
 {
 	return op_emit(&l->op, &(struct op_event){.kind = OP_ROW, .sandbox = view});
 }
@@ -158,7 +158,7 @@ static bool list_add(struct list_op *l, const struct sandbox_view *view, bool *g
 	if (l->more)
 		return false;
 	l->left--;
-	*gone = !list_tell(l, view);
+	*gone = !op_sandbox_list_tell(l, view);
 	return !*gone;
 }
 
@@ -219,7 +219,7 @@ static void list_sorted(struct list_op *l)
 	l->total = (int64_t)count;
 	l->more = l->left < (int64_t)(count - from);
 	for (size_t i = from; stays && i < count && l->left > 0; i++, l->left--)
-		stays = list_tell(l, &views[backwards ? count - 1 - i : i]);
+		stays = op_sandbox_list_tell(l, &views[backwards ? count - 1 - i : i]);
 	if (stays)
 		list_end(l);
 }

@@ -115,7 +115,7 @@ void config_print_help(void)
 
 /* ---- one value ---- */
 
-static int parse_number(const char *text, int64_t *ret)
+static int config_parse_number(const char *text, int64_t *ret)
 {
 	char *end;
 	errno = 0;
@@ -137,7 +137,7 @@ static int set_amount(const struct config_option *o, const char *text, int64_t *
 	int r = o->kind == OPTION_SIZE       ? units_parse_size(text, ret)
 		: o->kind == OPTION_CPU      ? units_parse_millicores(text, ret)
 		: o->kind == OPTION_DURATION ? units_parse_duration_ms(text, ret)
-					     : parse_number(text, ret);
+					     : config_parse_number(text, ret);
 	return r < 0 || *ret < o->min || *ret > o->max ? -EINVAL : 0;
 }
 
@@ -193,7 +193,7 @@ static int load_initial(struct config *c, struct error *e)
 	return 0;
 }
 
-static char *trim(char *s)
+static char *config_trim(char *s)
 {
 	while (isspace((unsigned char)*s))
 		s++;
@@ -204,7 +204,7 @@ static char *trim(char *s)
 
 static int load_line(struct config *c, char *line, const char *path, struct error *e)
 {
-	line = trim(line);
+	line = config_trim(line);
 	if (*line == '\0' || *line == '#')
 		return 0;
 	char *equals = strchr(line, '=');
@@ -212,12 +212,12 @@ static int load_line(struct config *c, char *line, const char *path, struct erro
 		return error_set(
 			e, ERROR_INVALID_REQUEST, "%s: '%s' is no `name = value`", path, line);
 	*equals = '\0';
-	char *name = trim(line);
+	char *name = config_trim(line);
 	const struct config_option *o = find_option(name, strlen(name));
 	if (!o || o->offset == AT(file))
 		return error_set(
 			e, ERROR_INVALID_REQUEST, "%s: there is no option '%s'", path, name);
-	return set_option(c, o, trim(equals + 1), path, e);
+	return set_option(c, o, config_trim(equals + 1), path, e);
 }
 
 static int load_file(struct config *c, const char *path, bool must_exist, struct error *e)

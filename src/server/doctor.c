@@ -37,7 +37,7 @@ struct report {
 	size_t count;
 };
 
-static struct check *add(struct report *r, const char *name, bool ok, const char *advice)
+static struct check *doctor_add(struct report *r, const char *name, bool ok, const char *advice)
 {
 	struct check *c = &r->checks[r->count++];
 	*c = (struct check){.name = name, .ok = ok, .advice = advice};
@@ -48,7 +48,8 @@ static struct check *add(struct report *r, const char *name, bool ok, const char
 
 static void check_root(struct report *r)
 {
-	struct check *c = add(r, "root", geteuid() == 0, "start it as root: sudo bunker doctor");
+	struct check *c =
+		doctor_add(r, "root", geteuid() == 0, "start it as root: sudo bunker doctor");
 	snprintf(c->detail, sizeof c->detail, "uid %d", (int)geteuid());
 }
 
@@ -58,7 +59,7 @@ static void check_kernel(struct report *r)
 	int major = 0, minor = 0;
 	uname(&u);
 	sscanf(u.release, "%d.%d", &major, &minor);
-	struct check *c = add(r, "kernel", major > 5 || (major == 5 && minor >= 19),
+	struct check *c = doctor_add(r, "kernel", major > 5 || (major == 5 && minor >= 19),
 		"Linux 5.19 or newer is needed, for idmapped layers below overlayfs");
 	snprintf(c->detail, sizeof c->detail, "%s", u.release);
 }
@@ -66,7 +67,7 @@ static void check_kernel(struct report *r)
 static void check_landlock(struct report *r)
 {
 	int version = landlock_version();
-	struct check *c = add(r, "landlock", version > 0,
+	struct check *c = doctor_add(r, "landlock", version > 0,
 		"the front and the readers of disks are confined by uid and seccomp only; a kernel with Landlock adds a layer");
 	c->optional = true;
 	snprintf(c->detail, sizeof c->detail, version ? "version %d" : "not in this kernel",
@@ -75,7 +76,7 @@ static void check_landlock(struct report *r)
 
 static void check_seccomp(struct report *r)
 {
-	struct check *c = add(r, "seccomp", prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0,
+	struct check *c = doctor_add(r, "seccomp", prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0,
 		"the kernel needs CONFIG_SECCOMP_FILTER");
 	snprintf(c->detail, sizeof c->detail, "filter mode");
 }
@@ -94,7 +95,8 @@ static void check_disks(struct report *r, const struct keeper *k)
 		[POOL_LOOP] = "a btrfs in a file: snapshots and forks take milliseconds",
 		[POOL_DIRECTORY] = "plain directories",
 	};
-	struct check *c = add(r, "disks", k->pool != POOL_DIRECTORY && k->quota != QUOTA_NONE,
+	struct check *c = doctor_add(r, "disks",
+		k->pool != POOL_DIRECTORY && k->quota != QUOTA_NONE,
 		"disk limits and quick copies need a btrfs: put the data directory on one, or install "
 		"btrfs-progs and have loop devices");
 	c->optional = true;
@@ -119,7 +121,7 @@ static void check_boot(struct report *r, struct privileged *p)
 	}
 	int ok = made == 0 && boot_begin(&p->warden, &b) == 0 && boot_finish(&p->warden, &b) == 0;
 	int64_t took = clock_monotonic_us() - began;
-	struct check *c = add(r, "sandbox", ok, "the step that failed says what is missing");
+	struct check *c = doctor_add(r, "sandbox", ok, "the step that failed says what is missing");
 	if (ok)
 		snprintf(c->detail, sizeof c->detail,
 			"user, mount, pid, net, ipc, uts and cgroup namespaces, idmapped overlay root and "
@@ -151,13 +153,14 @@ static void check_warden(struct report *r, const struct config *config)
 	snprintf(directory, sizeof directory, "%s%cdoctor-XXXXXX", config->data,
 		is_open_directory(config->data) ? '/' : '.');
 	if (!mkdtemp(directory)) {
-		struct check *c = add(r, "data directory", false, "choose another one with --data");
+		struct check *c =
+			doctor_add(r, "data directory", false, "choose another one with --data");
 		snprintf(c->detail, sizeof c->detail, "%s: %s", directory, strerror(errno));
 		return;
 	}
 	trial.data = directory;
 	bool ok = privileged_open(&p, &trial, &e) == 0;
-	struct check *c = add(r, "cgroups", ok, "the message says what is missing");
+	struct check *c = doctor_add(r, "cgroups", ok, "the message says what is missing");
 	snprintf(c->detail, sizeof c->detail, "%s",
 		ok ? cgroup_mode_name(p.warden.cgroup_mode) : e.message);
 	if (ok) {

@@ -163,7 +163,7 @@ static const struct op_hook op_hooks[] = {{.ended = op_ended}};
 
 /* ---- starting ---- */
 
-static void serve(void *arg)
+static void front_serve(void *arg)
 {
 	struct front *fr = arg;
 	const struct http_limits limits = {
@@ -226,7 +226,7 @@ static int open_core(struct front *fr, struct error *e)
 	if (store_open(&fr->store, &fr->loop, fr->database, e) < 0 || load_keys(fr, e) < 0)
 		return -1;
 	if (box_open(&fr->box, &fr->loop, fr->store, fr->f->warden_fd, fr->f->keeper_fd, &config,
-		    serve, fr, e) < 0)
+		    front_serve, fr, e) < 0)
 		return -1;
 	box_on_warden_lost(fr->box, on_warden_lost, fr);
 	fr->ops = (struct ops){.box = fr->box,
@@ -263,7 +263,7 @@ static void raise_descriptor_limit(void)
 	}
 }
 
-static int confine(const struct front_config *f, struct error *e)
+static int front_confine(const struct front_config *f, struct error *e)
 {
 	char own[128], run[128];
 	snprintf(own, sizeof own, "%s/front", f->data);
@@ -286,7 +286,7 @@ int front_main(const struct front_config *f)
 	schedule_promptly();
 	signal(SIGPIPE, SIG_IGN);
 	fr->f = f;
-	if (confine(f, &e) < 0 || uv_loop_init(&fr->loop) < 0 || open_core(fr, &e) < 0) {
+	if (front_confine(f, &e) < 0 || uv_loop_init(&fr->loop) < 0 || open_core(fr, &e) < 0) {
 		log_error("cannot start", "error", e.message);
 		_exit(2);
 	}

@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 
-static bool loopback(const struct sockaddr *address)
+static bool listen_loopback(const struct sockaddr *address)
 {
 	if (address->sa_family == AF_INET) {
 		const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;
@@ -22,7 +22,7 @@ static bool loopback(const struct sockaddr *address)
 	return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
 }
 
-static int split(const char *address, char host[64], char port[16], struct error *e)
+static int listen_split(const char *address, char host[64], char port[16], struct error *e)
 {
 	const char *colon = strrchr(address, ':');
 	size_t len = colon ? (size_t)(colon - address) : 0;
@@ -71,14 +71,14 @@ int listen_open(
 {
 	char host[64], port[16];
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *info;
-	if (split(address, host, port, e) < 0)
+	if (listen_split(address, host, port, e) < 0)
 		return -1;
 	int r = getaddrinfo(host, port, &hints, &info);
 	if (r != 0)
 		return error_set(e, ERROR_INVALID_REQUEST, "cannot listen on '%s': %s", address,
 			gai_strerror(r));
 	int fd = bind_one(info);
-	*is_loopback = loopback(info->ai_addr);
+	*is_loopback = listen_loopback(info->ai_addr);
 	freeaddrinfo(info);
 	if (fd < 0)
 		return error_set_errno(e, fd, "cannot listen on %s", address);

@@ -199,7 +199,7 @@ static int wait_for_front(pid_t pid)
 	return status;
 }
 
-static int run(struct privileged *p, struct front_config *f)
+static int server_serve_run(struct privileged *p, struct front_config *f)
 {
 	int restarts = 0;
 	for (;;) {
@@ -224,7 +224,7 @@ static int run(struct privileged *p, struct front_config *f)
 	}
 }
 
-static int say(const struct error *e)
+static int server_serve_say(const struct error *e)
 {
 	fprintf(stderr, "bunker: %s\n", e->message);
 	return 1;
@@ -233,7 +233,7 @@ static int say(const struct error *e)
 /* Options that are wrong are the caller's fault, and told apart. */
 static int say_of_options(const struct error *e)
 {
-	return say(e) + (e->code == ERROR_INVALID_REQUEST);
+	return server_serve_say(e) + (e->code == ERROR_INVALID_REQUEST);
 }
 
 static int set_log_level(const char *name, struct error *e)
@@ -279,7 +279,7 @@ static int check(const struct config *c, bool is_loopback, struct error *e)
 	return 0;
 }
 
-static int serve(const struct config *c, struct error *e)
+static int server_serve_serve(const struct config *c, struct error *e)
 {
 	static struct privileged p;
 	struct warden *w = &p.warden;
@@ -294,7 +294,7 @@ static int serve(const struct config *c, struct error *e)
 	if (privileged_open(&p, c, e) < 0 || make_front_directory(w, "front", e) < 0 ||
 		make_front_directory(w, "front/spool", e) < 0 ||
 		make_front_directory(w, "front/contexts", e) < 0 || prepare_key(w, c, key, e) < 0)
-		return say(e);
+		return server_serve_say(e);
 	struct front_config f = {
 		.config = c,
 		.data = w->data,
@@ -304,7 +304,7 @@ static int serve(const struct config *c, struct error *e)
 		.uid = w->front_uid,
 		.announced = announced,
 	};
-	int status = run(&p, &f);
+	int status = server_serve_run(&p, &f);
 	privileged_close(&p);
 	return status;
 }
@@ -323,7 +323,7 @@ int serve_main(int argc, char **argv)
 	struct error e = {0};
 	static struct config c; /* the options point into its file, until the end */
 	if (config_load(&c, argc, argv, &e) < 0 || set_log_level(c.log_level, &e) < 0) {
-		say(&e);
+		server_serve_say(&e);
 		return 2;
 	}
 	if (c.help) {
@@ -331,7 +331,7 @@ int serve_main(int argc, char **argv)
 		return 0;
 	}
 	if (server_check_root(&e) < 0)
-		return say(&e);
+		return server_serve_say(&e);
 	log_set_process("warden");
 	fault_open();
 	prctl(PR_SET_NAME, "bunker-warden", 0, 0, 0);
@@ -339,5 +339,5 @@ int serve_main(int argc, char **argv)
 	if (settle_open_files(&c, &e) < 0)
 		return say_of_options(&e);
 	catch_signals();
-	return serve(&c, &e);
+	return server_serve_serve(&c, &e);
 }

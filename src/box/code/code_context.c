@@ -136,7 +136,7 @@ static void store_context(const struct code_context *c, store_done_fn *done, voi
 		done, arg);
 }
 
-static void add_row(void *arg, const void *found)
+static void code_context_add_row(void *arg, const void *found)
 {
 	const struct context_row *row = found;
 	struct sandbox *s = sandbox_find_any(arg, row->sandbox);
@@ -150,7 +150,7 @@ static void add_row(void *arg, const void *found)
 
 int code_load(struct box *b)
 {
-	return store_each_context(b->store, add_row, b);
+	return store_each_context(b->store, code_context_add_row, b);
 }
 
 /* ---- making one ---- */
@@ -186,7 +186,7 @@ static void made_and_stored(void *arg, int error)
 	free(m);
 }
 
-static void made(void *arg, const struct error *e)
+static void code_context_made(void *arg, const struct error *e)
 {
 	struct making *m = arg;
 	if (!e) {
@@ -230,7 +230,7 @@ int code_context_create(struct sandbox *s, enum code_language language, const ch
 	*m = (struct making){.box = s->box, .context = c, .created = created, .arg = arg};
 	memcpy(m->sandbox, s->id, ID_SIZE);
 	memcpy(m->id, id, ID_SIZE);
-	wait_for(c, made, m);
+	wait_for(c, code_context_made, m);
 	return 0;
 }
 

@@ -196,7 +196,7 @@ static void make_key(char out[CODE_KEY_LEN + 1])
 		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
-static void attach(struct code_context *c, struct execution *x, uint64_t position)
+static void code_kernel_attach(struct code_context *c, struct execution *x, uint64_t position)
 {
 	code_stream_forget(c);
 	c->execution = x;
@@ -212,7 +212,7 @@ static void attach(struct code_context *c, struct execution *x, uint64_t positio
 }
 
 /* What a new front must know of it; only init keeps it. */
-static void describe(const struct code_context *c, char out[128])
+static void code_kernel_describe(const struct code_context *c, char out[128])
 {
 	snprintf(out, 128, "%s %s", c->id, c->key);
 }
@@ -222,7 +222,7 @@ int code_kernel_start(struct code_context *c, struct error *e)
 	char name[128];
 	struct execution *x;
 	make_key(c->key);
-	describe(c, name);
+	code_kernel_describe(c, name);
 	const struct execution_spec spec = {
 		.argv = code_language_command(c->language),
 		.cwd = c->cwd[0] ? c->cwd : NULL,
@@ -231,7 +231,7 @@ int code_kernel_start(struct code_context *c, struct error *e)
 	};
 	if (execution_start_kernel(c->sandbox, &spec, &x, e) < 0)
 		return -1;
-	attach(c, x, 0);
+	code_kernel_attach(c, x, 0);
 	c->state = CODE_KERNEL_STARTING;
 	c->count = 0;
 	c->restarting = false;
@@ -264,7 +264,7 @@ void code_kernel_adopt(struct execution *x)
 		return;
 	}
 	memcpy(c->key, key, sizeof c->key);
-	attach(c, x, x->acked[0]);
+	code_kernel_attach(c, x, x->acked[0]);
 	c->state = CODE_KERNEL_BUSY;
 	c->abandoned = c->asked = true;
 	code_kernel_interrupt(c);

@@ -40,7 +40,7 @@ static void add_field(struct field_list *l, const void *data, size_t len)
 	buf_append(&l->bytes, data, len);
 }
 
-static void put_command(const char *verb, struct field_list *l, struct buf *out)
+static void code_language_put_command(const char *verb, struct field_list *l, struct buf *out)
 {
 	buf_append_str(out, verb);
 	buf_append(out, l->lengths.data, l->lengths.len);
@@ -61,7 +61,7 @@ void code_language_load(enum code_language language, const char *key, struct buf
 		add_field(&fields, part->name, strlen(part->name));
 		add_field(&fields, part->text, part->len);
 	}
-	put_command("__bunker_load", &fields, out);
+	code_language_put_command("__bunker_load", &fields, out);
 }
 
 /* ---- words of shell ---- */
@@ -104,5 +104,5 @@ void code_language_run(enum code_language language, const struct code_run *r, st
 	add_field(&fields, r->code.data, r->code.len);
 	for (size_t at = 0; at < r->env.len; at += strlen(r->env.data + at) + 1)
 		add_field(&fields, r->env.data + at, strlen(r->env.data + at));
-	put_command("__bunker_run", &fields, out);
+	code_language_put_command("__bunker_run", &fields, out);
 }

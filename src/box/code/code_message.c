@@ -22,7 +22,8 @@ static char framed_key_at(const char *key, size_t index)
 }
 
 /* Neither the key nor the space has a newline, so a mismatch begins anew or not at all. */
-static size_t search(struct code_message *m, const char *key, const char *data, size_t len)
+static size_t code_message_search(
+	struct code_message *m, const char *key, const char *data, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
 		if (data[i] == framed_key_at(key, m->matched))
@@ -79,7 +80,7 @@ static void begin_body(struct code_message *m)
 	m->state = CODE_MESSAGE_SKIP;
 }
 
-static size_t take_head(struct code_message *m, const char *data, size_t len)
+static size_t code_message_take_head(struct code_message *m, const char *data, size_t len)
 {
 	const char *end = memchr(data, '\n', len);
 	size_t part = end ? (size_t)(end - data) : len;
@@ -152,10 +153,10 @@ size_t code_message_feed(
 		size_t rest = len - used;
 		switch (m->state) {
 		case CODE_MESSAGE_SEARCH:
-			used += search(m, key, at, rest);
+			used += code_message_search(m, key, at, rest);
 			break;
 		case CODE_MESSAGE_HEAD:
-			used += take_head(m, at, rest);
+			used += code_message_take_head(m, at, rest);
 			break;
 		case CODE_MESSAGE_BODY:
 			used += take_body(m, at, rest);

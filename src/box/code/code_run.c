@@ -16,14 +16,14 @@
 
 /* ---- the queue ---- */
 
-static void join(struct code_run *r, struct code_context *c)
+static void code_run_join(struct code_run *r, struct code_context *c)
 {
 	r->context = c;
 	DL_APPEND(c->runs, r);
 	sandbox_execution_began(c->sandbox);
 }
 
-static void leave(struct code_run *r)
+static void code_run_leave(struct code_run *r)
 {
 	struct code_context *c = take_ptr(r->context);
 	DL_DELETE(c->runs, r);
@@ -74,7 +74,7 @@ void code_run_finish(struct code_context *c)
 {
 	struct code_run *r = c->runs;
 	r->ended = true;
-	leave(r);
+	code_run_leave(r);
 }
 
 /* The kernel, if it has begun with it, does not know that yet. */
@@ -83,7 +83,7 @@ static void give_up(struct code_run *r)
 	struct code_context *c = r->context;
 	bool in_kernel = r->began && c->execution;
 	r->ended = true;
-	leave(r);
+	code_run_leave(r);
 	if (in_kernel)
 		c->abandoned = true;
 }
@@ -147,9 +147,9 @@ int code_run_start(struct code_context *c, const struct code_run_spec *spec,
 	r->timeout_ms = spec->timeout_ms;
 	r->changed = changed;
 	r->arg = arg;
-	join(r, c);
+	code_run_join(r, c);
 	if (c->runs == r && c->state == CODE_KERNEL_NONE && code_kernel_start(c, e) < 0) {
-		leave(r);
+		code_run_leave(r);
 		free(r);
 		return -1;
 	}
@@ -159,7 +159,7 @@ int code_run_start(struct code_context *c, const struct code_run_spec *spec,
 	return 0;
 }
 
-static bool put_error(struct code_run *r, struct code_event *ret)
+static bool code_run_put_error(struct code_run *r, struct code_event *ret)
 {
 	*ret = (struct code_event){.type = CODE_EVENT_ERROR, .field_count = 3};
 	ret->fields[0] = (struct code_field){r->error_name, strlen(r->error_name)};
@@ -169,7 +169,7 @@ static bool put_error(struct code_run *r, struct code_event *ret)
 	return true;
 }
 
-static bool put_end(const struct code_run *r, struct code_event *ret)
+static bool code_run_put_end(const struct code_run *r, struct code_event *ret)
 {
 	*ret = (struct code_event){.type = r->lost ? CODE_EVENT_LOST : CODE_EVENT_END};
 	return true;
@@ -224,7 +224,8 @@ bool code_run_next(struct code_run *r, struct code_event *ret)
 		return true;
 	if (!r->ended)
 		return false;
-	return r->error_name && !r->error_told ? put_error(r, ret) : put_end(r, ret);
+	return r->error_name && !r->error_told ? code_run_put_error(r, ret)
+					       : code_run_put_end(r, ret);
 }
 
 void code_run_close(struct code_run *r)

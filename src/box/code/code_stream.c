@@ -71,7 +71,7 @@ static bool begin_packet(struct code_context *c)
 	return true;
 }
 
-static void consume(struct code_context *c, size_t len)
+static void code_stream_consume(struct code_context *c, size_t len)
 {
 	c->at += len;
 	c->packet_left -= len;
@@ -89,7 +89,7 @@ static int64_t number_in(const struct code_field *f)
 	return n;
 }
 
-static void copy_text(char *out, size_t size, const struct code_field *f)
+static void code_stream_copy_text(char *out, size_t size, const struct code_field *f)
 {
 	size_t len = f->len < size - 1 ? f->len : size - 1;
 	memcpy(out, f->data, len);
@@ -110,9 +110,9 @@ static void became_ready(struct code_context *c, const struct code_message *m)
 {
 	char cwd[CODE_CWD_MAX + 1];
 	if (m->field_count > 0)
-		copy_text(c->version, sizeof c->version, &m->fields[0]);
+		code_stream_copy_text(c->version, sizeof c->version, &m->fields[0]);
 	if (m->field_count > 1 && m->fields[1].len <= CODE_CWD_MAX) {
-		copy_text(cwd, sizeof cwd, &m->fields[1]);
+		code_stream_copy_text(cwd, sizeof cwd, &m->fields[1]);
 		free(c->seen_cwd);
 		c->seen_cwd = sandbox_copy_string(cwd);
 	}
@@ -186,7 +186,8 @@ static bool take_message_bytes(struct code_context *c, struct code_event *ret)
 	bool left_out = false;
 	size_t rest = c->in.len - c->at;
 	size_t len = rest < c->packet_left ? rest : c->packet_left;
-	consume(c, code_message_feed(&c->message, c->key, c->in.data + c->at, len, &left_out));
+	code_stream_consume(
+		c, code_message_feed(&c->message, c->key, c->in.data + c->at, len, &left_out));
 	if (left_out)
 		return put_text(ret, "a result was left out: too many wait for their readers\n");
 	if (c->message.state == CODE_MESSAGE_NONSENSE)
@@ -200,7 +201,7 @@ static bool take_output(struct code_context *c, struct code_event *ret)
 	ret->type = c->channel == FRAME_CHANNEL_STDOUT ? CODE_EVENT_STDOUT : CODE_EVENT_STDERR;
 	ret->field_count = 1;
 	ret->fields[0] = (struct code_field){c->in.data + c->at, c->packet_left};
-	consume(c, c->packet_left);
+	code_stream_consume(c, c->packet_left);
 	return true;
 }
 

@@ -38,19 +38,19 @@ struct bundle_import {
 	void *arg;
 };
 
-static void go_on(struct bundle_import *i);
+static void bundle_import_go_on(struct bundle_import *i);
 
 /* ---- the end of it ---- */
 
-static void dismiss_builder(struct bundle_import *i);
+static void bundle_import_dismiss_builder(struct bundle_import *i);
 
-static void free_if_done(struct bundle_import *i)
+static void bundle_import_free_if_done(struct bundle_import *i)
 {
 	struct box *b = i->box;
 	if (!i->over || i->pending > 0)
 		return;
 	if (i->builder) {
-		dismiss_builder(i);
+		bundle_import_dismiss_builder(i);
 		return;
 	}
 	scratch_finish(&i->memory);
@@ -64,43 +64,43 @@ static void free_if_done(struct bundle_import *i)
 	box_check_closed(b);
 }
 
-static void builder_gone(void *arg)
+static void bundle_import_builder_gone(void *arg)
 {
 	struct bundle_import *i = arg;
 	i->builder = NULL;
 	i->pending--;
-	free_if_done(i);
+	bundle_import_free_if_done(i);
 }
 
-static void dismiss_builder(struct bundle_import *i)
+static void bundle_import_dismiss_builder(struct bundle_import *i)
 {
 	i->pending++;
-	hidden_dismiss(i->builder, builder_gone, i);
+	hidden_dismiss(i->builder, bundle_import_builder_gone, i);
 }
 
-static void stop(struct bundle_import *i)
+static void bundle_import_stop(struct bundle_import *i)
 {
 	i->over = true;
 	if (i->archive)
 		archive_cancel(i->archive);
 	i->archive = NULL;
-	free_if_done(i);
+	bundle_import_free_if_done(i);
 }
 
-static void failure_told(void *arg, const struct error *e)
+static void bundle_import_failure_told(void *arg, const struct error *e)
 {
 	struct bundle_import *i = arg;
 	i->pending--;
 	if (!i->over)
 		i->events->done(i->arg, NULL, e);
-	stop(i);
+	bundle_import_stop(i);
 }
 
-static void fail(struct bundle_import *i, const struct error *e)
+static void bundle_import_fail(struct bundle_import *i, const struct error *e)
 {
 	i->pending++;
 	i->input_ended = true;
-	box_answer_later(i->box, failure_told, i, e);
+	box_answer_later(i->box, bundle_import_failure_told, i, e);
 }
 
 /* ---- keeping it ---- */
@@ -114,57 +114,57 @@ static void made(void *arg, struct snapshot *s, int64_t frozen_us, const struct 
 		log_info("an import was given up when it was done", "tenant", i->tenant);
 	if (!i->over)
 		i->events->done(i->arg, s, e);
-	stop(i);
+	bundle_import_stop(i);
 }
 
-static const char *chosen(const char *given, const char *in_file)
+static const char *bundle_import_chosen(const char *given, const char *in_file)
 {
 	const char *text = given ? given : in_file;
 	return text[0] ? text : NULL;
 }
 
-static void keep(struct bundle_import *i)
+static void bundle_import_keep(struct bundle_import *i)
 {
 	struct error e;
 	const struct snapshot_spec spec = {
-		.name = chosen(i->name, i->manifest.name),
-		.tag = chosen(i->tag, i->manifest.tag),
-		.description = chosen(i->description, i->manifest.description),
+		.name = bundle_import_chosen(i->name, i->manifest.name),
+		.tag = bundle_import_chosen(i->tag, i->manifest.tag),
+		.description = bundle_import_chosen(i->description, i->manifest.description),
 		.env = i->manifest.env_list,
 		.metadata = i->manifest.metadata,
 	};
 	i->pending++;
 	if (snapshot_create(i->builder, &spec, made, i, &e) < 0) {
 		i->pending--;
-		fail(i, &e);
+		bundle_import_fail(i, &e);
 	}
 }
 
 /* ---- unpacking ---- */
 
-static void unpacked(void *arg, const struct error *e)
+static void bundle_import_unpacked(void *arg, const struct error *e)
 {
 	struct bundle_import *i = arg;
 	struct error bad;
 	i->archive = NULL;
 	if (!e) {
-		keep(i);
+		bundle_import_keep(i);
 		return;
 	}
 	bad = *e;
 	if (e->code == ERROR_NOT_FOUND || e->code == ERROR_PERMISSION_DENIED)
 		bad.code = ERROR_INVALID_ARCHIVE; /* what is not there is the archive's fault */
-	fail(i, &bad);
+	bundle_import_fail(i, &bad);
 }
 
 static void archive_has_room(void *arg)
 {
-	go_on(arg);
+	bundle_import_go_on(arg);
 }
 
 static void begin_archive(struct bundle_import *i)
 {
-	static const struct archive_events events = {archive_has_room, unpacked};
+	static const struct archive_events events = {archive_has_room, bundle_import_unpacked};
 	static const struct file_request request = {
 		.fixed = {.op = FILE_UNPACK, .flags = FILE_OWNERS | FILE_LAYER | FILE_OVERWRITE},
 		.text = {[FILE_CWD] = "/", [FILE_PATH] = "/"},
@@ -172,13 +172,13 @@ static void begin_archive(struct bundle_import *i)
 	struct error e;
 	i->archive = archive_begin(i->builder, &request, NULL, &events, i, &e);
 	if (!i->archive)
-		fail(i, &e);
+		bundle_import_fail(i, &e);
 	else
-		go_on(i);
+		bundle_import_go_on(i);
 }
 
 /* Everything but what may be the end. */
-static void pass_on(struct bundle_import *i)
+static void bundle_import_pass_on(struct bundle_import *i)
 {
 	struct error e;
 	size_t room = archive_room(i->archive);
@@ -204,7 +204,7 @@ static void pass_on(struct bundle_import *i)
 
 /* ---- the builder ---- */
 
-static void builder_booted(void *arg, const struct error *e)
+static void bundle_import_builder_booted(void *arg, const struct error *e)
 {
 	struct bundle_import *i = arg;
 	i->pending--;
@@ -213,9 +213,9 @@ static void builder_booted(void *arg, const struct error *e)
 		i->builder = NULL;
 	}
 	if (i->over) {
-		free_if_done(i);
+		bundle_import_free_if_done(i);
 	} else if (e) {
-		fail(i, e);
+		bundle_import_fail(i, e);
 	} else {
 		sandbox_set_awake(i->builder);
 		i->is_booted = true;
@@ -238,7 +238,7 @@ static int begin_builder(struct bundle_import *i, struct error *e)
 	}
 	i->builder = s;
 	i->pending++;
-	sandbox_boot(s, false, builder_booted, i);
+	sandbox_boot(s, false, bundle_import_builder_booted, i);
 	return 0;
 }
 
@@ -264,7 +264,7 @@ static int take_manifest(struct bundle_import *i, struct error *e)
 	return 1;
 }
 
-static void go_on(struct bundle_import *i)
+static void bundle_import_go_on(struct bundle_import *i)
 {
 	struct error e;
 	if (i->over)
@@ -275,12 +275,12 @@ static void go_on(struct bundle_import *i)
 			r = error_set(&e, ERROR_INVALID_ARCHIVE,
 				"this is no exported snapshot: it is too short");
 		if (r < 0 || (r > 0 && begin_builder(i, &e) < 0)) {
-			fail(i, &e);
+			bundle_import_fail(i, &e);
 			return;
 		}
 	}
 	if (i->archive && !i->is_unpacked)
-		pass_on(i);
+		bundle_import_pass_on(i);
 	if (!i->input_ended && bundle_import_room(i) > 0)
 		i->events->room(i->arg);
 }
@@ -295,7 +295,7 @@ void bundle_import_write(struct bundle_import *i, const char *data, size_t len)
 	if (i->input_ended)
 		return; /* it failed already, and that is being told */
 	buf_append(&i->in, data, len);
-	go_on(i);
+	bundle_import_go_on(i);
 }
 
 void bundle_import_end(struct bundle_import *i)
@@ -303,12 +303,12 @@ void bundle_import_end(struct bundle_import *i)
 	if (i->input_ended)
 		return;
 	i->input_ended = true;
-	go_on(i);
+	bundle_import_go_on(i);
 }
 
 void bundle_import_cancel(struct bundle_import *i)
 {
-	stop(i);
+	bundle_import_stop(i);
 }
 
 static char *copy_or_null(const char *text)

@@ -106,7 +106,7 @@ static void create_one(struct fork *f)
 		one_created(f, NULL, &e);
 }
 
-static void copied(void *arg, const struct keeper_reply *reply)
+static void core_fork_copied(void *arg, const struct keeper_reply *reply)
 {
 	struct fork *f = arg;
 	struct error e;
@@ -134,7 +134,7 @@ static void fork_claimed(void *arg, struct sandbox *s, const struct error *e)
 		return;
 	}
 	if (f->copy.kind == DISK_SNAPSHOT) {
-		f->box->driver->disk_keep(f->box->driver, &f->copy, &from, copied, f);
+		f->box->driver->disk_keep(f->box->driver, &f->copy, &from, core_fork_copied, f);
 		return;
 	}
 	create_one(f);

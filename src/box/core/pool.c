@@ -22,7 +22,7 @@
 
 static void refill_timer_fired(uv_timer_t *timer);
 
-static void discarded(void *arg, const struct warden_reply *reply)
+static void core_pool_discarded(void *arg, const struct warden_reply *reply)
 {
 	(void)reply;
 	box_check_closed(arg);
@@ -99,7 +99,7 @@ void pool_discard(struct sandbox *s)
 	struct box *b = s->box;
 	DL_DELETE(b->pool, s);
 	b->pool_count--;
-	b->driver->destroy(b->driver, s->id, discarded, b);
+	b->driver->destroy(b->driver, s->id, core_pool_discarded, b);
 	sandbox_free(s);
 	pool_refill(b);
 }

@@ -36,11 +36,11 @@ struct portable_import {
 	void *arg;
 };
 
-static void go_on(struct portable_import *i);
+static void portable_import_go_on(struct portable_import *i);
 
 /* ---- the end of it ---- */
 
-static void free_if_done(struct portable_import *i)
+static void portable_import_free_if_done(struct portable_import *i)
 {
 	struct box *b = i->box;
 	if (!i->over || i->pending > 0)
@@ -79,7 +79,7 @@ static void tell_failure(struct portable_import *i)
 	if (!i->over)
 		i->events->done(i->arg, NULL, &i->failure);
 	i->over = true;
-	free_if_done(i);
+	portable_import_free_if_done(i);
 }
 
 /* Of one that was cancelled nobody wants to know. */
@@ -99,7 +99,7 @@ static void failure_due(void *arg, const struct error *e)
 		tell_failure(i);
 }
 
-static void fail(struct portable_import *i, const struct error *e)
+static void portable_import_fail(struct portable_import *i, const struct error *e)
 {
 	if (i->failed)
 		return;
@@ -113,7 +113,7 @@ static void cancel(struct portable_import *i)
 {
 	i->over = true;
 	drop_sandbox(i);
-	free_if_done(i);
+	portable_import_free_if_done(i);
 }
 
 /* ---- done ---- */
@@ -124,7 +124,7 @@ static void env_set(void *arg, const struct error *e)
 	struct error gone;
 	i->pending--;
 	if (i->over) {
-		free_if_done(i);
+		portable_import_free_if_done(i);
 		return;
 	}
 	struct sandbox *s = find_sandbox(i);
@@ -133,12 +133,12 @@ static void env_set(void *arg, const struct error *e)
 		e = &gone;
 	}
 	if (e) {
-		fail(i, e);
+		portable_import_fail(i, e);
 		return;
 	}
 	i->over = true;
 	i->events->done(i->arg, s, NULL);
-	free_if_done(i);
+	portable_import_free_if_done(i);
 }
 
 /* Those that came behind the files. */
@@ -153,13 +153,14 @@ static void set_env(struct portable_import *i)
 		box_answer_later(i->box, env_set, i, NULL);
 	} else if (sandbox_update(s, &change, env_set, i, &e) < 0) {
 		i->pending--;
-		fail(i, &e);
+		portable_import_fail(i, &e);
 	}
 }
 
 /* ---- unpacking ---- */
 
-static void unpacked(void *arg, const struct file_result *result, const struct error *e)
+static void portable_import_unpacked(
+	void *arg, const struct file_result *result, const struct error *e)
 {
 	struct portable_import *i = arg;
 	(void)result;
@@ -171,17 +172,18 @@ static void unpacked(void *arg, const struct file_result *result, const struct e
 	struct error bad = *e;
 	if (e->code == ERROR_NOT_FOUND || e->code == ERROR_PERMISSION_DENIED)
 		bad.code = ERROR_INVALID_ARCHIVE; /* what is not there is the object's fault */
-	fail(i, &bad);
+	portable_import_fail(i, &bad);
 }
 
-static void call_has_room(void *arg)
+static void portable_import_call_has_room(void *arg)
 {
-	go_on(arg);
+	portable_import_go_on(arg);
 }
 
 static void begin_unpacking(struct portable_import *i, struct sandbox *s)
 {
-	static const struct file_events events = {.room = call_has_room, .done = unpacked};
+	static const struct file_events events = {
+		.room = portable_import_call_has_room, .done = portable_import_unpacked};
 	const char *root = portable_root(i->reader);
 	struct file_request request = {
 		.fixed = {.op = FILE_UNPACK, .flags = FILE_PARENTS},
@@ -193,9 +195,9 @@ static void begin_unpacking(struct portable_import *i, struct sandbox *s)
 		request.text[FILE_CWD] = "/";
 	}
 	if (file_begin(s, root ? "root" : NULL, &request, &events, i, &i->call, &e) < 0)
-		fail(i, &e);
+		portable_import_fail(i, &e);
 	else
-		go_on(i);
+		portable_import_go_on(i);
 }
 
 /* ---- the sandbox ---- */
@@ -213,7 +215,7 @@ static void sandbox_made(void *arg, struct sandbox *s, const struct error *e)
 	if (i->over)
 		cancel(i);
 	else if (e)
-		fail(i, e);
+		portable_import_fail(i, e);
 	else
 		begin_unpacking(i, s);
 }
@@ -233,13 +235,13 @@ static void make_sandbox(struct portable_import *i)
 	i->pending++;
 	if (!sandbox_create(i->box, &i->spec, sandbox_made, i, &e)) {
 		i->pending--;
-		fail(i, &e);
+		portable_import_fail(i, &e);
 	}
 }
 
 /* ---- bytes ---- */
 
-static void pass_on(struct portable_import *i)
+static void portable_import_pass_on(struct portable_import *i)
 {
 	size_t room;
 	/* What was sent at once leaves room, and of that nobody tells. */
@@ -255,7 +257,7 @@ static void pass_on(struct portable_import *i)
 }
 
 /* Until the sandbox is there, nothing behind the head is read. */
-static void go_on(struct portable_import *i)
+static void portable_import_go_on(struct portable_import *i)
 {
 	struct error e;
 	if (i->over || i->failed || (i->asked && !i->call))
@@ -264,14 +266,14 @@ static void go_on(struct portable_import *i)
 	do {
 		step = portable_read(i->reader, &i->tar, WINDOW, &e);
 		if (step < 0) {
-			fail(i, &e);
+			portable_import_fail(i, &e);
 			return;
 		}
 		i->read_all = step == PORTABLE_DONE;
 		if (step == PORTABLE_HEAD)
 			make_sandbox(i);
 		else if (i->call)
-			pass_on(i);
+			portable_import_pass_on(i);
 	} while (step == PORTABLE_FULL && i->tar.len == 0);
 	if (portable_import_room(i) > 0 && !i->read_all && !i->failed)
 		i->events->room(i->arg);
@@ -288,7 +290,7 @@ void portable_import_write(struct portable_import *i, const char *data, size_t l
 	if (i->failed)
 		return; /* that is being told */
 	portable_reader_add(i->reader, data, len);
-	go_on(i);
+	portable_import_go_on(i);
 }
 
 void portable_import_end(struct portable_import *i)
@@ -296,7 +298,7 @@ void portable_import_end(struct portable_import *i)
 	if (i->failed)
 		return;
 	portable_reader_end(i->reader);
-	go_on(i);
+	portable_import_go_on(i);
 }
 
 void portable_import_cancel(struct portable_import *i)
@@ -304,7 +306,7 @@ void portable_import_cancel(struct portable_import *i)
 	cancel(i);
 }
 
-static const char *keep(struct portable_import *i, const char *text)
+static const char *portable_import_keep(struct portable_import *i, const char *text)
 {
 	size_t size = text ? strlen(text) + 1 : 0;
 	char *copy = text ? scratch_alloc(&i->memory, size) : NULL;
@@ -325,11 +327,11 @@ int portable_import_begin(struct box *b, const struct sandbox_spec *spec,
 	i->reader = portable_reader_new();
 	i->events = events;
 	i->arg = arg;
-	i->spec.tenant = keep(i, spec->tenant);
-	i->spec.template_name = keep(i, spec->template_name);
-	i->spec.name = keep(i, spec->name);
-	i->spec.description = keep(i, spec->description);
-	i->spec.project = keep(i, spec->project);
+	i->spec.tenant = portable_import_keep(i, spec->tenant);
+	i->spec.template_name = portable_import_keep(i, spec->template_name);
+	i->spec.name = portable_import_keep(i, spec->name);
+	i->spec.description = portable_import_keep(i, spec->description);
+	i->spec.project = portable_import_keep(i, spec->project);
 	b->portables++;
 	*ret = i;
 	return 0;

@@ -45,7 +45,7 @@ static void check_ready(struct box *b)
 }
 
 /* The row of one that is paused says so; otherwise the status is found out anew. */
-static void add_row(void *arg, const void *found)
+static void reconcile_add_row(void *arg, const void *found)
 {
 	const struct sandbox_record *row = found;
 	if (!id_is_valid(row->id))
@@ -60,13 +60,13 @@ static void add_row(void *arg, const void *found)
 int reconcile_load(struct box *b)
 {
 	b->listing = b->listing_disks = true;
-	if (store_each_sandbox(b->store, add_row, b) < 0 || disks_load(b) < 0 ||
+	if (store_each_sandbox(b->store, reconcile_add_row, b) < 0 || disks_load(b) < 0 ||
 		execution_load_recorded(b) < 0)
 		return -1;
 	return code_load(b);
 }
 
-static void reconciled(struct sandbox *s)
+static void reconcile_reconciled(struct sandbox *s)
 {
 	struct box *b = s->box;
 	b->reconciling--;
@@ -77,25 +77,25 @@ static void reconciled(struct sandbox *s)
 	check_ready(b);
 }
 
-static void change_stored(void *arg, int error)
+static void reconcile_change_stored(void *arg, int error)
 {
 	(void)error; /* it is in the log, and the next start comes to the same */
-	reconciled(arg);
+	reconcile_reconciled(arg);
 }
 
 /* ---- meant to be awake ---- */
 
-static void lose(struct sandbox *s)
+static void reconcile_lose(struct sandbox *s)
 {
 	sandbox_fail(s, "it did not survive: its init is gone");
-	reconciled(s);
+	reconcile_reconciled(s);
 }
 
-static void reconnected(void *arg, struct sandbox *s, int error)
+static void reconcile_reconnected(void *arg, struct sandbox *s, int error)
 {
 	(void)arg;
 	if (error) {
-		lose(s);
+		reconcile_lose(s);
 		return;
 	}
 	/* A pause that was cut short may have told init that deadlines stand. */
@@ -103,16 +103,16 @@ static void reconnected(void *arg, struct sandbox *s, int error)
 	init_link_flush(s->init.link);
 	sandbox_set_awake(s);
 	sandbox_note_oom(s);
-	reconciled(s);
+	reconcile_reconciled(s);
 }
 
-static void thawed(void *arg, const struct error *e)
+static void reconcile_thawed(void *arg, const struct error *e)
 {
 	struct sandbox *s = arg;
 	if (e)
-		lose(s);
+		reconcile_lose(s);
 	else
-		sandbox_connect(s, reconnected, NULL);
+		sandbox_connect(s, reconcile_reconnected, NULL);
 }
 
 /* ---- meant to stand, or to be gone ---- */
@@ -123,13 +123,13 @@ static void frozen(void *arg, const struct error *e)
 	if (e)
 		log_error("a paused sandbox could not be frozen again", "sandbox", s->id, "error",
 			e->message);
-	reconciled(s);
+	reconcile_reconciled(s);
 }
 
-static void halted(void *arg, const struct error *e)
+static void reconcile_halted(void *arg, const struct error *e)
 {
 	(void)e;
-	reconciled(arg);
+	reconcile_reconciled(arg);
 }
 
 /* With its executions, so that their end is recorded. */
@@ -138,7 +138,7 @@ static void halt_connected(void *arg, struct sandbox *s, int error)
 	(void)arg;
 	(void)error;
 	sandbox_disconnect(s);
-	sandbox_halt(s, halted, s);
+	sandbox_halt(s, reconcile_halted, s);
 }
 
 static void halt_thawed(void *arg, const struct error *e)
@@ -152,7 +152,7 @@ static void halt_thawed(void *arg, const struct error *e)
 
 /* ---- each of them ---- */
 
-static void reconcile(struct sandbox *s)
+static void reconcile_reconcile(struct sandbox *s)
 {
 	bool lives = s->found & WARDEN_FOUND_PROCESSES;
 	bool stands = s->found & WARDEN_FOUND_FROZEN;
@@ -160,12 +160,12 @@ static void reconcile(struct sandbox *s)
 	if (lives && (s->status == SANDBOX_SUSPENDED || s->status == SANDBOX_FAILED)) {
 		sandbox_thaw(s, halt_thawed, s);
 	} else if (s->status == SANDBOX_SUSPENDED || s->status == SANDBOX_FAILED) {
-		reconciled(s);
+		reconcile_reconciled(s);
 	} else if (s->status == SANDBOX_PAUSED && lives) {
 		s->pause.frozen = stands;
 		s->init.unheard = true;
 		if (stands)
-			reconciled(s);
+			reconcile_reconciled(s);
 		else
 			sandbox_freeze(s, frozen, s);
 	} else if (s->status == SANDBOX_PAUSED) {
@@ -174,11 +174,11 @@ static void reconcile(struct sandbox *s)
 		sandbox_set_status(s, SANDBOX_SUSPENDED);
 		tenant_force_charge(s, CHARGE_DISK);
 		event_record(s, EVENT_SUSPENDED, CAUSE_CRASH, NULL);
-		sandbox_store(s, SANDBOX_SUSPENDED, change_stored, s);
+		sandbox_store(s, SANDBOX_SUSPENDED, reconcile_change_stored, s);
 	} else if (lives) {
-		sandbox_thaw(s, thawed, s);
+		sandbox_thaw(s, reconcile_thawed, s);
 	} else {
-		lose(s);
+		reconcile_lose(s);
 	}
 }
 
@@ -190,13 +190,13 @@ static void orphan_destroyed(void *arg, const struct warden_reply *reply)
 			strerror(reply->error));
 }
 
-static void list_ended(struct box *b)
+static void reconcile_list_ended(struct box *b)
 {
 	struct sandbox *s, *next;
 	b->listing = false;
 	DL_FOREACH_SAFE (b->order, s, next)
 		if (s->found == 0)
-			reconcile(s);
+			reconcile_reconcile(s);
 	check_ready(b);
 }
 
@@ -205,7 +205,7 @@ static void list_answered(void *arg, const struct warden_reply *reply)
 	struct box *b = arg;
 	struct sandbox *s = NULL;
 	if (reply->error || !reply->id[0]) {
-		list_ended(b);
+		reconcile_list_ended(b);
 		return;
 	}
 	b->driver->next(b->driver, reply->id, list_answered, b);
@@ -214,7 +214,7 @@ static void list_answered(void *arg, const struct warden_reply *reply)
 		b->driver->destroy(b->driver, reply->id, orphan_destroyed, b);
 	} else if (reply->flags) {
 		s->found = reply->flags;
-		reconcile(s);
+		reconcile_reconcile(s);
 	}
 }
 

@@ -92,7 +92,7 @@ struct creating {
 	void *arg;
 };
 
-static void create_failed(struct creating *c, const struct error *e)
+static void disk_checkpoint_create_failed(struct creating *c, const struct error *e)
 {
 	struct sandbox *s = c->checkpoint->sandbox;
 	if (strcmp(s->checkpoint, c->checkpoint->id) == 0)
@@ -104,7 +104,7 @@ static void create_failed(struct creating *c, const struct error *e)
 	sandbox_release(s);
 }
 
-static void create_stored(void *arg, int error)
+static void disk_checkpoint_create_stored(void *arg, int error)
 {
 	struct creating *c = arg;
 	struct checkpoint *made = c->checkpoint;
@@ -112,7 +112,7 @@ static void create_stored(void *arg, int error)
 	struct error e;
 	if (error) {
 		error_set(&e, ERROR_INTERNAL, "the checkpoint could not be stored");
-		create_failed(c, &e);
+		disk_checkpoint_create_failed(c, &e);
 		return;
 	}
 	made->ready = made->found = true;
@@ -122,7 +122,7 @@ static void create_stored(void *arg, int error)
 }
 
 /* Its row, that of the sandbox, which stands on it from now on, and the event: all or none. */
-static void create_kept(void *arg, const struct keeper_reply *reply)
+static void disk_checkpoint_create_kept(void *arg, const struct keeper_reply *reply)
 {
 	struct creating *c = arg;
 	struct checkpoint *made = c->checkpoint;
@@ -130,7 +130,7 @@ static void create_kept(void *arg, const struct keeper_reply *reply)
 	struct error e;
 	if (reply->error) {
 		disks_error(&e, reply->error, "the checkpoint could not be made");
-		create_failed(c, &e);
+		disk_checkpoint_create_failed(c, &e);
 		return;
 	}
 	c->frozen_us = reply->frozen_us;
@@ -144,10 +144,10 @@ static void create_kept(void *arg, const struct keeper_reply *reply)
 	store_put_checkpoint(s->box->store,
 		&(struct checkpoint_row){
 			made->id, s->id, made->name, made->parent, made->created_ms},
-		create_stored, c);
+		disk_checkpoint_create_stored, c);
 }
 
-static void create_claimed(void *arg, struct sandbox *s, const struct error *e)
+static void disk_checkpoint_create_claimed(void *arg, struct sandbox *s, const struct error *e)
 {
 	struct creating *c = arg;
 	if (e) {
@@ -157,7 +157,7 @@ static void create_claimed(void *arg, struct sandbox *s, const struct error *e)
 		return;
 	}
 	struct disk_name disk = disk_named(DISK_CHECKPOINT, c->checkpoint->id), from = disk_of(s);
-	s->box->driver->disk_keep(s->box->driver, &disk, &from, create_kept, c);
+	s->box->driver->disk_keep(s->box->driver, &disk, &from, disk_checkpoint_create_kept, c);
 }
 
 int checkpoint_create(struct sandbox *s, const char *name, checkpoint_created_fn *created,
@@ -178,7 +178,7 @@ int checkpoint_create(struct sandbox *s, const char *name, checkpoint_created_fn
 		abort();
 	id_generate(id);
 	*c = (struct creating){checkpoint_new(s, id, name), 0, created, arg};
-	sandbox_claim(s, create_claimed, c);
+	sandbox_claim(s, disk_checkpoint_create_claimed, c);
 	return 0;
 }
 
@@ -201,7 +201,7 @@ struct deleting {
 	void *arg;
 };
 
-static void delete_stored(void *arg, int error)
+static void disk_checkpoint_delete_stored(void *arg, int error)
 {
 	struct deleting *d = arg;
 	struct sandbox *s = d->checkpoint->sandbox;
@@ -229,7 +229,7 @@ static void delete_claimed(void *arg, struct sandbox *s, const struct error *e)
 		free(d);
 		return;
 	}
-	store_delete_checkpoint(s->box->store, d->checkpoint->id, delete_stored, d);
+	store_delete_checkpoint(s->box->store, d->checkpoint->id, disk_checkpoint_delete_stored, d);
 }
 
 void checkpoint_delete(struct checkpoint *c, sandbox_done_fn *done, void *arg)

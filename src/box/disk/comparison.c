@@ -51,7 +51,7 @@ static void end(struct comparison *c, bool truncated, const struct error *e)
 	close_pipe(c);
 }
 
-static void fail(struct comparison *c, int error)
+static void comparison_fail(struct comparison *c, int error)
 {
 	struct error e;
 	disks_error(&e, error, "the disks could not be compared");
@@ -60,11 +60,12 @@ static void fail(struct comparison *c, int error)
 
 /* ---- records ---- */
 
-static void take_change(struct comparison *c, const struct diff_record *r, const char *path)
+static void comparison_take_change(
+	struct comparison *c, const struct diff_record *r, const char *path)
 {
 	char name[4096];
 	if (r->len >= sizeof name) {
-		fail(c, EPROTO);
+		comparison_fail(c, EPROTO);
 		return;
 	}
 	memcpy(name, path, r->len);
@@ -73,18 +74,19 @@ static void take_change(struct comparison *c, const struct diff_record *r, const
 					  r->new_mode, r->old_size, r->new_size});
 }
 
-static void take_record(struct comparison *c, const struct diff_record *r, const char *bytes)
+static void comparison_take_record(
+	struct comparison *c, const struct diff_record *r, const char *bytes)
 {
 	if (r->kind == DIFF_END && r->error)
-		fail(c, r->error);
+		comparison_fail(c, r->error);
 	else if (r->kind == DIFF_END)
 		end(c, r->truncated, NULL);
 	else if (r->kind == DIFF_DATA)
 		c->events->data(c->arg, bytes, r->len);
 	else if (r->kind >= DIFF_ADDED && r->kind <= DIFF_DELETED)
-		take_change(c, r, bytes);
+		comparison_take_change(c, r, bytes);
 	else
-		fail(c, EPROTO);
+		comparison_fail(c, EPROTO);
 }
 
 static void take_records(struct comparison *c)
@@ -97,13 +99,13 @@ static void take_records(struct comparison *c)
 	while (!c->paused && !c->over && !c->cancelled && c->in.len - at >= sizeof r) {
 		memcpy(&r, c->in.data + at, sizeof r);
 		if (r.len > DIFF_BYTES_MAX) {
-			fail(c, EPROTO);
+			comparison_fail(c, EPROTO);
 			break;
 		}
 		if (c->in.len - at < sizeof r + r.len)
 			break;
 		at += sizeof r + r.len;
-		take_record(c, &r, c->in.data + at - r.len);
+		comparison_take_record(c, &r, c->in.data + at - r.len);
 	}
 	buf_consume(&c->in, at);
 	c->taking = false;
@@ -111,7 +113,7 @@ static void take_records(struct comparison *c)
 
 /* ---- the pipe ---- */
 
-static void give_buffer(uv_handle_t *handle, size_t size, uv_buf_t *ret)
+static void comparison_give_buffer(uv_handle_t *handle, size_t size, uv_buf_t *ret)
 {
 	struct comparison *c = handle->data;
 	(void)size;
@@ -123,12 +125,12 @@ static void bytes_came(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
 	struct comparison *c = stream->data;
 	if (n < 0) {
 		take_records(c);
-		fail(c, EPIPE); /* it ended without its last record */
+		comparison_fail(c, EPIPE); /* it ended without its last record */
 		return;
 	}
 	buf_append(&c->in, bytes->base, (size_t)n);
 	if (c->in.failed)
-		fail(c, ENOMEM);
+		comparison_fail(c, ENOMEM);
 	else
 		take_records(c);
 }
@@ -145,17 +147,17 @@ void comparison_resume(struct comparison *c)
 	c->paused = false;
 	take_records(c);
 	if (c->is_open && !c->paused && !c->over && !c->cancelled)
-		uv_read_start((uv_stream_t *)&c->pipe, give_buffer, bytes_came);
+		uv_read_start((uv_stream_t *)&c->pipe, comparison_give_buffer, bytes_came);
 }
 
-static void begun(void *arg, const struct keeper_reply *reply)
+static void comparison_begun(void *arg, const struct keeper_reply *reply)
 {
 	struct comparison *c = arg;
 	if (c->cancelled || reply->error) {
 		if (reply->pipe_fd >= 0)
 			close(reply->pipe_fd);
 		if (!c->cancelled)
-			fail(c, reply->error);
+			comparison_fail(c, reply->error);
 		comparison_free(c);
 		return;
 	}
@@ -164,7 +166,7 @@ static void begun(void *arg, const struct keeper_reply *reply)
 	c->is_open = true;
 	int r = uv_pipe_open(&c->pipe, reply->pipe_fd);
 	if (r < 0)
-		fail(c, -r);
+		comparison_fail(c, -r);
 	else if (!c->paused)
 		comparison_resume(c);
 }
@@ -206,7 +208,7 @@ struct comparison *comparison_begin(struct sandbox *s, const struct checkpoint *
 		from = disk_named(DISK_CHECKPOINT, checkpoint->id);
 	else if (snapshot)
 		from = disk_named(DISK_SNAPSHOT, snapshot->id);
-	s->box->driver->disk_diff(s->box->driver, &disk, &from, s->root, form, begun, c);
+	s->box->driver->disk_diff(s->box->driver, &disk, &from, s->root, form, comparison_begun, c);
 	return c;
 }
 
@@ -217,7 +219,7 @@ struct comparison *comparison_begin_whole(struct sandbox *s, enum diff_form form
 	if (!c)
 		return NULL;
 	struct disk_name disk = disk_of(s);
-	s->box->driver->disk_diff(s->box->driver, &disk, NULL, s->root, form, begun, c);
+	s->box->driver->disk_diff(s->box->driver, &disk, NULL, s->root, form, comparison_begun, c);
 	return c;
 }
 
@@ -228,6 +230,6 @@ struct comparison *comparison_begin_snapshot(const struct snapshot *s, enum diff
 	if (!c)
 		return NULL;
 	struct disk_name disk = disk_named(DISK_SNAPSHOT, s->id);
-	s->box->driver->disk_diff(s->box->driver, &disk, NULL, s->root, form, begun, c);
+	s->box->driver->disk_diff(s->box->driver, &disk, NULL, s->root, form, comparison_begun, c);
 	return c;
 }

@@ -65,7 +65,7 @@ static void swap_booted(void *arg, const struct error *e)
 }
 
 /* Also when the swap failed: then with the disk it had. */
-static void go_on(struct swap *w)
+static void restore_go_on(struct swap *w)
 {
 	if (w->was_awake)
 		sandbox_boot(w->sandbox, true, swap_booted, w);
@@ -97,7 +97,7 @@ static void disk_swapped(void *arg, const struct keeper_reply *reply)
 	} else {
 		note_restored(w);
 	}
-	go_on(w);
+	restore_go_on(w);
 }
 
 static void swap_halted(void *arg, const struct error *e)
@@ -109,7 +109,7 @@ static void swap_halted(void *arg, const struct error *e)
 	if (s->status == SANDBOX_STOPPING)
 		sandbox_set_status(s, SANDBOX_SUSPENDED);
 	if (w->failed)
-		go_on(w);
+		restore_go_on(w);
 	else
 		s->box->driver->disk_restore(s->box->driver, &disk, &w->from, disk_swapped, w);
 }

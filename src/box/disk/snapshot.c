@@ -11,7 +11,7 @@
 
 /* ---- memory and tables ---- */
 
-static bool is_after(const struct snapshot *s, int64_t ms, const char *id)
+static bool disk_snapshot_is_after(const struct snapshot *s, int64_t ms, const char *id)
 {
 	return s->created_ms > ms || (s->created_ms == ms && strcmp(s->id, id) > 0);
 }
@@ -31,7 +31,7 @@ void snapshot_add(struct snapshot *s)
 {
 	struct box *b = s->box;
 	struct snapshot *last = b->snapshot_order ? b->snapshot_order->prev : NULL;
-	if (last && !is_after(s, last->created_ms, last->id))
+	if (last && !disk_snapshot_is_after(s, last->created_ms, last->id))
 		s->created_ms = last->created_ms + 1;
 	HASH_ADD(by_id, b->snapshots, id, ID_LEN, s);
 	DL_APPEND(b->snapshot_order, s); // NOLINT: the last one's next is never NULL's
@@ -128,7 +128,7 @@ void snapshot_view(const struct snapshot *s, struct snapshot_view *out)
 
 /* ---- finding ---- */
 
-static struct snapshot *visible_from(struct snapshot *s, const char *tenant)
+static struct snapshot *disk_snapshot_visible_from(struct snapshot *s, const char *tenant)
 {
 	while (s && (s->deleted || strcmp(s->tenant, tenant) != 0))
 		s = s->next;
@@ -139,14 +139,14 @@ struct snapshot *snapshot_first(
 	struct box *b, const char *tenant, int64_t after_ms, const char *after_id)
 {
 	struct snapshot *s = b->snapshot_order;
-	while (s && !is_after(s, after_ms, after_id))
+	while (s && !disk_snapshot_is_after(s, after_ms, after_id))
 		s = s->next;
-	return visible_from(s, tenant);
+	return disk_snapshot_visible_from(s, tenant);
 }
 
 struct snapshot *snapshot_next(const struct snapshot *s)
 {
-	return visible_from(s->next, s->tenant);
+	return disk_snapshot_visible_from(s->next, s->tenant);
 }
 
 struct snapshot *snapshot_find_any(struct box *b, const char *id)
@@ -264,7 +264,7 @@ struct change {
 	void *arg;
 };
 
-static struct change *change_new(struct snapshot *s, sandbox_done_fn *done, void *arg)
+static struct change *disk_snapshot_change_new(struct snapshot *s, sandbox_done_fn *done, void *arg)
 {
 	struct change *c = calloc(1, sizeof *c);
 	if (!c)
@@ -273,7 +273,7 @@ static struct change *change_new(struct snapshot *s, sandbox_done_fn *done, void
 	return c;
 }
 
-static void change_stored(void *arg, int error)
+static void disk_snapshot_change_stored(void *arg, int error)
 {
 	struct change *c = arg;
 	struct error e;
@@ -297,7 +297,7 @@ int snapshot_retag(
 		}
 		set_string(&s->tag, tag);
 	}
-	snapshot_store(s, change_stored, change_new(s, done, arg));
+	snapshot_store(s, disk_snapshot_change_stored, disk_snapshot_change_new(s, done, arg));
 	return 0;
 }
 
@@ -313,7 +313,7 @@ static bool has_children(const struct snapshot *s)
 }
 
 /* Links of the lineage that nothing leads to any more go, too. */
-static void forget(struct snapshot *s)
+static void disk_snapshot_forget(struct snapshot *s)
 {
 	while (s && s->deleted && !has_children(s)) {
 		struct snapshot *parent = snapshot_parent(s);
@@ -323,7 +323,7 @@ static void forget(struct snapshot *s)
 	}
 }
 
-static void delete_stored(void *arg, int error)
+static void disk_snapshot_delete_stored(void *arg, int error)
 {
 	struct change *c = arg;
 	struct snapshot *s = c->snapshot;
@@ -333,7 +333,7 @@ static void delete_stored(void *arg, int error)
 		error_set(&e, ERROR_INTERNAL, "the snapshot could not be deleted");
 	} else {
 		disks_forget(s->box, DISK_SNAPSHOT, s->id);
-		forget(s);
+		disk_snapshot_forget(s);
 	}
 	c->done(c->arg, error ? &e : NULL);
 	free(c);
@@ -348,6 +348,6 @@ int snapshot_delete(struct snapshot *s, sandbox_done_fn *done, void *arg, struct
 				"the sandbox %s stands on this snapshot; delete it first",
 				sandbox->id);
 	s->deleted = true;
-	snapshot_store(s, delete_stored, change_new(s, done, arg));
+	snapshot_store(s, disk_snapshot_delete_stored, disk_snapshot_change_new(s, done, arg));
 	return 0;
 }

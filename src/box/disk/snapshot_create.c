@@ -22,7 +22,7 @@ struct creating {
 	void *arg;
 };
 
-static void create_failed(struct creating *c, const struct error *e)
+static void snapshot_create_failed(struct creating *c, const struct error *e)
 {
 	struct box *b = c->snapshot->box;
 	b->snapshots_pending--;
@@ -52,14 +52,14 @@ static void create_measured(void *arg, const struct error *e)
 	create_done(c, s && !s->deleted ? s : NULL);
 }
 
-static void create_stored(void *arg, int error)
+static void snapshot_create_stored(void *arg, int error)
 {
 	struct creating *c = arg;
 	struct snapshot *s = c->snapshot;
 	struct error e;
 	if (error) {
 		error_set(&e, ERROR_INTERNAL, "the snapshot could not be stored");
-		create_failed(c, &e);
+		snapshot_create_failed(c, &e);
 		return;
 	}
 	s->box->snapshots_pending--;
@@ -72,7 +72,7 @@ static void create_stored(void *arg, int error)
 	}
 }
 
-static void create_kept(void *arg, const struct keeper_reply *reply)
+static void snapshot_create_kept(void *arg, const struct keeper_reply *reply)
 {
 	struct creating *c = arg;
 	struct snapshot *s = c->snapshot;
@@ -84,28 +84,29 @@ static void create_kept(void *arg, const struct keeper_reply *reply)
 	sandbox_release(sandbox);
 	if (reply->error) {
 		disks_error(&e, reply->error, "the snapshot could not be made");
-		create_failed(c, &e);
+		snapshot_create_failed(c, &e);
 		return;
 	}
 	c->frozen_us = reply->frozen_us;
 	s->created_ms = clock_wall_ms();
 	snapshot_take_tag(s);
 	snapshot_add(s);
-	snapshot_store(s, create_stored, c);
+	snapshot_store(s, snapshot_create_stored, c);
 }
 
-static void create_claimed(void *arg, struct sandbox *sandbox, const struct error *e)
+static void snapshot_create_claimed(void *arg, struct sandbox *sandbox, const struct error *e)
 {
 	struct creating *c = arg;
 	if (e) {
-		create_failed(c, e);
+		snapshot_create_failed(c, e);
 		return;
 	}
 	struct disk_name disk = disk_named(DISK_SNAPSHOT, c->snapshot->id), from = disk_of(sandbox);
-	sandbox->box->driver->disk_keep(sandbox->box->driver, &disk, &from, create_kept, c);
+	sandbox->box->driver->disk_keep(
+		sandbox->box->driver, &disk, &from, snapshot_create_kept, c);
 }
 
-static int check_quota(struct box *b, const char *tenant, struct error *e)
+static int snapshot_create_check_quota(struct box *b, const char *tenant, struct error *e)
 {
 	unsigned count = b->snapshots_pending;
 	struct snapshot *s = snapshot_first(b, tenant, -1, "");
@@ -128,7 +129,7 @@ static int check_spec(const struct snapshot_spec *spec, struct error *e)
 int snapshot_check(
 	struct box *b, const char *tenant, const struct snapshot_spec *spec, struct error *e)
 {
-	return check_spec(spec, e) < 0 ? -1 : check_quota(b, tenant, e);
+	return check_spec(spec, e) < 0 ? -1 : snapshot_create_check_quota(b, tenant, e);
 }
 
 /* What stands on a snapshot passes its variables on. */
@@ -175,6 +176,6 @@ int snapshot_create(struct sandbox *sandbox, const struct snapshot_spec *spec,
 		.arg = arg};
 	memcpy(c->id, id, ID_SIZE);
 	b->snapshots_pending++;
-	sandbox_claim(sandbox, create_claimed, c);
+	sandbox_claim(sandbox, snapshot_create_claimed, c);
 	return 0;
 }

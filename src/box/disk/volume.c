@@ -38,7 +38,7 @@ void volume_free(struct volume *v)
 	free(v);
 }
 
-static struct volume *visible_from(struct volume *v, const char *tenant)
+static struct volume *disk_volume_visible_from(struct volume *v, const char *tenant)
 {
 	while (v && (!v->ready || strcmp(v->tenant, tenant) != 0))
 		v = v->next;
@@ -47,12 +47,12 @@ static struct volume *visible_from(struct volume *v, const char *tenant)
 
 struct volume *volume_first(struct box *b, const char *tenant)
 {
-	return visible_from(b->volumes, tenant);
+	return disk_volume_visible_from(b->volumes, tenant);
 }
 
 struct volume *volume_next(const struct volume *v)
 {
-	return visible_from(v->next, v->tenant);
+	return disk_volume_visible_from(v->next, v->tenant);
 }
 
 struct volume *volume_find(struct box *b, const char *tenant, const char *id_or_name)
@@ -115,7 +115,7 @@ struct creating {
 	void *arg;
 };
 
-static void create_failed(struct creating *c, const struct error *e)
+static void disk_volume_create_failed(struct creating *c, const struct error *e)
 {
 	disks_forget(c->volume->box, DISK_VOLUME, c->volume->id);
 	volume_free(c->volume);
@@ -123,13 +123,13 @@ static void create_failed(struct creating *c, const struct error *e)
 	free(c);
 }
 
-static void create_stored(void *arg, int error)
+static void disk_volume_create_stored(void *arg, int error)
 {
 	struct creating *c = arg;
 	struct error e;
 	if (error) {
 		error_set(&e, ERROR_INTERNAL, "the volume could not be stored");
-		create_failed(c, &e);
+		disk_volume_create_failed(c, &e);
 		return;
 	}
 	c->volume->ready = c->volume->found = true;
@@ -137,22 +137,23 @@ static void create_stored(void *arg, int error)
 	free(c);
 }
 
-static void create_made(void *arg, const struct keeper_reply *reply)
+static void disk_volume_create_made(void *arg, const struct keeper_reply *reply)
 {
 	struct creating *c = arg;
 	struct volume *v = c->volume;
 	struct error e;
 	if (reply->error) {
 		disks_error(&e, reply->error, "the volume could not be made");
-		create_failed(c, &e);
+		disk_volume_create_failed(c, &e);
 		return;
 	}
 	store_put_volume(v->box->store,
 		&(struct volume_row){v->id, v->tenant, v->name, v->limit, v->created_ms},
-		create_stored, c);
+		disk_volume_create_stored, c);
 }
 
-static int check_name(struct box *b, const char *tenant, const char *name, struct error *e)
+static int disk_volume_check_name(
+	struct box *b, const char *tenant, const char *name, struct error *e)
 {
 	const struct volume *v;
 	unsigned count = 0;
@@ -194,7 +195,7 @@ int volume_create(struct box *b, const char *tenant, const char *name, int64_t l
 	volume_created_fn *created, void *arg, struct error *e)
 {
 	char id[ID_SIZE];
-	if (check_name(b, tenant, name, e) < 0 || settle_limit(b, &limit, e) < 0)
+	if (disk_volume_check_name(b, tenant, name, e) < 0 || settle_limit(b, &limit, e) < 0)
 		return -1;
 	id_generate(id);
 	struct creating *c = calloc(1, sizeof *c);
@@ -204,7 +205,7 @@ int volume_create(struct box *b, const char *tenant, const char *name, int64_t l
 		volume_new(b, &(struct volume_row){id, tenant, name, limit, clock_wall_ms()}),
 		created, arg};
 	struct disk_name disk = disk_named(DISK_VOLUME, id);
-	b->driver->disk_make(b->driver, &disk, NULL, limit, create_made, c);
+	b->driver->disk_make(b->driver, &disk, NULL, limit, disk_volume_create_made, c);
 	return 0;
 }
 
@@ -216,7 +217,7 @@ struct deleting {
 	void *arg;
 };
 
-static void delete_stored(void *arg, int error)
+static void disk_volume_delete_stored(void *arg, int error)
 {
 	struct deleting *d = arg;
 	struct error e;
@@ -236,7 +237,7 @@ static void delete_stored(void *arg, int error)
 void volume_porter_gone(struct volume *v)
 {
 	if (v->deleting && !volume_has_porter(v))
-		store_delete_volume(v->box->store, v->id, delete_stored, v->deleting);
+		store_delete_volume(v->box->store, v->id, disk_volume_delete_stored, v->deleting);
 }
 
 int volume_delete(struct volume *v, sandbox_done_fn *done, void *arg, struct error *e)

@@ -32,7 +32,7 @@ static void archive_free(struct archive *a)
 	free(a);
 }
 
-static void failure_told(void *arg, const struct error *e)
+static void files_archive_failure_told(void *arg, const struct error *e)
 {
 	struct archive *a = arg;
 	if (!a->cancelled)
@@ -40,11 +40,11 @@ static void failure_told(void *arg, const struct error *e)
 	archive_free(a);
 }
 
-static void fail(struct archive *a, const struct error *e)
+static void files_archive_fail(struct archive *a, const struct error *e)
 {
 	a->failed = true;
 	file_cancel(take_ptr(a->call));
-	box_answer_later(a->box, failure_told, a, e);
+	box_answer_later(a->box, files_archive_failure_told, a, e);
 }
 
 static int check_digests(struct archive *a, struct error *e)
@@ -60,7 +60,7 @@ static int check_digests(struct archive *a, struct error *e)
 }
 
 /* As much as init can take. */
-static void pump(struct archive *a)
+static void files_archive_pump(struct archive *a)
 {
 	struct error e;
 	size_t room;
@@ -70,7 +70,7 @@ static void pump(struct archive *a)
 		size_t left = a->input.len;
 		if (inflate_step(a->inflate, &data, &left, room < CHUNK ? room : CHUNK, &plain,
 			    &e) < 0) {
-			fail(a, &e);
+			files_archive_fail(a, &e);
 			return;
 		}
 		buf_consume(&a->input, a->input.len - left);
@@ -85,20 +85,21 @@ static void pump(struct archive *a)
 		return;
 	a->ended = false; /* said once */
 	if (check_digests(a, &e) < 0)
-		fail(a, &e);
+		files_archive_fail(a, &e);
 	else
 		file_put_end(a->call);
 }
 
-static void call_has_room(void *arg)
+static void files_archive_call_has_room(void *arg)
 {
 	struct archive *a = arg;
-	pump(a);
+	files_archive_pump(a);
 	if (!a->failed && archive_room(a) > 0)
 		a->events->room(a->arg);
 }
 
-static void call_done(void *arg, const struct file_result *result, const struct error *e)
+static void files_archive_call_done(
+	void *arg, const struct file_result *result, const struct error *e)
 {
 	struct archive *a = arg;
 	(void)result;
@@ -111,7 +112,8 @@ struct archive *archive_begin(struct sandbox *s, const struct file_request *requ
 	const struct image_blob *expected, const struct archive_events *events, void *arg,
 	struct error *e)
 {
-	static const struct file_events file_events = {.room = call_has_room, .done = call_done};
+	static const struct file_events file_events = {
+		.room = files_archive_call_has_room, .done = files_archive_call_done};
 	struct archive *a = calloc(1, sizeof *a);
 	if (!a)
 		abort();
@@ -137,19 +139,19 @@ void archive_write(struct archive *a, const char *data, size_t len)
 		return;
 	digest_add(&a->stored, data, len);
 	buf_append(&a->input, data, len);
-	pump(a);
+	files_archive_pump(a);
 }
 
 void archive_end(struct archive *a)
 {
 	a->ended = true;
-	pump(a);
+	files_archive_pump(a);
 }
 
 void archive_fail(struct archive *a, const struct error *e)
 {
 	if (!a->failed)
-		fail(a, e);
+		files_archive_fail(a, e);
 }
 
 void archive_cancel(struct archive *a)

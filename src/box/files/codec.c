@@ -36,11 +36,11 @@ struct codec {
 	struct zip_writer *zip;
 };
 
-static void advance(struct codec *c);
+static void codec_advance(struct codec *c);
 
 /* ---- in a thread ---- */
 
-static void fail(struct codec *c, const char *what)
+static void codec_fail(struct codec *c, const char *what)
 {
 	c->failed = true;
 	error_set(&c->error, ERROR_INTERNAL, "%s", what);
@@ -54,7 +54,7 @@ static void step_gzip(struct codec *c)
 	c->gzip.avail_out = STEP_OUT;
 	int r = deflate(&c->gzip, c->finished ? Z_FINISH : Z_NO_FLUSH);
 	if (r == Z_STREAM_ERROR)
-		fail(c, "gzip failed");
+		codec_fail(c, "gzip failed");
 	c->in_at = c->in.len - c->gzip.avail_in;
 	c->out.len = STEP_OUT - c->gzip.avail_out;
 	c->done = r == Z_STREAM_END;
@@ -67,7 +67,7 @@ static void step_zstd(struct codec *c)
 	size_t r = ZSTD_compressStream2(
 		c->zstd, &to, &from, c->finished ? ZSTD_e_end : ZSTD_e_continue);
 	if (ZSTD_isError(r))
-		fail(c, "zstd failed");
+		codec_fail(c, "zstd failed");
 	c->in_at = from.pos;
 	c->out.len = to.pos;
 	c->done = c->finished && r == 0;
@@ -102,7 +102,7 @@ static void do_work(uv_work_t *work)
 {
 	struct codec *c = work->data;
 	if (!buf_reserve(&c->out, STEP_OUT)) {
-		fail(c, "out of memory");
+		codec_fail(c, "out of memory");
 		return;
 	}
 	if (c->kind == CODEC_GZIP)
@@ -166,14 +166,14 @@ static void work_done(uv_work_t *work, int status)
 		return;
 	}
 	if (status < 0)
-		fail(c, "the work was cancelled");
+		codec_fail(c, "the work was cancelled");
 	c->given += c->out.len;
 	check_ratio(c);
 	if (c->in_at == c->in.len) {
 		buf_finish(&c->in);
 		c->in_at = 0;
 	}
-	advance(c);
+	codec_advance(c);
 }
 
 static bool has_work(const struct codec *c)
@@ -182,7 +182,7 @@ static bool has_work(const struct codec *c)
 	return c->in.len > 0 || c->finished || c->full;
 }
 
-static void give(struct codec *c)
+static void codec_give(struct codec *c)
 {
 	struct buf bytes = c->out;
 	c->full = bytes.len >= STEP_OUT;
@@ -192,12 +192,12 @@ static void give(struct codec *c)
 }
 
 /* What can be told now is told; then the next step, if there is something to work on. */
-static void advance(struct codec *c)
+static void codec_advance(struct codec *c)
 {
 	if (c->working || c->closed || c->ended || (c->paused && c->out.len > 0))
 		return;
 	if (c->out.len > 0)
-		give(c);
+		codec_give(c);
 	if (c->closed || c->paused)
 		return;
 	if (c->failed || c->done) {
@@ -215,7 +215,7 @@ static void advance(struct codec *c)
 
 static void advance_later(uv_timer_t *timer)
 {
-	advance(timer->data);
+	codec_advance(timer->data);
 }
 
 static int open_coder(struct codec *c)

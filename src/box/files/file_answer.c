@@ -75,7 +75,7 @@ static int take_match(struct file_call *c, const char *payload, size_t size)
 	return 0;
 }
 
-static int take_change(struct file_call *c, const char *payload, size_t size)
+static int file_answer_take_change(struct file_call *c, const char *payload, size_t size)
 {
 	struct record_change r;
 	struct record_text t[1];
@@ -136,7 +136,7 @@ int file_call_record(struct file_call *c, const struct record_header *h, const c
 	case RECORD_MATCH:
 		return take_match(c, payload, size);
 	case RECORD_CHANGE:
-		return take_change(c, payload, size);
+		return file_answer_take_change(c, payload, size);
 	case RECORD_ATTRIBUTE:
 		return take_attribute(c, payload, size);
 	case RECORD_READY:

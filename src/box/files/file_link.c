@@ -24,7 +24,7 @@ static void on_timer(uv_timer_t *timer);
 
 /* ---- life ---- */
 
-static void link_free(uv_handle_t *handle)
+static void file_link_free(uv_handle_t *handle)
 {
 	struct file_link *l = handle->data;
 	if (--l->handles_open > 0)
@@ -44,9 +44,9 @@ void file_link_close(struct file_link *l)
 	l->closed = true;
 	l->call = NULL;
 	DL_DELETE(l->sandbox->files.links, l);
-	uv_close((uv_handle_t *)&l->timer, link_free);
+	uv_close((uv_handle_t *)&l->timer, file_link_free);
 	if (l->polled)
-		uv_close((uv_handle_t *)&l->poll, link_free);
+		uv_close((uv_handle_t *)&l->poll, file_link_free);
 }
 
 static struct file_link *link_new(struct sandbox *s, const char *user)
@@ -93,7 +93,7 @@ void file_link_idle(struct file_link *l)
 	uv_timer_start(&l->timer, on_timer, IDLE_MS, 0);
 }
 
-static void link_lost(struct file_link *l)
+static void file_link_lost(struct file_link *l)
 {
 	struct file_call *call = l->call;
 	file_link_close(l);
@@ -107,7 +107,7 @@ static void on_timer(uv_timer_t *timer)
 	if (!l->call)
 		file_link_close(l);
 	else if (!file_call_is_patient(l->call))
-		link_lost(l);
+		file_link_lost(l);
 }
 
 /* ---- reading ---- */
@@ -152,7 +152,7 @@ static int take_started(struct file_link *l)
 	return 0;
 }
 
-static void take_data(struct file_link *l)
+static void file_link_take_data(struct file_link *l)
 {
 	struct buf bytes = {0};
 	size_t there = l->in.len - l->in_at;
@@ -165,7 +165,7 @@ static void take_data(struct file_link *l)
 }
 
 /* 1: something was taken; 0: more must come first. */
-static int take_record(struct file_link *l)
+static int file_link_take_record(struct file_link *l)
 {
 	struct record_header h;
 	const char *at = l->in.data + l->in_at;
@@ -194,9 +194,9 @@ static void handle_received(struct file_link *l)
 		if (!l->started)
 			r = take_started(l);
 		else if (l->data_left == 0)
-			r = take_record(l);
+			r = file_link_take_record(l);
 		else if (l->in_at < l->in.len)
-			take_data(l);
+			file_link_take_data(l);
 		else
 			break;
 	}
@@ -205,7 +205,7 @@ static void handle_received(struct file_link *l)
 	/* Nobody asked an idle worker. */
 	if (r < 0 || (!l->call && l->in_at < l->in.len)) {
 		log_debug("a file worker talks nonsense", "sandbox", l->sandbox->id);
-		link_lost(l);
+		file_link_lost(l);
 		return;
 	}
 	if (l->in_at == l->in.len)
@@ -236,7 +236,7 @@ static ssize_t receive_chunk(struct file_link *l)
 	return n;
 }
 
-static ssize_t receive(struct file_link *l)
+static ssize_t file_link_receive(struct file_link *l)
 {
 	if (l->started && l->data_left > READ_SIZE && l->in.len == 0 && l->call)
 		return receive_chunk(l);
@@ -262,11 +262,11 @@ void file_link_read(struct file_link *l)
 		return;
 	if (!l->call || !file_call_is_paused(l->call)) {
 		uv_timer_again(&l->timer);
-		ssize_t n = receive(l);
+		ssize_t n = file_link_receive(l);
 		if (l->closed)
 			return;
 		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-			link_lost(l);
+			file_link_lost(l);
 			return;
 		}
 	}
@@ -312,7 +312,7 @@ static void read_last_words(struct file_link *l)
 			return;
 		file_link_read(l);
 	}
-	link_lost(l);
+	file_link_lost(l);
 }
 
 static void on_ready(uv_poll_t *poll, int status, int events)

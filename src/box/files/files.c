@@ -63,7 +63,8 @@ static void call_free(struct file_call *c)
 	free(c);
 }
 
-static void call_done(struct file_call *c, const struct file_result *result, const struct error *e)
+static void files_call_done(
+	struct file_call *c, const struct file_result *result, const struct error *e)
 {
 	void (*done)(void *, const struct file_result *, const struct error *) = c->events.done;
 	void *arg = c->arg;
@@ -73,7 +74,7 @@ static void call_done(struct file_call *c, const struct file_result *result, con
 
 static void call_fail(struct file_call *c, const struct error *e)
 {
-	call_done(c, &(struct file_result){0}, e);
+	files_call_done(c, &(struct file_result){0}, e);
 }
 
 void file_cancel(struct file_call *c)
@@ -155,7 +156,7 @@ int file_call_end(struct file_call *c, const struct record_header *h, const char
 		file_link_close(c->link);
 	else
 		file_link_idle(c->link);
-	call_done(c, &result, end.error ? &e : NULL);
+	files_call_done(c, &result, end.error ? &e : NULL);
 	return 0;
 }
 

@@ -21,7 +21,7 @@ static void file_written(void *arg, const struct file_entry *entry)
 }
 
 /* It is told which one it was. */
-static void written(void *arg, const struct file_result *result, const struct error *e)
+static void files_write_written(void *arg, const struct file_result *result, const struct error *e)
 {
 	struct writing *w = arg;
 	struct error named;
@@ -38,7 +38,8 @@ static void written(void *arg, const struct file_result *result, const struct er
 void files_write(struct sandbox *s, const struct files_owner *owner, const struct file_spec *files,
 	size_t count, void (*done)(void *arg, const struct error *e), void *arg)
 {
-	static const struct file_events events = {.entry = file_written, .done = written};
+	static const struct file_events events = {
+		.entry = file_written, .done = files_write_written};
 	struct file_request request = {
 		.fixed.op = FILE_WRITE,
 		.text = {[FILE_CWD] = owner->cwd, [FILE_PATH] = count ? files[0].path : ""},

@@ -78,7 +78,7 @@ static void has_notice(void *arg, const struct file_notice *notice)
 	w->count++;
 }
 
-static void has_ended(void *arg, const struct file_result *result, const struct error *e)
+static void watcher_has_ended(void *arg, const struct file_result *result, const struct error *e)
 {
 	struct watcher *w = arg;
 	watcher_made_fn *made = w->made;
@@ -96,11 +96,11 @@ static void has_ended(void *arg, const struct file_result *result, const struct 
 }
 
 static const struct file_events events = {
-	.ready = is_ready, .notice = has_notice, .done = has_ended};
+	.ready = is_ready, .notice = has_notice, .done = watcher_has_ended};
 
 /* ---- making, asking ---- */
 
-static char *copy(const char *text)
+static char *watcher_copy(const char *text)
 {
 	char *result = text ? strdup(text) : NULL;
 	if (text && !result)
@@ -124,9 +124,9 @@ int watcher_create(struct sandbox *s, const struct watch_spec *spec, watcher_mad
 	id_generate(w->id);
 	w->sandbox = s;
 	w->spec = *spec;
-	w->spec.user = copy(spec->user);
-	w->spec.path = copy(spec->path);
-	w->spec.cwd = copy(spec->cwd);
+	w->spec.user = watcher_copy(spec->user);
+	w->spec.path = watcher_copy(spec->path);
+	w->spec.cwd = watcher_copy(spec->cwd);
 	w->made = made;
 	w->arg = arg;
 	DL_APPEND(s->files.watchers, w);

@@ -34,7 +34,7 @@ struct init_link {
 	bool held; /* nothing is sent */
 };
 
-static void link_lost(struct init_link *l, const char *reason)
+static void init_link_lost(struct init_link *l, const char *reason)
 {
 	if (l->closed)
 		return;
@@ -42,12 +42,12 @@ static void link_lost(struct init_link *l, const char *reason)
 	l->events.lost(l->arg);
 }
 
-static void greet(struct init_link *l, const struct frame_header *h, const char *payload)
+static void init_link_greet(struct init_link *l, const struct frame_header *h, const char *payload)
 {
 	struct frame_hello hello;
 	if (h->type != FRAME_HELLO || frame_payload(h, payload, &hello, sizeof hello) < 0 ||
 		hello.version != FRAME_VERSION) {
-		link_lost(l, "init speaks another version");
+		init_link_lost(l, "init speaks another version");
 		return;
 	}
 	l->greeted = true;
@@ -56,7 +56,7 @@ static void greet(struct init_link *l, const struct frame_header *h, const char 
 static void handle_frame(struct init_link *l, const struct frame_header *h, const char *payload)
 {
 	if (!l->greeted) {
-		greet(l, h, payload);
+		init_link_greet(l, h, payload);
 	} else if (h->type == FRAME_READY && !l->ready) {
 		l->ready = true;
 		uv_timer_stop(&l->patience);
@@ -100,13 +100,13 @@ static void take_bytes(struct init_link *l, const char *data, size_t len)
 	if (l->closed)
 		return;
 	if (used < 0 || l->received.failed)
-		link_lost(l, "init sent what is no frame");
+		init_link_lost(l, "init sent what is no frame");
 	else if (l->received.len == 0)
 		buf_finish(&l->received);
 }
 
 /* One buffer for all links: frames are handled before the next read. */
-static void give_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
+static void init_link_give_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
 {
 	static char shared[256 * 1024];
 	(void)handle;
@@ -120,12 +120,12 @@ static void read_done(uv_stream_t *stream, ssize_t n, const uv_buf_t *data)
 	if (n > 0)
 		take_bytes(l, data->base, (size_t)n);
 	else if (n < 0)
-		link_lost(l, uv_strerror((int)n));
+		init_link_lost(l, uv_strerror((int)n));
 }
 
-static void patience_over(uv_timer_t *timer)
+static void init_link_patience_over(uv_timer_t *timer)
 {
-	link_lost(timer->data, "init does not get ready");
+	init_link_lost(timer->data, "init does not get ready");
 }
 
 static int connect_to(const char *path)
@@ -165,9 +165,9 @@ int init_link_connect(struct init_link *l, const char *path)
 	frame_append(&l->queued, FRAME_ATTACH, 0, 0, 0, NULL, 0);
 	buf_append(&l->queued, waiting.data, waiting.len);
 	l->connected = true;
-	uv_timer_start(&l->patience, patience_over, READY_TIMEOUT_MS, 0);
+	uv_timer_start(&l->patience, init_link_patience_over, READY_TIMEOUT_MS, 0);
 	uv_pipe_open(&l->pipe, fd);
-	uv_read_start((uv_stream_t *)&l->pipe, give_buffer, read_done);
+	uv_read_start((uv_stream_t *)&l->pipe, init_link_give_buffer, read_done);
 	init_link_flush(l);
 	return 0;
 }
@@ -203,14 +203,14 @@ static void write_done(uv_write_t *write, int status)
 	if (l->closed)
 		return;
 	if (status < 0)
-		link_lost(l, uv_strerror(status));
+		init_link_lost(l, uv_strerror(status));
 	else
 		init_link_flush(l);
 }
 
 static void flush_failed(uv_timer_t *timer)
 {
-	link_lost(timer->data, "init does not read");
+	init_link_lost(timer->data, "init does not read");
 }
 
 /* Whoever flushes is in the middle of something: the loss is told from the loop. */
@@ -248,7 +248,7 @@ void init_link_flush(struct init_link *l)
 	uv_write(&l->write, (uv_stream_t *)&l->pipe, &data, 1, write_done);
 }
 
-static void link_free(uv_handle_t *handle)
+static void init_link_free(uv_handle_t *handle)
 {
 	struct init_link *l = handle->data;
 	if (--l->handles_open > 0)
@@ -264,6 +264,6 @@ void init_link_close(struct init_link *l)
 	if (!l || l->closed)
 		return;
 	l->closed = true;
-	uv_close((uv_handle_t *)&l->pipe, link_free);
-	uv_close((uv_handle_t *)&l->patience, link_free);
+	uv_close((uv_handle_t *)&l->pipe, init_link_free);
+	uv_close((uv_handle_t *)&l->patience, init_link_free);
 }

@@ -75,18 +75,18 @@ static void native_hello(struct driver *d, warden_reply_fn *reply, void *arg)
 	warden_ask(d, WARDEN_HELLO, "", reply, arg);
 }
 
-static void boot_answered(void *arg, const struct warden_reply *reply);
+static void native_driver_boot_answered(void *arg, const struct warden_reply *reply);
 
 static void boot_send(struct native_boot *boot)
 {
 	struct native_driver *n = boot->driver;
 	n->boots++;
 	DL_APPEND(n->sent, boot);
-	op_link_call(&n->warden, &boot->request, (op_reply_fn *)boot_answered, boot);
+	op_link_call(&n->warden, &boot->request, (op_reply_fn *)native_driver_boot_answered, boot);
 }
 
 /* The next boot takes the place of the one that was answered. */
-static void boot_answered(void *arg, const struct warden_reply *reply)
+static void native_driver_boot_answered(void *arg, const struct warden_reply *reply)
 {
 	struct native_boot *boot = arg;
 	struct native_driver *n = boot->driver;

@@ -5,7 +5,8 @@
 #include "box/sandbox/object.h"
 #include "box/sandbox/pause.h"
 
-static void tell(struct execution *x, enum frame_type type, unsigned scope, uint64_t number)
+static void execution_control_tell(
+	struct execution *x, enum frame_type type, unsigned scope, uint64_t number)
 {
 	struct error ignored;
 	if (execution_has_ended(x))
@@ -18,17 +19,17 @@ static void tell(struct execution *x, enum frame_type type, unsigned scope, uint
 
 void execution_signal(struct execution *x, int number, bool tree)
 {
-	tell(x, FRAME_SIGNAL, tree ? FRAME_TREE : FRAME_MAIN, (uint64_t)number);
+	execution_control_tell(x, FRAME_SIGNAL, tree ? FRAME_TREE : FRAME_MAIN, (uint64_t)number);
 }
 
 void execution_stop(struct execution *x, int64_t grace_ms)
 {
-	tell(x, FRAME_STOP, 0, (uint64_t)(grace_ms > 0 ? grace_ms : 0));
+	execution_control_tell(x, FRAME_STOP, 0, (uint64_t)(grace_ms > 0 ? grace_ms : 0));
 }
 
 void execution_cancel(struct execution *x)
 {
-	tell(x, FRAME_KILL, 0, 0);
+	execution_control_tell(x, FRAME_KILL, 0, 0);
 }
 
 bool execution_resize(struct execution *x, unsigned rows, unsigned columns)
@@ -36,14 +37,14 @@ bool execution_resize(struct execution *x, unsigned rows, unsigned columns)
 	if (!x->terminal || rows == 0 || columns == 0 || rows > FRAME_MAX_SIDE ||
 		columns > FRAME_MAX_SIDE)
 		return false;
-	tell(x, FRAME_RESIZE, 0, (uint64_t)rows << 16 | columns);
+	execution_control_tell(x, FRAME_RESIZE, 0, (uint64_t)rows << 16 | columns);
 	return true;
 }
 
 void execution_inspect(struct execution *x, struct execution_inspection *i)
 {
 	DL_APPEND(x->inspections, i);
-	tell(x, FRAME_INSPECT, 0, 0);
+	execution_control_tell(x, FRAME_INSPECT, 0, 0);
 }
 
 void execution_uninspect(struct execution *x, struct execution_inspection *i)

@@ -22,7 +22,7 @@
 /* How much later than it should init may answer. */
 #define OVERDUE_MS 30000
 
-static void settle(struct execution *x, struct sandbox *s)
+static void execution_end_settle(struct execution *x, struct sandbox *s)
 {
 	bool settling = x->settling;
 	x->settling = false;
@@ -37,7 +37,7 @@ static void ended_and_stored(void *arg, int error, bool is_new)
 	if (error) {
 		log_error("an execution's end could not be stored", "execution", x->id);
 		x->unstorable = true;
-		settle(x, s);
+		execution_end_settle(x, s);
 		return;
 	}
 	x->committed = true;
@@ -51,7 +51,7 @@ static void ended_and_stored(void *arg, int error, bool is_new)
 		x->sandbox = NULL;
 		if (s->ephemeral && !execution_first(s))
 			sandbox_terminate(s, CAUSE_COMPLETED);
-		settle(x, s);
+		execution_end_settle(x, s);
 	}
 	execution_free_if_unused(x);
 }
@@ -211,7 +211,7 @@ static bool is_overdue(const struct execution *x, int64_t awake_ms, int64_t now)
 	       now > since + x->timeout_ms + OVERDUE_MS;
 }
 
-static void kill_answered(void *arg, const struct warden_reply *reply)
+static void execution_end_kill_answered(void *arg, const struct warden_reply *reply)
 {
 	(void)reply;
 	box_check_closed(arg);
@@ -231,7 +231,7 @@ void execution_check_overdue(struct box *b)
 		if (!overdue || s->turn.taken || !sandbox_is_awake(s))
 			continue;
 		sandbox_fail(s, "its init does not answer");
-		b->driver->kill(b->driver, s->id, kill_answered, b);
+		b->driver->kill(b->driver, s->id, execution_end_kill_answered, b);
 	}
 }
 

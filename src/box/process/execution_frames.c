@@ -14,7 +14,7 @@
 #include "box/sandbox/object.h"
 
 /* It never ran: a user, directory or resource that is missing is the caller's error ... */
-static void refuse(struct execution *x, int stage, int error)
+static void execution_frames_refuse(struct execution *x, int stage, int error)
 {
 	struct error *e = &x->refusal;
 	if (stage == FRAME_STAGE_USER)
@@ -51,7 +51,7 @@ static void handle_started(struct execution *x, const struct frame_started *star
 	if (started->stage == FRAME_STAGE_EXEC) {
 		report_no_program(x, started->error);
 	} else if (started->stage > FRAME_STAGE_NONE && started->stage < FRAME_STAGE_EXEC) {
-		refuse(x, started->stage, started->error);
+		execution_frames_refuse(x, started->stage, started->error);
 	} else {
 		x->pid = started->pid;
 		x->in_init = true;
@@ -80,7 +80,8 @@ static int handle_output(struct execution *x, const struct frame_header *h, cons
 	return 0;
 }
 
-static int handle_status(struct execution *x, const struct frame_header *h, const char *payload)
+static int execution_frames_handle_status(
+	struct execution *x, const struct frame_header *h, const char *payload)
 {
 	struct frame_status status;
 	const char *cwd;
@@ -105,7 +106,8 @@ static bool makes_sense(const struct frame_exit *exit)
 	       exit->cpu_us <= INT64_MAX && exit->duration_us <= INT64_MAX;
 }
 
-static int dispatch(struct execution *x, const struct frame_header *h, const char *payload)
+static int execution_frames_dispatch(
+	struct execution *x, const struct frame_header *h, const char *payload)
 {
 	struct frame_started started;
 	struct frame_exit exit;
@@ -125,7 +127,7 @@ static int dispatch(struct execution *x, const struct frame_header *h, const cha
 		execution_notify(x);
 		return 0;
 	case FRAME_STATUS:
-		return handle_status(x, h, payload);
+		return execution_frames_handle_status(x, h, payload);
 	case FRAME_EXIT:
 		r = frame_payload(h, payload, &exit, sizeof exit);
 		if (r == 0 && !makes_sense(&exit))
@@ -141,7 +143,7 @@ static int dispatch(struct execution *x, const struct frame_header *h, const cha
 void execution_handle_frame(struct sandbox *s, const struct frame_header *h, const char *payload)
 {
 	struct execution *x = execution_find_tag(s, h->tag);
-	if (x && dispatch(x, h, payload) < 0)
+	if (x && execution_frames_dispatch(x, h, payload) < 0)
 		sandbox_fail(s, "its init sent a frame that makes no sense");
 }
 

@@ -67,7 +67,7 @@ struct execution *execution_revive(struct box *b, const struct execution_row *ro
 	return x;
 }
 
-static void row_found(void *arg, const void *row)
+static void execution_load_row_found(void *arg, const void *row)
 {
 	struct loading *l = arg;
 	struct execution *x = row ? execution_revive(l->box, row) : NULL;
@@ -87,7 +87,7 @@ void execution_load(struct box *b, const char *tenant, const char *sandbox_id, c
 	if (!l)
 		abort();
 	*l = (struct loading){.box = b, .loaded = loaded, .arg = arg};
-	store_get_execution(b->store, id, tenant, sandbox_id, row_found, l);
+	store_get_execution(b->store, id, tenant, sandbox_id, execution_load_row_found, l);
 }
 
 /* ---- many ---- */
@@ -127,7 +127,7 @@ struct listing {
 	void *arg;
 };
 
-static void row_listed(void *arg, const void *row)
+static void execution_load_row_listed(void *arg, const void *row)
 {
 	struct listing *l = arg;
 	struct execution_view view;
@@ -154,5 +154,5 @@ void execution_list_ended(struct box *b, const struct execution_filter *filter,
 			.before_id = filter->before_id ? filter->before_id : "",
 			.limit = filter->limit,
 		},
-		row_listed, l);
+		execution_load_row_listed, l);
 }

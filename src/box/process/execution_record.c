@@ -69,7 +69,7 @@ struct recorded {
 	struct execution *execution; /* in no table */
 };
 
-static void remember(void *arg, const void *row)
+static void execution_record_remember(void *arg, const void *row)
 {
 	struct box *b = arg;
 	struct recorded *r = calloc(1, sizeof *r);
@@ -82,7 +82,7 @@ static void remember(void *arg, const void *row)
 
 int execution_load_recorded(struct box *b)
 {
-	return store_each_begun(b->store, remember, b);
+	return store_each_begun(b->store, execution_record_remember, b);
 }
 
 /* One of a paused sandbox is not lost: its init says so when it wakes up. */

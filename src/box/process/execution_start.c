@@ -20,7 +20,7 @@ static bool env_names(const char *const *env, const char *entry)
 }
 
 /* The caller's variables, then those of the sandbox that they do not replace. Owned array. */
-static const char **merge_env(const struct sandbox *s, const char *const *env)
+static const char **execution_start_merge_env(const struct sandbox *s, const char *const *env)
 {
 	size_t count = 0, n = 0;
 	for (size_t i = 0; env && env[i]; i++)
@@ -49,7 +49,7 @@ static uint32_t start_flags(const struct execution *x, const struct execution_sp
 static int encode_start(struct execution *x, const struct execution_spec *spec, struct error *e)
 {
 	const struct sandbox *s = x->sandbox;
-	autofree const char **envp = merge_env(s, spec->env);
+	autofree const char **envp = execution_start_merge_env(s, spec->env);
 	struct start_request request = {
 		.fixed = {.open_files = (uint32_t)s->resources.open_files,
 			.timeout_ms = (uint64_t)x->timeout_ms,
@@ -116,7 +116,7 @@ static void take_spec(struct execution *x, const struct execution_spec *spec)
 	remember_command(x, spec->argv);
 }
 
-static int start(struct sandbox *s, const struct execution_spec *spec, bool kernel,
+static int execution_start_start(struct sandbox *s, const struct execution_spec *spec, bool kernel,
 	struct execution **ret, struct error *e)
 {
 	struct execution *x = execution_new(s, kernel);
@@ -146,11 +146,11 @@ static int start(struct sandbox *s, const struct execution_spec *spec, bool kern
 int execution_start(struct sandbox *s, const struct execution_spec *spec, struct execution **ret,
 	struct error *e)
 {
-	return check_startable(s, e) < 0 ? -1 : start(s, spec, false, ret, e);
+	return check_startable(s, e) < 0 ? -1 : execution_start_start(s, spec, false, ret, e);
 }
 
 int execution_start_kernel(struct sandbox *s, const struct execution_spec *spec,
 	struct execution **ret, struct error *e)
 {
-	return sandbox_wake(s, e) < 0 ? -1 : start(s, spec, true, ret, e);
+	return sandbox_wake(s, e) < 0 ? -1 : execution_start_start(s, spec, true, ret, e);
 }

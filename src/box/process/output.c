@@ -44,7 +44,7 @@ void output_restore(struct output *o, const char *path)
 }
 
 /* From memory to a file: from now on every byte is on disk before it is acknowledged. */
-static int spill(struct output *o, const char *path)
+static int process_output_spill(struct output *o, const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -60,13 +60,13 @@ static int spill(struct output *o, const char *path)
 	return 0;
 }
 
-static int keep(struct output *o, const char *path, const char *data, size_t len)
+static int process_output_keep(struct output *o, const char *path, const char *data, size_t len)
 {
 	if (o->fd < 0 && o->stored + len <= OUTPUT_IN_MEMORY) {
 		buf_append(&o->memory, data, len);
 		return o->memory.failed ? -ENOMEM : 0;
 	}
-	int r = o->fd < 0 ? spill(o, path) : 0;
+	int r = o->fd < 0 ? process_output_spill(o, path) : 0;
 	while (r == 0 && len > 0) {
 		ssize_t n = pwrite(o->fd, data, len, (off_t)o->stored);
 		if (n < 0 && errno == EINTR)
@@ -89,7 +89,7 @@ static size_t keep_some(
 		return 0;
 	size_t part = limit - o->stored < len ? (size_t)(limit - o->stored) : len;
 	uint64_t before = o->stored;
-	int r = keep(o, path, data, part);
+	int r = process_output_keep(o, path, data, part);
 	if (r < 0) {
 		log_warn("cannot spool output", "path", path, "error", strerror(-r));
 		o->full = true;
@@ -113,7 +113,7 @@ int output_append(struct output *o, const char *path, uint64_t limit, bool keep_
 	if (kept == len)
 		return 0;
 	/* Init will be told to forget more than we keep: then what we keep must be on disk. */
-	if (o->fd < 0 && !o->full && spill(o, path) < 0)
+	if (o->fd < 0 && !o->full && process_output_spill(o, path) < 0)
 		o->full = true;
 	if (!keep_tail) {
 		buf_finish(&o->tail);

@@ -70,7 +70,7 @@ static void link_ready(void *arg)
 	connected_if_settled(s);
 }
 
-static void link_lost(void *arg)
+static void sandbox_connect_link_lost(void *arg)
 {
 	struct sandbox *s = arg;
 	if (s->init.connected)
@@ -81,7 +81,7 @@ static void link_lost(void *arg)
 		sandbox_fail(s, "its init ended");
 }
 
-static const struct init_events link_events = {link_frame, link_ready, link_lost};
+static const struct init_events link_events = {link_frame, link_ready, sandbox_connect_link_lost};
 
 struct init_link *sandbox_link_new(struct sandbox *s)
 {

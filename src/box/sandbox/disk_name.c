@@ -15,7 +15,7 @@ struct disk_name disk_named(enum disk_kind kind, const char *id)
 	return disk;
 }
 
-static void forgotten(void *arg, const struct keeper_reply *reply)
+static void disk_name_forgotten(void *arg, const struct keeper_reply *reply)
 {
 	if (reply->error)
 		log_error("cannot delete a disk", "error", strerror(reply->error));
@@ -25,7 +25,7 @@ static void forgotten(void *arg, const struct keeper_reply *reply)
 void disks_forget(struct box *b, enum disk_kind kind, const char *id)
 {
 	struct disk_name disk = disk_named(kind, id);
-	b->driver->disk_delete(b->driver, &disk, forgotten, b);
+	b->driver->disk_delete(b->driver, &disk, disk_name_forgotten, b);
 }
 
 int disks_error(struct error *e, int error, const char *what)

@@ -20,7 +20,7 @@ struct loading {
 	void *arg;
 };
 
-static void row_found(void *arg, const struct sandbox_record *row)
+static void ended_row_found(void *arg, const struct sandbox_record *row)
 {
 	struct loading *l = arg;
 	struct sandbox_view view;
@@ -37,7 +37,7 @@ void sandbox_load_ended(
 	if (!l)
 		abort();
 	*l = (struct loading){loaded, arg};
-	store_get_ended_sandbox(b->store, id, tenant, row_found, l);
+	store_get_ended_sandbox(b->store, id, tenant, ended_row_found, l);
 }
 
 /* ---- many ---- */
@@ -49,7 +49,7 @@ struct listing {
 	void *arg;
 };
 
-static void row_listed(void *arg, const struct sandbox_record *row, int64_t total)
+static void ended_row_listed(void *arg, const struct sandbox_record *row, int64_t total)
 {
 	struct listing *l = arg;
 	struct sandbox_view view;
@@ -86,5 +86,5 @@ void sandbox_list_ended(
 		.offset = f->offset,
 		.limit = f->limit,
 	};
-	store_list_ended_sandboxes(b->store, &query, row_listed, l);
+	store_list_ended_sandboxes(b->store, &query, ended_row_listed, l);
 }

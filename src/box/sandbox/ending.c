@@ -77,14 +77,14 @@ static void end_if_dead(struct sandbox *s)
 	b->hooks->sandbox_gone(b);
 }
 
-static void kill_answered(void *arg, const struct warden_reply *reply)
+static void ending_kill_answered(void *arg, const struct warden_reply *reply)
 {
 	struct sandbox *s = arg;
 	if (reply->error && !s->box->closing) {
 		/* Something will not die yet. Nothing is forgotten: we ask until it does. */
 		log_error("cannot kill a sandbox yet", "sandbox", s->id, "error",
 			strerror(reply->error));
-		s->box->driver->kill(s->box->driver, s->id, kill_answered, s);
+		s->box->driver->kill(s->box->driver, s->id, ending_kill_answered, s);
 		return;
 	}
 	usage_boot_ends(&s->usage, reply->usage.memory);
@@ -146,7 +146,7 @@ void sandbox_end_now(struct sandbox *s)
 	if (s->status != SANDBOX_STOPPING)
 		sandbox_set_status(s, SANDBOX_STOPPING);
 	sandbox_disconnect(s);
-	s->box->driver->kill(s->box->driver, s->id, kill_answered, s);
+	s->box->driver->kill(s->box->driver, s->id, ending_kill_answered, s);
 	end_row(s);
 }
 

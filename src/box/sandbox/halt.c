@@ -186,7 +186,7 @@ static void boot_undone(void *arg, const struct warden_reply *reply)
 }
 
 /* With t->failure: a disk that was there before stays. */
-static void boot_undo(struct step *t)
+static void halt_boot_undo(struct step *t)
 {
 	struct sandbox *s = t->sandbox;
 	s->box->counters.boot_failures_total++;
@@ -215,7 +215,7 @@ static void boot_connected(void *arg, struct sandbox *s, int error)
 	}
 	log_warn("an init does not answer", "sandbox", s->id, "error", strerror(-error));
 	error_set(&t->failure, ERROR_BOOT_FAILED, "the sandbox's init does not answer");
-	boot_undo(t);
+	halt_boot_undo(t);
 }
 
 static void boot_failed(struct step *t, int error, const char *what)
@@ -223,7 +223,7 @@ static void boot_failed(struct step *t, int error, const char *what)
 	error_set_errno(&t->failure, error, "%s failed", what);
 	if (t->failure.code != ERROR_NO_SPACE && t->failure.code != ERROR_RESOURCE_EXHAUSTED)
 		t->failure.code = ERROR_BOOT_FAILED;
-	boot_undo(t);
+	halt_boot_undo(t);
 }
 
 static void boot_again(uv_timer_t *timer);
@@ -235,7 +235,7 @@ static bool must_wait(const struct step *t, const struct warden_reply *reply)
 	       clock_monotonic_us() - t->began_us < BOOT_TIMEOUT_US;
 }
 
-static void boot_answered(void *arg, const struct warden_reply *reply)
+static void halt_boot_answered(void *arg, const struct warden_reply *reply)
 {
 	struct step *t = arg;
 	if (reply->error == 0) {
@@ -265,7 +265,7 @@ static void boot_on_disk(struct step *t)
 		.host_network = s->host_network,
 	};
 	memcpy(boot.boot_id, t->boot_id, UUID_BYTES);
-	s->box->driver->boot(s->box->driver, &boot, boot_answered, t);
+	s->box->driver->boot(s->box->driver, &boot, halt_boot_answered, t);
 }
 
 static void boot_again(uv_timer_t *timer)

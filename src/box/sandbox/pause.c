@@ -154,7 +154,7 @@ static void pause_freeze(struct move *m)
 	sandbox_freeze(m->sandbox, pause_frozen, m);
 }
 
-static void patience_over(uv_timer_t *timer)
+static void pause_patience_over(uv_timer_t *timer)
 {
 	pause_freeze(timer->data);
 }
@@ -175,7 +175,7 @@ static void pause_with_memory(struct move *m)
 {
 	m->sandbox->pause.pausing = true;
 	m->sandbox->pause.move = m;
-	uv_timer_start(&m->patience, patience_over, STILL_TIMEOUT_MS, 0);
+	uv_timer_start(&m->patience, pause_patience_over, STILL_TIMEOUT_MS, 0);
 	send_to_init(m->sandbox, FRAME_PAUSE);
 }
 
@@ -202,7 +202,7 @@ static void suspend_stored(void *arg, int error)
 }
 
 /* From here on whatever is sent is for the next boot. */
-static void suspend(struct move *m)
+static void pause_suspend(struct move *m)
 {
 	struct sandbox *s = m->sandbox;
 	s->pause.pausing = true;
@@ -224,9 +224,9 @@ static void pause_claimed(void *arg, struct sandbox *s, const struct error *e)
 		if (m->keep_memory)
 			pause_with_memory(m);
 		else
-			suspend(m);
+			pause_suspend(m);
 	} else if (s->status == SANDBOX_PAUSED && !m->keep_memory) {
-		suspend(m);
+		pause_suspend(m);
 	} else if (s->status == SANDBOX_PAUSED || s->status == SANDBOX_SUSPENDED) {
 		move_end(m, NULL);
 	} else {
@@ -273,7 +273,7 @@ static void resume_stored(void *arg, int error)
 	move_end(m, error ? &e : NULL);
 }
 
-static void resumed(struct move *m)
+static void pause_resumed(struct move *m)
 {
 	struct sandbox *s = m->sandbox;
 	s->pause.waking = false;
@@ -293,7 +293,7 @@ static void resume_connected(void *arg, struct sandbox *s, int error)
 	struct error e;
 	if (error == 0) {
 		send_to_init(s, FRAME_RESUME);
-		resumed(m);
+		pause_resumed(m);
 		return;
 	}
 	/* Its processes are lost, as in a reboot: it goes on with what is on its disk. */
@@ -326,7 +326,7 @@ static void resume_booted(void *arg, const struct error *e)
 	}
 	event_record(s, EVENT_STARTED, m->cause,
 		(struct event_detail[]){{"bootId", s->boot_id}, {NULL, NULL}});
-	resumed(m);
+	pause_resumed(m);
 }
 
 static void resume_refused(void *arg, const struct error *e)

@@ -7,7 +7,7 @@
 
 #include "box/sandbox/object.h"
 
-static bool is_after(const struct sandbox *a, int64_t ms, const char *id)
+static bool sandbox_list_is_after(const struct sandbox *a, int64_t ms, const char *id)
 {
 	return a->created_ms > ms || (a->created_ms == ms && strcmp(a->id, id) > 0);
 }
@@ -16,7 +16,7 @@ void sandbox_add(struct sandbox *s)
 {
 	struct sandbox *at = s->box->order ? s->box->order->prev : NULL; /* the last */
 	HASH_ADD(by_id, s->box->sandboxes, id, ID_LEN, s);
-	while (at && is_after(at, s->created_ms, s->id))
+	while (at && sandbox_list_is_after(at, s->created_ms, s->id))
 		at = at == s->box->order ? NULL : at->prev;
 	if (at)
 		DL_APPEND_ELEM(s->box->order, at, s);
@@ -80,7 +80,7 @@ struct sandbox *sandbox_first(
 	struct box *b, const char *tenant, int64_t after_ms, const char *after_id)
 {
 	struct sandbox *s = b->order;
-	while (s && !is_after(s, after_ms, after_id))
+	while (s && !sandbox_list_is_after(s, after_ms, after_id))
 		s = s->next;
 	return of_same_tenant(s, tenant);
 }
@@ -91,7 +91,7 @@ struct sandbox *sandbox_next(const struct sandbox *s)
 }
 
 /* The first in the list has the last as its predecessor. */
-static struct sandbox *before(const struct sandbox *s)
+static struct sandbox *sandbox_list_before(const struct sandbox *s)
 {
 	return s == s->box->order ? NULL : s->prev;
 }
@@ -102,14 +102,14 @@ struct sandbox *sandbox_last(
 	struct sandbox *s = b->order ? b->order->prev : NULL;
 	while (s && (strcmp(s->tenant, tenant) != 0 || s->created_ms > before_ms ||
 			    (s->created_ms == before_ms && strcmp(s->id, before_id) >= 0)))
-		s = before(s);
+		s = sandbox_list_before(s);
 	return s;
 }
 
 struct sandbox *sandbox_previous(const struct sandbox *s)
 {
-	struct sandbox *found = before(s);
+	struct sandbox *found = sandbox_list_before(s);
 	while (found && strcmp(found->tenant, s->tenant) != 0)
-		found = before(found);
+		found = sandbox_list_before(found);
 	return found;
 }

@@ -78,7 +78,7 @@ static struct tenant_amounts price_of(const struct sandbox *s, enum charge charg
 	return p;
 }
 
-static void add(struct tenant_amounts *to, const struct tenant_amounts *a, int sign)
+static void tenant_add(struct tenant_amounts *to, const struct tenant_amounts *a, int sign)
 {
 	to->sandboxes += sign * a->sandboxes;
 	to->cpu += sign * a->cpu;
@@ -90,8 +90,8 @@ void tenant_force_charge(struct sandbox *s, enum charge charge)
 {
 	struct tenant *t = tenant_of(s->box, s->tenant);
 	struct tenant_amounts old = price_of(s, s->charge), new = price_of(s, charge);
-	add(&t->used, &old, -1);
-	add(&t->used, &new, 1);
+	tenant_add(&t->used, &old, -1);
+	tenant_add(&t->used, &new, 1);
 	s->charge = charge;
 }
 
@@ -113,8 +113,8 @@ int tenant_charge(struct sandbox *s, enum charge charge, struct error *e)
 	const struct tenant_amounts *limit = &t->limit;
 	struct tenant_amounts sum = t->used;
 	struct tenant_amounts old = price_of(s, s->charge), new = price_of(s, charge);
-	add(&sum, &old, -1);
-	add(&sum, &new, 1);
+	tenant_add(&sum, &old, -1);
+	tenant_add(&sum, &new, 1);
 	if (sum.sandboxes > limit->sandboxes)
 		return error_set(e, ERROR_QUOTA_EXCEEDED, "the limit of %lld sandboxes is reached",
 			(long long)limit->sandboxes);

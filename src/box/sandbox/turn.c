@@ -21,7 +21,7 @@ struct claim {
 /* How many may wait for one sandbox. */
 #define CLAIMS_MAX 1024
 
-static void refuse(struct sandbox *s, sandbox_claimed_fn *claimed, void *arg)
+static void turn_refuse(struct sandbox *s, sandbox_claimed_fn *claimed, void *arg)
 {
 	struct error e;
 	if (s->ending.doomed)
@@ -35,7 +35,7 @@ static void refuse(struct sandbox *s, sandbox_claimed_fn *claimed, void *arg)
 void sandbox_claim(struct sandbox *s, sandbox_claimed_fn *claimed, void *arg)
 {
 	if (s->ending.doomed || s->turn.waiting_count == CLAIMS_MAX) {
-		refuse(s, claimed, arg);
+		turn_refuse(s, claimed, arg);
 		return;
 	}
 	if (!s->turn.taken && !s->turn.waiting) {
@@ -84,7 +84,7 @@ void sandbox_refuse_claims(struct sandbox *s)
 {
 	while (s->turn.waiting) {
 		struct claim c = take_claim(s);
-		refuse(s, c.claimed, c.arg);
+		turn_refuse(s, c.claimed, c.arg);
 	}
 }
 

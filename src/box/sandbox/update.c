@@ -26,7 +26,7 @@ static bool is_named(const char *const *names, const char *entry)
 }
 
 /* What is there and stays, then what is new. */
-static int merge_env(
+static int update_merge_env(
 	const struct sandbox *s, const struct sandbox_change *c, struct buf *out, struct error *e)
 {
 	size_t count = 0;
@@ -49,7 +49,7 @@ static int merge_env(
 /* ---- the change ---- */
 
 /* A new lease ends so long from now. */
-static void apply(struct sandbox *s, const struct sandbox_change *c)
+static void update_apply(struct sandbox *s, const struct sandbox_change *c)
 {
 	struct field_set given = c->given;
 	size_t lease =
@@ -97,7 +97,7 @@ int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandb
 {
 	autobuf env = {0};
 	bool has_env = change->set_env || change->unset_env;
-	if (check(s, change, e) < 0 || (has_env && merge_env(s, change, &env, e) < 0))
+	if (check(s, change, e) < 0 || (has_env && update_merge_env(s, change, &env, e) < 0))
 		return -1;
 	struct updating *u = malloc(sizeof *u);
 	if (!u)
@@ -108,7 +108,7 @@ int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandb
 		s->env = (struct strings){env.data, env.len};
 		env = (struct buf){0};
 	}
-	apply(s, change);
+	update_apply(s, change);
 	sandbox_clock_changed(s);
 	event_record(s, EVENT_UPDATED, CAUSE_REQUEST, NULL);
 	sandbox_store(s, s->intent, update_stored, u);

@@ -44,7 +44,7 @@ static void add_memory(struct usage_state *u, int64_t now_us, int64_t memory)
 	u->memory = memory;
 }
 
-static void remember(struct sandbox *s)
+static void sandbox_usage_remember(struct sandbox *s)
 {
 	struct usage_state *u = &s->usage;
 	if (u->history_len == u->history_cap && u->history_cap < USAGE_SAMPLES_MAX) {
@@ -62,12 +62,12 @@ static void remember(struct sandbox *s)
 		(struct usage_sample){clock_wall_ms(), total_cpu_us(s), u->memory, u->disk};
 }
 
-static void take(struct sandbox *s, const struct warden_usage *usage)
+static void sandbox_usage_take(struct sandbox *s, const struct warden_usage *usage)
 {
 	add_memory(&s->usage, clock_monotonic_us(), usage->memory);
 	s->usage.cpu_us = usage->cpu_us;
 	s->usage.pids = usage->pids;
-	remember(s);
+	sandbox_usage_remember(s);
 }
 
 size_t usage_samples(const struct sandbox *s, struct usage_sample out[USAGE_SAMPLES_MAX])
@@ -144,7 +144,7 @@ static void kernel_answered(void *arg, const struct warden_reply *reply)
 	struct question *q = arg;
 	struct sandbox *s = sandbox_find_any(q->box, q->id);
 	if (s && reply->error == 0)
-		take(s, &reply->usage);
+		sandbox_usage_take(s, &reply->usage);
 	if (s && s->known && s->usage.samples % STORE_EVERY == STORE_EVERY - 1)
 		store_put_usage(s->box->store, s->id, s->usage.cpu_before_us,
 			(int64_t)s->usage.memory_byte_seconds);
@@ -184,7 +184,7 @@ static void set_sampler(struct box *b, int64_t due_us, int64_t now_us)
 	uv_timer_start(&b->sampler, sampler_fired, (uint64_t)wait_ms, 0);
 }
 
-static void rotate(struct box *b, struct sandbox *s, int64_t now_us)
+static void sandbox_usage_rotate(struct box *b, struct sandbox *s, int64_t now_us)
 {
 	DL_DELETE2(b->samplings, s, sampling_prev, sampling_next);
 	DL_APPEND2(b->samplings, s, sampling_prev, sampling_next);
@@ -197,7 +197,7 @@ static void sampler_fired(uv_timer_t *timer)
 	int64_t now = clock_monotonic_us();
 	for (int asked = 0; b->samplings && b->samplings->usage.due_us <= now && asked < AT_ONCE;) {
 		struct sandbox *s = b->samplings;
-		rotate(b, s, now);
+		sandbox_usage_rotate(b, s, now);
 		if (!has_processes(s) || s->turn.taken)
 			continue;
 		asked++;

@@ -12,7 +12,7 @@
 #include "box/sandbox/maxima.h"
 #include "box/template/catalogue.h"
 
-static enum build_status status_of(const char *name)
+static enum build_status template_build_status_of(const char *name)
 {
 	for (int i = 0; i < BUILD_STATUS_COUNT; i++)
 		if (strcmp(build_status_name((enum build_status)i), name) == 0)
@@ -20,7 +20,7 @@ static enum build_status status_of(const char *name)
 	return BUILD_FAILED;
 }
 
-static bool has_ended(const struct build *build)
+static bool template_build_has_ended(const struct build *build)
 {
 	return build->status >= BUILD_READY;
 }
@@ -65,7 +65,7 @@ static void free_if_unused(struct build *build)
 struct build *build_from_row(struct template *t, const struct build_row *row)
 {
 	struct build *build = build_new(t, row->id);
-	build->status = status_of(row->status);
+	build->status = template_build_status_of(row->status);
 	settings_set_text(&build->reason, row->reason);
 	settings_set_text(&build->origin, row->origin);
 	settings_set_text(&build->digest, row->digest);
@@ -221,7 +221,8 @@ static struct template *own_template(struct catalogue *c, const char *tenant, co
 	return NULL;
 }
 
-static int check_quota(struct catalogue *c, const char *tenant, bool new_template, struct error *e)
+static int template_build_check_quota(
+	struct catalogue *c, const char *tenant, bool new_template, struct error *e)
 {
 	unsigned templates = 0, open = 0;
 	const struct template *t;
@@ -229,7 +230,7 @@ static int check_quota(struct catalogue *c, const char *tenant, bool new_templat
 	DL_FOREACH (c->order, t)
 		templates += !t->built_in && strcmp(t->tenant, tenant) == 0;
 	for (build = c->builds; build; build = build->by_id.next)
-		open += strcmp(build->tenant, tenant) == 0 && !has_ended(build);
+		open += strcmp(build->tenant, tenant) == 0 && !template_build_has_ended(build);
 	if (new_template && templates >= TEMPLATES_PER_TENANT)
 		return error_set(e, ERROR_QUOTA_EXCEEDED, "the limit of %d templates is reached",
 			TEMPLATES_PER_TENANT);
@@ -274,7 +275,8 @@ static int check_new(struct catalogue *c, const struct build_new *what, struct e
 	const struct resources wanted = {.memory = what->memory, .cpu = what->cpu};
 	if (maxima_check(c->box, &wanted, e) < 0)
 		return -1;
-	return check_quota(c, what->tenant, !own_template(c, what->tenant, what->name), e);
+	return template_build_check_quota(
+		c, what->tenant, !own_template(c, what->tenant, what->name), e);
 }
 
 struct making {
@@ -284,7 +286,7 @@ struct making {
 	void *arg;
 };
 
-static void build_made(void *arg, int error)
+static void template_build_made(void *arg, int error)
 {
 	struct making *m = arg;
 	struct build *build = m->build;
@@ -335,7 +337,7 @@ int build_create(struct box *b, const struct build_new *what, build_made_fn *mad
 		abort();
 	*m = (struct making){.build = build, .made = made, .arg = arg};
 	build_hold(build, &m->hold);
-	build_store(build, build_made, m);
+	build_store(build, template_build_made, m);
 	return 0;
 }
 
@@ -388,7 +390,7 @@ void build_job_gone(struct build *build)
 
 void build_settle_loaded(struct build *build)
 {
-	if (!has_ended(build) && build->started_ms > 0)
+	if (!template_build_has_ended(build) && build->started_ms > 0)
 		build_end(build, BUILD_FAILED, BUILD_STEP_BASE,
 			"the server ended while it was being built");
 	else
@@ -397,7 +399,7 @@ void build_settle_loaded(struct build *build)
 
 void build_cancel(struct build *build)
 {
-	if (has_ended(build))
+	if (template_build_has_ended(build))
 		return;
 	if (build->job)
 		build_job_cancel(build->job);
@@ -415,13 +417,14 @@ static bool has_tag(const struct build *build)
 }
 
 /* A version without a tag goes when nothing stands on it; of the others the last are kept. */
-static void prune(struct template *t)
+static void template_build_prune(struct template *t)
 {
 	struct build *build = template_build_at(t, 0), *older;
 	unsigned kept = 0;
 	for (; build; build = older) {
 		older = build == t->builds ? NULL : build->prev;
-		if (!has_ended(build) || build->job || has_tag(build) || build_in_use(build))
+		if (!template_build_has_ended(build) || build->job || has_tag(build) ||
+			build_in_use(build))
 			continue;
 		if (build->status != BUILD_READY && kept++ < BUILDS_REMEMBERED)
 			continue;
@@ -434,7 +437,7 @@ void builds_prune(struct catalogue *c)
 {
 	struct template *t;
 	DL_FOREACH (c->order, t)
-		prune(t);
+		template_build_prune(t);
 }
 
 void build_discard(struct build *build)

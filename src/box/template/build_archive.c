@@ -47,7 +47,7 @@ static void tenant_prefix(const char *tenant, char out[CONTEXT_TENANT_LEN + 1])
 	out[CONTEXT_TENANT_LEN] = '\0';
 }
 
-static bool is_hash(const char *text)
+static bool build_archive_is_hash(const char *text)
 {
 	return strlen(text) == CONTEXT_HASH_LEN &&
 	       strspn(text, "0123456789abcdef") == CONTEXT_HASH_LEN;
@@ -68,7 +68,7 @@ static void context_path(const struct box *b, const char *name, char out[256])
 bool context_exists(struct box *b, const char *tenant, const char *hash)
 {
 	char name[CONTEXT_NAME_SIZE], path[256];
-	if (!is_hash(hash))
+	if (!build_archive_is_hash(hash))
 		return false;
 	context_name(tenant, hash, name);
 	context_path(b, name, path);
@@ -89,7 +89,7 @@ int context_open(struct box *b, const char *tenant, const char *hash)
 
 /* Removes what is too old; returns how many bytes of the tenant's are left, in how many archives.
  */
-static int64_t sweep(struct box *b, const char *prefix, unsigned *count)
+static int64_t build_archive_sweep(struct box *b, const char *prefix, unsigned *count)
 {
 	DIR *dir = opendir(b->config.contexts_dir);
 	struct dirent *entry;
@@ -117,13 +117,13 @@ int context_begin(struct box *b, const char *tenant, const char *hash, bool veri
 	struct context_upload **ret, struct error *e)
 {
 	char prefix[CONTEXT_TENANT_LEN + 1], id[ID_SIZE], path[256];
-	if (!is_hash(hash))
+	if (!build_archive_is_hash(hash))
 		return error_set_field(e, ERROR_INVALID_FIELD, "hash",
 			"the hash of a context is %d hexadecimal digits in lower case",
 			CONTEXT_HASH_LEN);
 	tenant_prefix(tenant, prefix);
 	unsigned count;
-	int64_t left = CONTEXT_TENANT_MAX - sweep(b, prefix, &count);
+	int64_t left = CONTEXT_TENANT_MAX - build_archive_sweep(b, prefix, &count);
 	if (left <= 0 || count >= CONTEXT_COUNT_MAX)
 		return error_set(e, ERROR_QUOTA_EXCEEDED,
 			"the archives of the last day are more than %lld GiB together, or %d",

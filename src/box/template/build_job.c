@@ -53,16 +53,16 @@ void build_job_drop(struct build_job *job)
 
 static void give_turns(struct catalogue *c);
 
-static void dismiss_builder(struct build_job *job);
+static void build_job_dismiss_builder(struct build_job *job);
 
 /* When nothing will call back any more. */
-static void free_if_done(struct build_job *job)
+static void build_job_free_if_done(struct build_job *job)
 {
 	struct catalogue *c = job->catalogue;
 	if (!job->ended || job->pending > 0)
 		return;
 	if (job->builder) {
-		dismiss_builder(job);
+		build_job_dismiss_builder(job);
 		return;
 	}
 	DL_DELETE(c->jobs, job);
@@ -117,18 +117,18 @@ void build_job_submit(struct build_job *job)
 
 /* ---- the builder ---- */
 
-static void builder_gone(void *arg)
+static void build_job_builder_gone(void *arg)
 {
 	struct build_job *job = arg;
 	job->builder = NULL;
 	job->pending--;
-	free_if_done(job);
+	build_job_free_if_done(job);
 }
 
-static void dismiss_builder(struct build_job *job)
+static void build_job_dismiss_builder(struct build_job *job)
 {
 	job->pending++;
-	hidden_dismiss(job->builder, builder_gone, job);
+	hidden_dismiss(job->builder, build_job_builder_gone, job);
 }
 
 struct booting {
@@ -136,7 +136,7 @@ struct booting {
 	void (*booted)(struct build_job *job);
 };
 
-static void builder_booted(void *arg, const struct error *e)
+static void build_job_builder_booted(void *arg, const struct error *e)
 {
 	struct booting *boot = arg;
 	struct build_job *job = boot->job;
@@ -148,7 +148,7 @@ static void builder_booted(void *arg, const struct error *e)
 		job->builder = NULL;
 	}
 	if (job->ended) {
-		free_if_done(job);
+		build_job_free_if_done(job);
 	} else if (e) {
 		build_job_fail(job, BUILD_STEP_BASE, e);
 	} else {
@@ -180,7 +180,7 @@ void build_job_boot(struct build_job *job, void (*booted)(struct build_job *job)
 	*boot = (struct booting){job, booted};
 	job->builder = new_builder(job);
 	job->pending++;
-	sandbox_boot(job->builder, false, builder_booted, boot);
+	sandbox_boot(job->builder, false, build_job_builder_booted, boot);
 }
 
 /* ---- layers ---- */
@@ -190,7 +190,7 @@ struct keep {
 	void (*kept)(struct build_job *job);
 };
 
-static void disk_kept(void *arg, struct layer *layer, const struct error *e)
+static void build_job_disk_kept(void *arg, struct layer *layer, const struct error *e)
 {
 	struct keep *keep = arg;
 	struct build_job *job = keep->job;
@@ -198,7 +198,7 @@ static void disk_kept(void *arg, struct layer *layer, const struct error *e)
 	free(keep);
 	job->pending--;
 	if (job->ended) {
-		free_if_done(job);
+		build_job_free_if_done(job);
 	} else if (e) {
 		build_job_fail(job, (int)job->step, e);
 	} else {
@@ -214,7 +214,7 @@ void build_job_keep(struct build_job *job, const char *key, void (*kept)(struct 
 		abort();
 	*keep = (struct keep){job, kept};
 	job->pending++;
-	layer_keep(job->catalogue, job->builder, key, disk_kept, keep);
+	layer_keep(job->catalogue, job->builder, key, build_job_disk_kept, keep);
 }
 
 void build_jobs_need(struct catalogue *c, void (*need)(struct catalogue *c, const char *id))
@@ -228,7 +228,8 @@ void build_jobs_need(struct catalogue *c, void (*need)(struct catalogue *c, cons
 
 /* ---- the end ---- */
 
-static void finish(struct build_job *job, enum build_status status, int step, const char *reason)
+static void build_job_finish(
+	struct build_job *job, enum build_status status, int step, const char *reason)
 {
 	struct build *build = take_ptr(job->build);
 	job->ended = true;
@@ -237,13 +238,13 @@ static void finish(struct build_job *job, enum build_status status, int step, co
 	job->work->stop(job);
 	build_end(build, status, step, reason);
 	build_job_gone(build);
-	free_if_done(job);
+	build_job_free_if_done(job);
 }
 
 void build_job_end(struct build_job *job)
 {
 	build_log(job->build, "info", BUILD_STEP_FINALIZE, "ready");
-	finish(job, BUILD_READY, 0, "");
+	build_job_finish(job, BUILD_READY, 0, "");
 }
 
 void build_job_fail(struct build_job *job, int step, const struct error *e)
@@ -252,7 +253,7 @@ void build_job_fail(struct build_job *job, int step, const struct error *e)
 		return;
 	build_log(job->build, "error", step, "%s", e->message);
 	job->build->code = e->code;
-	finish(job, BUILD_FAILED, step, e->message);
+	build_job_finish(job, BUILD_FAILED, step, e->message);
 }
 
 static int current_step(const struct build_job *job)
@@ -271,7 +272,7 @@ static void timed_out(uv_timer_t *timer)
 void build_job_cancel(struct build_job *job)
 {
 	build_log(job->build, "warn", current_step(job), "cancelled");
-	finish(job, BUILD_CANCELLED, current_step(job), "it was cancelled");
+	build_job_finish(job, BUILD_CANCELLED, current_step(job), "it was cancelled");
 }
 
 void build_jobs_stop(struct catalogue *c)

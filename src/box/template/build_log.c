@@ -40,7 +40,7 @@ static int open_log(const struct build *build, int flags)
 }
 
 /* Counts what an earlier server left; a line that was cut short is no entry. */
-static void learn(struct build *build)
+static void build_log_learn(struct build *build)
 {
 	autoclose int fd = open_log(build, O_RDWR);
 	static char chunk[LOG_CHUNK];
@@ -123,7 +123,7 @@ static void write_batch(struct batch *b)
 static struct batch begin_batch(struct build *build, const char *level, int step)
 {
 	if (!build->log.known)
-		learn(build);
+		build_log_learn(build);
 	return (struct batch){.build = build, .level = level, .step = step};
 }
 
@@ -171,7 +171,7 @@ void build_log_remove(const struct build *build)
 
 /* ---- reading ---- */
 
-static const char *level_of(const char *text, size_t len)
+static const char *build_log_level_of(const char *text, size_t len)
 {
 	for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
 		if (strlen(levels[i]) == len && strncmp(levels[i], text, len) == 0)
@@ -187,7 +187,7 @@ static struct build_log_entry parse_line(char *line)
 	level += *level == ' ';
 	size_t level_len = strcspn(level, " ");
 	step = level + level_len;
-	entry.level = level_of(level, level_len);
+	entry.level = build_log_level_of(level, level_len);
 	entry.step = (int)strtol(step, &message, 10);
 	entry.message = message + (*message == ' ');
 	return entry;
@@ -211,7 +211,7 @@ uint64_t build_log_read(struct build *build, uint64_t from, size_t max,
 	uint64_t entry, at = seek(build, from, &entry);
 	size_t given = 0;
 	if (!build->log.known)
-		learn(build);
+		build_log_learn(build);
 	autoclose int fd = open_log(build, O_RDONLY);
 	while (fd >= 0 && given < max && buf_reserve(&chunk, LOG_CHUNK)) {
 		ssize_t n = pread(fd, chunk.data, LOG_CHUNK, (off_t)at);

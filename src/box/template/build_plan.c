@@ -21,7 +21,7 @@ struct copier {
 	size_t bytes;
 };
 
-static const char *copy_text(struct copier *c, const char *text)
+static const char *build_plan_copy_text(struct copier *c, const char *text)
 {
 	if (!text)
 		return NULL;
@@ -41,7 +41,7 @@ static const char *const *copy_list(struct copier *c, const char *const *list)
 		count++;
 	const char **copy = scratch_alloc(c->memory, (count + 1) * sizeof *copy);
 	for (size_t i = 0; i < count; i++)
-		copy[i] = copy_text(c, list[i]);
+		copy[i] = build_plan_copy_text(c, list[i]);
 	c->bytes += count * sizeof *copy;
 	return copy;
 }
@@ -53,16 +53,16 @@ static void copy_spec(struct copier *c, const struct build_spec *from, struct bu
 		steps[i] = from->steps[i];
 		steps[i].argv = copy_list(c, from->steps[i].argv);
 		steps[i].env = copy_list(c, from->steps[i].env);
-		steps[i].user = copy_text(c, from->steps[i].user);
-		steps[i].context = copy_text(c, from->steps[i].context);
-		steps[i].source = copy_text(c, from->steps[i].source);
-		steps[i].path = copy_text(c, from->steps[i].path);
+		steps[i].user = build_plan_copy_text(c, from->steps[i].user);
+		steps[i].context = build_plan_copy_text(c, from->steps[i].context);
+		steps[i].source = build_plan_copy_text(c, from->steps[i].source);
+		steps[i].path = build_plan_copy_text(c, from->steps[i].path);
 	}
 	*to = *from;
 	to->steps = steps;
-	to->from = copy_text(c, from->from);
+	to->from = build_plan_copy_text(c, from->from);
 	to->start = copy_list(c, from->start);
-	to->ready = copy_text(c, from->ready);
+	to->ready = build_plan_copy_text(c, from->ready);
 	to->entrypoint = copy_list(c, from->entrypoint);
 	to->command = copy_list(c, from->command);
 	to->ports = copy_list(c, from->ports);
@@ -126,7 +126,7 @@ int build_plan_take(struct build_job *job, const struct build_spec *spec, struct
 
 /* ---- keys ---- */
 
-static void hash_text(crypto_hash_sha256_state *state, const char *text)
+static void build_plan_hash_text(crypto_hash_sha256_state *state, const char *text)
 {
 	/* With its NUL, and NULL unlike "". */
 	if (text)
@@ -138,8 +138,8 @@ static void hash_text(crypto_hash_sha256_state *state, const char *text)
 static void hash_list(crypto_hash_sha256_state *state, const char *const *list)
 {
 	for (; list && *list; list++)
-		hash_text(state, *list);
-	hash_text(state, NULL);
+		build_plan_hash_text(state, *list);
+	build_plan_hash_text(state, NULL);
 }
 
 static void end_key(crypto_hash_sha256_state *state, char out[LAYER_KEY_LEN + 1])
@@ -161,15 +161,15 @@ void build_plan_make_keys(struct build_job *job)
 		crypto_hash_sha256_state state;
 		char numbers[32];
 		crypto_hash_sha256_init(&state);
-		hash_text(&state, before);
+		build_plan_hash_text(&state, before);
 		snprintf(numbers, sizeof numbers, "%d %d", (int)step->kind, step->mode);
-		hash_text(&state, numbers);
+		build_plan_hash_text(&state, numbers);
 		hash_list(&state, step->argv);
 		hash_list(&state, step->env);
-		hash_text(&state, step->user);
-		hash_text(&state, step->context);
-		hash_text(&state, step->source);
-		hash_text(&state, step->path);
+		build_plan_hash_text(&state, step->user);
+		build_plan_hash_text(&state, step->context);
+		build_plan_hash_text(&state, step->source);
+		build_plan_hash_text(&state, step->path);
 		end_key(&state, job->keys[i]);
 		before = job->keys[i];
 	}

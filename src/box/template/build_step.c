@@ -135,7 +135,7 @@ static int exit_error(const struct execution *x, struct error *e)
 	return error_set(e, ERROR_BUILD_FAILED, "the build's sandbox was lost");
 }
 
-static void command_changed(void *arg)
+static void build_step_command_changed(void *arg)
 {
 	struct step_run *run = arg;
 	struct execution *x = run->execution;
@@ -153,7 +153,7 @@ static void command_changed(void *arg)
 }
 
 /* The template's variables, then the step's own. */
-static const char **environment(const struct settings *s, const char *const *own)
+static const char **build_step_environment(const struct settings *s, const char *const *own)
 {
 	size_t count = 0, n = 0;
 	for (size_t i = 0; i < s->env.len; i++)
@@ -173,7 +173,7 @@ static const char **environment(const struct settings *s, const char *const *own
 static int begin_run(struct step_run *run, const struct build_step *step, struct error *e)
 {
 	const struct settings *s = &run->job->build->settings;
-	autofree const char **env = environment(s, step->env);
+	autofree const char **env = build_step_environment(s, step->env);
 	struct execution_spec spec = {
 		.argv = step->argv,
 		.env = env,
@@ -185,15 +185,15 @@ static int begin_run(struct step_run *run, const struct build_step *step, struct
 	};
 	if (execution_start(run->job->builder, &spec, &run->execution, e) < 0)
 		return -1;
-	run->watcher =
-		(struct execution_watcher){.changed = command_changed, .arg = run, .paced = true};
+	run->watcher = (struct execution_watcher){
+		.changed = build_step_command_changed, .arg = run, .paced = true};
 	execution_watch(run->execution, &run->watcher);
 	return 0;
 }
 
 /* ---- WORKDIR and COPY: work of init's own ---- */
 
-static void call_done(void *arg, const struct file_result *result, const struct error *e)
+static void build_step_call_done(void *arg, const struct file_result *result, const struct error *e)
 {
 	struct step_run *run = arg;
 	(void)result;
@@ -201,7 +201,7 @@ static void call_done(void *arg, const struct file_result *result, const struct 
 	run_end(run, e);
 }
 
-static void ignore_entry(void *arg, const struct file_entry *entry)
+static void build_step_ignore_entry(void *arg, const struct file_entry *entry)
 {
 	(void)arg;
 	(void)entry;
@@ -209,7 +209,8 @@ static void ignore_entry(void *arg, const struct file_entry *entry)
 
 static int begin_workdir(struct step_run *run, const struct build_step *step, struct error *e)
 {
-	static const struct file_events events = {.entry = ignore_entry, .done = call_done};
+	static const struct file_events events = {
+		.entry = build_step_ignore_entry, .done = build_step_call_done};
 	autofree char *path = build_step_path(&run->job->build->settings, step->path);
 	struct file_request request = {
 		.fixed = {.op = FILE_MKDIR,
@@ -220,7 +221,7 @@ static int begin_workdir(struct step_run *run, const struct build_step *step, st
 	return file_begin(run->job->builder, "root", &request, &events, run, &run->call, e);
 }
 
-static void unpacked(void *arg, const struct error *e)
+static void build_step_unpacked(void *arg, const struct error *e)
 {
 	struct step_run *run = arg;
 	run->archive = NULL;
@@ -249,7 +250,7 @@ static void send_context(void *arg)
 
 static int begin_copy(struct step_run *run, const struct build_step *step, struct error *e)
 {
-	static const struct archive_events events = {send_context, unpacked};
+	static const struct archive_events events = {send_context, build_step_unpacked};
 	struct build_job *job = run->job;
 	autofree char *path = build_step_path(&job->build->settings, step->path);
 	struct file_request request = {

@@ -73,7 +73,7 @@ static void apply_settings(struct build *build, const struct build_step *step)
 	}
 }
 
-static void describe(const struct build_step *step, char *out, size_t size)
+static void build_steps_describe(const struct build_step *step, char *out, size_t size)
 {
 	static const char *const names[BUILD_STEP_KINDS] = {
 		[BUILD_RUN] = "RUN",
@@ -93,10 +93,10 @@ static void describe(const struct build_step *step, char *out, size_t size)
 	snprintf(out, size, "%s %s", names[step->kind], what ? what : "");
 }
 
-static void announce(struct build_job *job, size_t index, bool cached)
+static void build_steps_announce(struct build_job *job, size_t index, bool cached)
 {
 	char text[512];
-	describe(&job->spec.steps[index], text, sizeof text);
+	build_steps_describe(&job->spec.steps[index], text, sizeof text);
 	build_log(job->build, "info", (int)index + 1, "[%zu/%zu] %s%s", index + 1,
 		job->spec.step_count, cached ? "CACHED " : "", text);
 }
@@ -111,7 +111,7 @@ static void build_steps_begin(struct build_job *job)
 	build_log(job->build, "info", BUILD_STEP_BASE, "FROM %s", job->build->origin);
 	size_t cached = build_plan_cached(job);
 	for (; job->step < cached; job->step++) {
-		announce(job, job->step, true);
+		build_steps_announce(job, job->step, true);
 		apply_settings(job->build, &job->spec.steps[job->step]);
 	}
 	next_step(job);
@@ -167,7 +167,7 @@ static void try_start(struct build_job *job)
 		build_job_fail(job, BUILD_STEP_FINALIZE, &e);
 }
 
-static void finalize(struct build_job *job)
+static void build_steps_finalize(struct build_job *job)
 {
 	struct build *build = job->build;
 	struct settings *s = &build->settings;
@@ -203,18 +203,18 @@ static void next_step(struct build_job *job)
 	/* What changes no file is done at once. */
 	while (job->step < job->spec.step_count &&
 		!build_plan_makes_layer(&job->spec.steps[job->step])) {
-		announce(job, job->step, false);
+		build_steps_announce(job, job->step, false);
 		apply_settings(job->build, &job->spec.steps[job->step++]);
 	}
 	if (job->step == job->spec.step_count) {
-		finalize(job);
+		build_steps_finalize(job);
 		return;
 	}
 	if (!job->builder) {
 		build_job_boot(job, booted);
 		return;
 	}
-	announce(job, job->step, false);
+	build_steps_announce(job, job->step, false);
 	job->run = build_step_run(job, &job->spec.steps[job->step++], step_done, &e);
 	if (!job->run)
 		build_job_fail(job, (int)job->step, &e);

@@ -111,7 +111,7 @@ static void layer_measured(void *arg, const struct keeper_reply *reply)
 	layer_store(k->catalogue, k->layer, layer_stored, k);
 }
 
-static void disk_kept(void *arg, const struct keeper_reply *reply)
+static void image_layer_disk_kept(void *arg, const struct keeper_reply *reply)
 {
 	struct keeping *k = arg;
 	struct disk_name disk = disk_named(DISK_LAYER, k->layer->id);
@@ -142,7 +142,7 @@ void layer_keep(
 	memcpy(k->layer->key, key, strnlen(key, LAYER_KEY_LEN));
 	memcpy(k->layer->root, from->root, ID_SIZE);
 	struct disk_name disk = disk_named(DISK_LAYER, id), box = disk_of(from);
-	c->box->driver->disk_keep(c->box->driver, &disk, &box, disk_kept, k);
+	c->box->driver->disk_keep(c->box->driver, &disk, &box, image_layer_disk_kept, k);
 }
 
 /* ---- the end ---- */

@@ -47,7 +47,7 @@ struct import {
 	size_t layer;
 };
 
-static void fail(struct import *i, const struct error *e)
+static void import_fail(struct import *i, const struct error *e)
 {
 	build_job_fail(i->job, BUILD_STEP_BASE, e);
 }
@@ -74,7 +74,7 @@ static void begin_outer(struct build_job *job)
 	struct error e;
 	i->archive = archive_begin(job->builder, &request, NULL, &events, i, &e);
 	if (!i->archive) {
-		fail(i, &e);
+		import_fail(i, &e);
 		return;
 	}
 	if (i->waiting.len > 0)
@@ -113,7 +113,7 @@ void build_import_end(struct build *build)
 
 /* ---- one operation of init's ---- */
 
-static void ignore_entry(void *arg, const struct file_entry *entry)
+static void import_ignore_entry(void *arg, const struct file_entry *entry)
 {
 	(void)arg;
 	(void)entry;
@@ -132,7 +132,7 @@ static int do_call(
 	struct error e;
 	if (file_begin(i->job->builder, "root", request, events, i, &i->call, &e) == 0)
 		return 0;
-	fail(i, &e);
+	import_fail(i, &e);
 	return -1;
 }
 
@@ -147,7 +147,7 @@ static void document_data(void *arg, struct buf *bytes)
 		return;
 	file_cancel(take_ptr(i->call));
 	error_set(&e, ERROR_INVALID_IMAGE, "%s is longer than 4 MiB", i->path);
-	fail(i, &e);
+	import_fail(i, &e);
 }
 
 static int check_document(struct import *i, struct error *e)
@@ -169,9 +169,9 @@ static void document_done(void *arg, const struct file_result *result, const str
 	if (e && e->code == ERROR_NOT_FOUND && i->missing)
 		i->missing(i);
 	else if (e)
-		fail(i, e);
+		import_fail(i, e);
 	else if (check_document(i, &mismatch) < 0)
-		fail(i, &mismatch);
+		import_fail(i, &mismatch);
 	else
 		i->read(i);
 }
@@ -179,7 +179,7 @@ static void document_done(void *arg, const struct file_result *result, const str
 static void read_document(struct import *i, const char *path, const struct image_blob *blob,
 	void (*read)(struct import *i), void (*missing)(struct import *i))
 {
-	static const struct file_events events = {.entry = ignore_entry,
+	static const struct file_events events = {.entry = import_ignore_entry,
 		.content = ignore_content,
 		.data = document_data,
 		.done = document_done};
@@ -228,13 +228,13 @@ static void kept(struct build_job *job)
 	build_job_end(job);
 }
 
-static void settled(void *arg, const struct file_result *result, const struct error *e)
+static void import_settled(void *arg, const struct file_result *result, const struct error *e)
 {
 	struct import *i = arg;
 	(void)result;
 	i->call = NULL;
 	if (e)
-		fail(i, e);
+		import_fail(i, e);
 	else
 		build_job_keep(i->job, "", kept);
 }
@@ -242,7 +242,7 @@ static void settled(void *arg, const struct file_result *result, const struct er
 /* Mount points, the user `user`, names of the network. */
 static void settle_root(struct import *i)
 {
-	static const struct file_events events = {.done = settled};
+	static const struct file_events events = {.done = import_settled};
 	static const struct file_request request = {
 		.fixed = {.op = FILE_ROOT},
 		.text = {[FILE_CWD] = "/", [FILE_PATH] = "/image"},
@@ -257,14 +257,15 @@ static void source_gone(void *arg, const struct file_result *result, const struc
 	(void)result;
 	i->call = NULL;
 	if (e)
-		fail(i, e);
+		import_fail(i, e);
 	else
 		settle_root(i);
 }
 
 static void remove_source(struct import *i)
 {
-	static const struct file_events events = {.entry = ignore_entry, .done = source_gone};
+	static const struct file_events events = {
+		.entry = import_ignore_entry, .done = source_gone};
 	static const struct file_request request = {
 		.fixed = {.op = FILE_REMOVE, .flags = FILE_RECURSIVE | FILE_EXIST_OK},
 		.text = {[FILE_CWD] = "/", [FILE_PATH] = "/import"},
@@ -274,7 +275,8 @@ static void remove_source(struct import *i)
 
 static void take_root(struct import *i)
 {
-	static const struct file_events events = {.entry = ignore_entry, .done = source_gone};
+	static const struct file_events events = {
+		.entry = import_ignore_entry, .done = source_gone};
 	static const struct file_request request = {
 		.fixed = {.op = FILE_MOVE},
 		.text = {[FILE_CWD] = "/", [FILE_PATH] = "/import", [FILE_OTHER] = "/image"},
@@ -320,7 +322,7 @@ static void layer_unpacked(void *arg, const struct error *e)
 	if (i->call)
 		file_cancel(take_ptr(i->call));
 	if (e) {
-		fail(i, e);
+		import_fail(i, e);
 		return;
 	}
 	i->layer++;
@@ -332,7 +334,7 @@ static void layer_unpacked(void *arg, const struct error *e)
 static void next_layer(struct import *i)
 {
 	static const struct archive_events unpacking = {layer_room, layer_unpacked};
-	static const struct file_events reading = {.entry = ignore_entry,
+	static const struct file_events reading = {.entry = import_ignore_entry,
 		.content = ignore_content,
 		.data = layer_data,
 		.done = layer_read};
@@ -354,7 +356,7 @@ static void next_layer(struct import *i)
 	};
 	i->archive = archive_begin(i->job->builder, &into, blob, &unpacking, i, &e);
 	if (!i->archive)
-		fail(i, &e);
+		import_fail(i, &e);
 	else
 		do_call(i, &from, &reading);
 }
@@ -364,7 +366,7 @@ static void config_read(struct import *i)
 	struct error e;
 	if (image_parse_config(
 		    i->text.data, i->text.len, &i->job->memory, &i->document, &i->config, &e) < 0) {
-		fail(i, &e);
+		import_fail(i, &e);
 		return;
 	}
 	i->has_config = true;
@@ -387,10 +389,10 @@ static void index_read(struct import *i)
 	const char *ref = i->depth == 0 ? i->spec.ref : NULL;
 	if (image_parse_document(
 		    i->text.data, i->text.len, ref, &i->job->memory, &i->document, &e) < 0) {
-		fail(i, &e);
+		import_fail(i, &e);
 	} else if (i->document.kind == IMAGE_INDEX && ++i->depth > INDEX_DEPTH_MAX) {
 		error_set(&e, ERROR_INVALID_IMAGE, "the image's indexes are nested too deeply");
-		fail(i, &e);
+		import_fail(i, &e);
 	} else if (i->document.kind == IMAGE_INDEX) {
 		struct image_blob *next = scratch_alloc(&i->job->memory, sizeof *next);
 		*next = i->document.next;
@@ -400,7 +402,7 @@ static void index_read(struct import *i)
 		error_set(&e, ERROR_DIGEST_MISMATCH, "the image is %s, not %s",
 			i->job->build->digest ? i->job->build->digest : "another one",
 			i->spec.digest);
-		fail(i, &e);
+		import_fail(i, &e);
 	} else {
 		read_document(i, i->document.config.path, &i->document.config, config_read, NULL);
 	}
@@ -413,7 +415,7 @@ static void docker_read(struct import *i)
 	struct error e;
 	if (image_parse_docker(
 		    i->text.data, i->text.len, i->spec.ref, &i->job->memory, &i->document, &e) < 0)
-		fail(i, &e);
+		import_fail(i, &e);
 	else
 		read_document(i, i->document.config.path, &i->document.config, config_read, NULL);
 }
@@ -446,7 +448,7 @@ static void outer_unpacked(void *arg, const struct error *e)
 	i->archive = NULL;
 	i->outer_done = true;
 	if (e)
-		fail(i, e);
+		import_fail(i, e);
 	else if (i->spec.format == IMPORT_ROOT)
 		take_root(i);
 	else if (i->spec.format == IMPORT_OCI || i->spec.digest)
@@ -481,7 +483,7 @@ static void import_stop(struct build_job *job)
 
 static const struct build_work import_work = {import_begin, import_stop};
 
-static const char *copy_text(struct scratch *memory, const char *text)
+static const char *import_copy_text(struct scratch *memory, const char *text)
 {
 	if (!text)
 		return NULL;
@@ -500,9 +502,9 @@ int build_import(struct build *build, const struct import_spec *spec, void (*roo
 	if (!i)
 		abort();
 	*i = (struct import){.job = job, .spec = *spec, .room = room, .arg = arg};
-	i->spec.ref = copy_text(&job->memory, spec->ref);
-	i->spec.digest = copy_text(&job->memory, spec->digest);
-	i->spec.origin = copy_text(&job->memory, spec->origin);
+	i->spec.ref = import_copy_text(&job->memory, spec->ref);
+	i->spec.digest = import_copy_text(&job->memory, spec->digest);
+	i->spec.origin = import_copy_text(&job->memory, spec->origin);
 	job->import = i;
 	settings_set_text(&build->origin, spec->origin ? spec->origin : "archive");
 	build->started_ms = clock_wall_ms();

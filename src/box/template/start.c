@@ -30,7 +30,7 @@ static void free_starting(uv_handle_t *handle)
 	free(handle->data);
 }
 
-static void let_go(struct execution **x, struct execution_watcher *w, bool end)
+static void start_let_go(struct execution **x, struct execution_watcher *w, bool end)
 {
 	struct execution *gone = take_ptr(*x);
 	if (!gone)
@@ -42,8 +42,8 @@ static void let_go(struct execution **x, struct execution_watcher *w, bool end)
 
 void start_cancel(struct starting *st)
 {
-	let_go(&st->attempt, &st->attempt_watcher, true);
-	let_go(&st->command, &st->command_watcher, st->trial);
+	start_let_go(&st->attempt, &st->attempt_watcher, true);
+	start_let_go(&st->command, &st->command_watcher, st->trial);
 	uv_close((uv_handle_t *)&st->timer, free_starting);
 }
 
@@ -77,8 +77,8 @@ static bool is_listed(const struct starting *st)
 	return !st->trial && !st->sandbox->ephemeral;
 }
 
-static int run(struct starting *st, const char *const *argv, bool unlisted, int64_t timeout_ms,
-	struct execution **ret, struct error *e)
+static int start_run(struct starting *st, const char *const *argv, bool unlisted,
+	int64_t timeout_ms, struct execution **ret, struct error *e)
 {
 	const struct settings *settings = st->settings;
 	autofree const char **env = strings_of(&settings->env);
@@ -129,7 +129,7 @@ static void attempt_changed(void *arg)
 		return;
 	}
 	last_words(st->attempt, said);
-	let_go(&st->attempt, &st->attempt_watcher, false);
+	start_let_go(&st->attempt, &st->attempt_watcher, false);
 	if (clock_wall_ms() < st->give_up_ms && !refusal) {
 		uv_timer_start(&st->timer, try_again, TRY_EVERY_MS, 0);
 		return;
@@ -149,14 +149,14 @@ static void try_again(uv_timer_t *timer)
 		return;
 	}
 	st->attempt_watcher = (struct execution_watcher){.changed = attempt_changed, .arg = st};
-	if (run(st, argv, true, TRY_TIMEOUT_MS, &st->attempt, &e) < 0)
+	if (start_run(st, argv, true, TRY_TIMEOUT_MS, &st->attempt, &e) < 0)
 		end(st, &e);
 	else
 		execution_watch(st->attempt, &st->attempt_watcher);
 }
 
 /* One that goes into the background itself ends well, and that is fine. */
-static void command_changed(void *arg)
+static void start_command_changed(void *arg)
 {
 	struct starting *st = arg;
 	struct execution_view view;
@@ -185,11 +185,12 @@ struct starting *start_begin(struct sandbox *s, const struct settings *settings,
 		.sandbox = s, .settings = settings, .trial = trial, .done = done, .arg = arg};
 	st->give_up_ms = clock_wall_ms() + (settings->ready_timeout_ms ? settings->ready_timeout_ms
 								       : START_READY_TIMEOUT_MS);
-	if (run(st, argv, !is_listed(st), 0, &st->command, e) < 0) {
+	if (start_run(st, argv, !is_listed(st), 0, &st->command, e) < 0) {
 		free(st);
 		return NULL;
 	}
-	st->command_watcher = (struct execution_watcher){.changed = command_changed, .arg = st};
+	st->command_watcher =
+		(struct execution_watcher){.changed = start_command_changed, .arg = st};
 	execution_watch(st->command, &st->command_watcher);
 	uv_timer_init(s->box->loop, &st->timer);
 	st->timer.data = st;

@@ -234,7 +234,7 @@ struct change {
 	void *arg;
 };
 
-static struct change *change_new(struct box *b, template_done_fn *done, void *arg)
+static struct change *template_change_new(struct box *b, template_done_fn *done, void *arg)
 {
 	struct change *c = malloc(sizeof *c);
 	if (!c)
@@ -243,7 +243,7 @@ static struct change *change_new(struct box *b, template_done_fn *done, void *ar
 	return c;
 }
 
-static void change_stored(void *arg, int error)
+static void template_change_stored(void *arg, int error)
 {
 	struct change *c = arg;
 	struct error e;
@@ -298,8 +298,8 @@ int template_tag(
 			"the template has %d tags, the most that is allowed", TAGS_PER_TEMPLATE);
 	int64_t now = clock_wall_ms();
 	tag_set(t, tag, build, now);
-	store_put_tag(b->store, &(struct tag_row){t->id, tag, build->id, now}, change_stored,
-		change_new(b, done, arg));
+	store_put_tag(b->store, &(struct tag_row){t->id, tag, build->id, now},
+		template_change_stored, template_change_new(b, done, arg));
 	return 0;
 }
 
@@ -315,7 +315,8 @@ int template_untag(
 			e, ERROR_NOT_FOUND, "the template '%s' has no tag '%.64s'", t->name, tag);
 	DL_DELETE(t->tags, found);
 	free(found);
-	store_delete_tag(b->store, t->id, tag, change_stored, change_new(b, done, arg));
+	store_delete_tag(
+		b->store, t->id, tag, template_change_stored, template_change_new(b, done, arg));
 	return 0;
 }
 
@@ -339,7 +340,8 @@ int template_delete(struct template *t, template_done_fn *done, void *arg, struc
 	template_remove(t);
 	DL_FOREACH_SAFE (t->builds, build, next)
 		build_detach(build);
-	store_delete_template(b->store, t->id, change_stored, change_new(b, done, arg));
+	store_delete_template(
+		b->store, t->id, template_change_stored, template_change_new(b, done, arg));
 	template_free(t);
 	return 0;
 }

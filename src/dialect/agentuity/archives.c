@@ -25,7 +25,7 @@ static const char *query_path(const struct http_request *req)
 	return path && path[0] ? path : ".";
 }
 
-static void handle_download(struct http_request *req)
+static void archives_handle_download(struct http_request *req)
 {
 	static const struct answer_form form = {
 		.put = content_put_bytes, .fail = agentuity_fail_404};
@@ -56,7 +56,7 @@ void archive_unpack(struct answer *a, const char *path)
 	archive_take(a, path, false);
 }
 
-static void handle_upload(struct http_request *req)
+static void archives_handle_upload(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
@@ -76,8 +76,8 @@ static void handle_upload(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_GET, "/download/{id}", handle_download, AGENTUITY_BODY_LIMIT},
-	{HTTP_POST, "/upload/{id}", handle_upload, UPLOAD_MAX, .streams_body = true},
+	{HTTP_GET, "/download/{id}", archives_handle_download, AGENTUITY_BODY_LIMIT},
+	{HTTP_POST, "/upload/{id}", archives_handle_upload, UPLOAD_MAX, .streams_body = true},
 };
 
 const struct route_table agentuity_archive_table = ROUTE_TABLE(routes);

@@ -47,7 +47,7 @@ static int refuse_public(const struct build_body *b, struct error *e)
 }
 
 /* What finalize needs to know, as the sandbox's metadata. */
-static void describe(const struct build_body *b, struct buf *out)
+static void agentuity_builds_describe(const struct build_body *b, struct buf *out)
 {
 	struct json_writer w = {.out = out};
 	json_begin_object(&w);
@@ -105,7 +105,7 @@ static void handle_begin(struct http_request *req)
 		answer_refuse(a, &e);
 		return;
 	}
-	describe(&b, &metadata);
+	agentuity_builds_describe(&b, &metadata);
 	scratch_own(&a->call.memory, metadata.data, free);
 	const struct op_create create = {.home = AGENTUITY_HOME,
 		.spec = {.template_name =
@@ -155,7 +155,7 @@ cJSON *build_of(const struct sandbox *s)
 	return build;
 }
 
-static void unpack(struct http_request *req, struct sandbox *s)
+static void agentuity_builds_unpack(struct http_request *req, struct sandbox *s)
 {
 	static const struct answer_form form = {
 		.type = "application/json", .pace = ANSWER_WHOLE, .put = uploaded_put};
@@ -180,9 +180,9 @@ struct sandbox *build_in_path(struct http_request *req)
 		       : NULL;
 }
 
-static void handle_upload(struct http_request *req)
+static void agentuity_builds_handle_upload(struct http_request *req)
 {
-	unpack(req, build_in_path(req));
+	agentuity_builds_unpack(req, build_in_path(req));
 }
 
 static void handle_upload_by_token(struct http_request *req)
@@ -190,12 +190,13 @@ static void handle_upload_by_token(struct http_request *req)
 	char id[ID_SIZE];
 	const struct server *d = server_of(req);
 	bool known = auth_open_token(d->auth, TOKEN_KIND, http_param(req, "token"), id);
-	unpack(req, known ? sandbox_find_any(d->box, id) : NULL);
+	agentuity_builds_unpack(req, known ? sandbox_find_any(d->box, id) : NULL);
 }
 
 static const struct http_route routes[] = {
 	{HTTP_POST, "/snapshots/build", handle_begin, AGENTUITY_BODY_LIMIT},
-	{HTTP_PUT, "/snapshots/{snapshot}/upload", handle_upload, UPLOAD_MAX, .streams_body = true},
+	{HTTP_PUT, "/snapshots/{snapshot}/upload", agentuity_builds_handle_upload, UPLOAD_MAX,
+		.streams_body = true},
 };
 
 static const struct http_route open_routes[] = {

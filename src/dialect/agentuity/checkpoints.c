@@ -31,7 +31,8 @@ static const struct json_field checkpoint_fields[] = {
 		JSON_REQUIRED | JSON_NOT_EMPTY, 0, 128},
 };
 
-static int checkpoint_put(struct answer *a, const struct op_event *event, struct error *e)
+static int agentuity_checkpoints_checkpoint_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer w = {.out = &a->out};
 	(void)e;
@@ -41,11 +42,11 @@ static int checkpoint_put(struct answer *a, const struct op_event *event, struct
 	return 0;
 }
 
-static void handle_create_checkpoint(struct http_request *req)
+static void agentuity_checkpoints_handle_create_checkpoint(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
-		.put = checkpoint_put,
+		.put = agentuity_checkpoints_checkpoint_put,
 		.fail = agentuity_fail};
 	struct error e = {0};
 	struct checkpoint_body fields = {0};
@@ -68,7 +69,8 @@ struct checkpoint_list_answer {
 	bool begun;
 };
 
-static int checkpoint_list_put(struct answer *a, const struct op_event *event, struct error *e)
+static int agentuity_checkpoints_checkpoint_list_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct checkpoint_list_answer *own = a->own;
 	struct json_writer *w = &own->writer;
@@ -91,12 +93,12 @@ static int checkpoint_list_put(struct answer *a, const struct op_event *event, s
 	return 0;
 }
 
-static void handle_list_checkpoints(struct http_request *req)
+static void agentuity_checkpoints_handle_list_checkpoints(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct checkpoint_list_answer),
-		.put = checkpoint_list_put,
+		.put = agentuity_checkpoints_checkpoint_list_put,
 		.fail = agentuity_fail};
 	struct answer *a = agentuity_answer(req, &form);
 	a->op = op_checkpoint_list(&a->call);
@@ -120,7 +122,7 @@ static void handle_restore_checkpoint(struct http_request *req)
 	answer_run(a);
 }
 
-static void handle_delete_checkpoint(struct http_request *req)
+static void agentuity_checkpoints_handle_delete_checkpoint(struct http_request *req)
 {
 	struct answer *a = agentuity_answer(req, &agentuity_success_form);
 	a->op = op_checkpoint_delete(&a->call, checkpoint_ref(req));
@@ -128,12 +130,14 @@ static void handle_delete_checkpoint(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/{id}/checkpoint", handle_create_checkpoint, AGENTUITY_BODY_LIMIT},
-	{HTTP_GET, "/checkpoints/{id}", handle_list_checkpoints, AGENTUITY_BODY_LIMIT},
+	{HTTP_POST, "/{id}/checkpoint", agentuity_checkpoints_handle_create_checkpoint,
+		AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/checkpoints/{id}", agentuity_checkpoints_handle_list_checkpoints,
+		AGENTUITY_BODY_LIMIT},
 	{HTTP_POST, "/{id}/checkpoint/{checkpoint}/restore", handle_restore_checkpoint,
 		AGENTUITY_BODY_LIMIT},
-	{HTTP_DELETE, "/{id}/checkpoint/{checkpoint}", handle_delete_checkpoint,
-		AGENTUITY_BODY_LIMIT},
+	{HTTP_DELETE, "/{id}/checkpoint/{checkpoint}",
+		agentuity_checkpoints_handle_delete_checkpoint, AGENTUITY_BODY_LIMIT},
 };
 
 const struct route_table agentuity_checkpoint_table = ROUTE_TABLE(routes);

@@ -5,18 +5,18 @@
 #include "dialect/agentuity/routes.h"
 #include "answer/content.h"
 
-static void add_headers(struct answer *a)
+static void agentuity_content_add_headers(struct answer *a)
 {
 	http_add_header(a->req, "X-Content-Type-Options", "nosniff");
 }
 
-static void handle_read(struct http_request *req)
+static void agentuity_content_handle_read(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/octet-stream",
 		.own_size = sizeof(struct content),
 		.put = content_put,
 		.fail = agentuity_fail_404,
-		.head = add_headers};
+		.head = agentuity_content_add_headers};
 	struct error e;
 	const char *path = http_query(req, "path");
 	struct answer *a = agentuity_answer(req, &form);
@@ -30,7 +30,7 @@ static void handle_read(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_GET, "/{id}", handle_read, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/{id}", agentuity_content_handle_read, AGENTUITY_BODY_LIMIT},
 };
 
 const struct route_table agentuity_content_table = ROUTE_TABLE(routes);

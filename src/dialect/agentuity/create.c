@@ -158,7 +158,7 @@ static int check_network(const cJSON *network, struct error *e)
 }
 
 /* Doing without what was asked for would be a lie. */
-static int refuse_unsupported(const struct create_body *b, struct error *e)
+static int agentuity_create_refuse_unsupported(const struct create_body *b, struct error *e)
 {
 	if (b->scopes && cJSON_GetArraySize(b->scopes) > 0)
 		return error_set_field(e, ERROR_NOT_IMPLEMENTED, "scopes",
@@ -169,8 +169,8 @@ static int refuse_unsupported(const struct create_body *b, struct error *e)
 	return check_network(b->network, e);
 }
 
-static int decode_command(const cJSON *value, struct scratch *memory, struct sandbox_spec *spec,
-	struct agentuity_create *create, struct error *e)
+static int agentuity_create_decode_command(const cJSON *value, struct scratch *memory,
+	struct sandbox_spec *spec, struct agentuity_create *create, struct error *e)
 {
 	struct command_body body = {0};
 	if (!value)
@@ -267,13 +267,14 @@ int agentuity_decode_create(const cJSON *body, struct scratch *memory, struct sa
 	fields_alias(&sandbox_model, settings, ARRAY_LEN(settings), rows);
 	const struct json_part parts[] = {{rows, NULL, ARRAY_LEN(rows), 0, &spec->settings, NULL},
 		{NULL, create_fields, ARRAY_LEN(create_fields), 0, &b, NULL}, {0}};
-	if (json_decode_known_parts(body, parts, memory, e) < 0 || refuse_unsupported(&b, e) < 0 ||
+	if (json_decode_known_parts(body, parts, memory, e) < 0 ||
+		agentuity_create_refuse_unsupported(&b, e) < 0 ||
 		agentuity_decode_names(
 			b.dependencies, "dependencies", memory, &spec->dependencies, e) < 0 ||
 		agentuity_decode_names(b.packages, "packages", memory, &spec->packages, e) < 0 ||
 		agentuity_decode_files(
 			b.files, "files", memory, &create->files, &create->file_count, e) < 0 ||
-		decode_command(b.command, memory, spec, create, e) < 0 ||
+		agentuity_create_decode_command(b.command, memory, spec, create, e) < 0 ||
 		agentuity_decode_streams(b.stream, create->ignores, &create->stdin_id, e) < 0)
 		return -1;
 	if (create->stdin_id && !create->argv)

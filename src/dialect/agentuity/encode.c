@@ -74,7 +74,7 @@ const char *agentuity_status(const struct sandbox_view *view)
 	return sandbox_status_name(sandbox_apparent_status(view));
 }
 
-static void put_snapshot(struct json_writer *w, const struct sandbox_view *view)
+static void agentuity_encode_put_snapshot(struct json_writer *w, const struct sandbox_view *view)
 {
 	json_key(w, "snapshot");
 	json_begin_object(w);
@@ -119,7 +119,7 @@ void agentuity_put_sandbox_fields(struct json_writer *w, const struct sandbox_vi
 	snprintf(runtime, sizeof runtime, "srt_%s", view->template_name);
 	put_named(w, "runtime", runtime, view->template_name);
 	if (view->snapshot[0])
-		put_snapshot(w, view);
+		agentuity_encode_put_snapshot(w, view);
 	if (view->project[0])
 		put_named(w, "project", view->project, view->project);
 	put_named(w, "org", view->tenant, view->tenant);

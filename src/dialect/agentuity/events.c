@@ -61,7 +61,7 @@ static int event_list_put(struct answer *a, const struct op_event *event, struct
 	return 0;
 }
 
-static void handle_list(struct http_request *req)
+static void agentuity_events_handle_list(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
@@ -91,7 +91,7 @@ static void handle_list(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_GET, "/sandboxes/{id}/events", handle_list, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/sandboxes/{id}/events", agentuity_events_handle_list, AGENTUITY_BODY_LIMIT},
 };
 
 const struct route_table agentuity_event_table = ROUTE_TABLE(routes);

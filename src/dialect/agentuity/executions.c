@@ -77,7 +77,7 @@ static enum answer_failure fail_execute(
 }
 
 /* The answer comes when it runs; a sandbox that is being made or sleeps is waited for. */
-static void handle_execute(struct http_request *req)
+static void agentuity_executions_handle_execute(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
@@ -136,7 +136,7 @@ static int decode_get_execution(
 	return error_set(e, ERROR_NOT_FOUND, "there is no such execution");
 }
 
-static void handle_get_execution(struct http_request *req)
+static void agentuity_executions_handle_get_execution(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
@@ -163,15 +163,17 @@ static void put_listed(
 	json_end_object(w);
 }
 
-static void handle_list_executions(struct http_request *req)
+static void agentuity_executions_handle_list_executions(struct http_request *req)
 {
 	execution_list_run(req, "executions", EXECUTION_COMMAND, true, put_listed);
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/{id}/execute", handle_execute, AGENTUITY_BODY_LIMIT},
-	{HTTP_GET, "/execution/{execution}", handle_get_execution, AGENTUITY_BODY_LIMIT},
-	{HTTP_GET, "/sandboxes/{id}/executions", handle_list_executions, AGENTUITY_BODY_LIMIT},
+	{HTTP_POST, "/{id}/execute", agentuity_executions_handle_execute, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/execution/{execution}", agentuity_executions_handle_get_execution,
+		AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/sandboxes/{id}/executions", agentuity_executions_handle_list_executions,
+		AGENTUITY_BODY_LIMIT},
 };
 
 const struct route_table agentuity_execution_table = ROUTE_TABLE(routes);

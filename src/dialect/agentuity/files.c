@@ -17,7 +17,8 @@
 
 /* ---- write ---- */
 
-static int put_written(struct answer *a, const struct op_event *event, struct error *e)
+static int agentuity_files_put_written(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer w = {.out = &a->out};
 	(void)e;
@@ -65,11 +66,11 @@ static int decode_write(
 	return agentuity_decode_files(list, "files", &a->call.memory, files, count, e);
 }
 
-static void handle_write(struct http_request *req)
+static void agentuity_files_handle_write(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
-		.put = put_written,
+		.put = agentuity_files_put_written,
 		.fail = fail_write};
 	struct error e = {0};
 	const struct file_spec *files = NULL;
@@ -91,7 +92,7 @@ static void handle_write(struct http_request *req)
 
 /* ---- list ---- */
 
-static void put_entry(struct json_writer *w, const struct file_entry *entry)
+static void agentuity_files_put_entry(struct json_writer *w, const struct file_entry *entry)
 {
 	char mode[16];
 	const char *slash = strrchr(entry->path, '/');
@@ -113,7 +114,7 @@ static int put_list(struct answer *a, const struct op_event *event, struct error
 {
 	struct json_writer *w = a->own;
 	if (event->kind == OP_ENTRY)
-		put_entry(w, event->entry);
+		agentuity_files_put_entry(w, event->entry);
 	if (event->kind != OP_DONE)
 		return 0;
 	if (event->result.truncated)
@@ -125,7 +126,7 @@ static int put_list(struct answer *a, const struct op_event *event, struct error
 	return 0;
 }
 
-static void handle_list(struct http_request *req)
+static void agentuity_files_handle_list(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
@@ -285,8 +286,8 @@ static void handle_rmdir(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/{id}", handle_write, AGENTUITY_BODY_LIMIT},
-	{HTTP_GET, "/list/{id}", handle_list, AGENTUITY_BODY_LIMIT},
+	{HTTP_POST, "/{id}", agentuity_files_handle_write, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/list/{id}", agentuity_files_handle_list, AGENTUITY_BODY_LIMIT},
 	{HTTP_POST, "/mkdir/{id}", handle_mkdir, AGENTUITY_BODY_LIMIT},
 	{HTTP_POST, "/rmdir/{id}", handle_rmdir, AGENTUITY_BODY_LIMIT},
 	{HTTP_POST, "/rm/{id}", handle_rm, AGENTUITY_BODY_LIMIT},

@@ -64,7 +64,7 @@ static int check_env_size(const char *const *env, struct error *e)
 				   : 0;
 }
 
-static int decode(struct finalize *f, struct sandbox_spec *wanted, struct error *e)
+static int finalize_decode(struct finalize *f, struct sandbox_spec *wanted, struct error *e)
 {
 	struct finalize_body body = {0};
 	struct build_note note = {0};
@@ -103,7 +103,7 @@ static void finalize_free(struct finalize *f)
 	free(f);
 }
 
-static void forget(struct finalize *f, const char *id)
+static void finalize_forget(struct finalize *f, const char *id)
 {
 	struct sandbox *s = sandbox_find(f->box, f->tenant, id);
 	if (s)
@@ -118,7 +118,7 @@ static void fail(struct finalize *f, const struct error *e)
 	if (f->unpacking)
 		file_cancel(f->unpacking);
 	if (f->target_id[0] && strcmp(f->target_id, f->build_id) != 0)
-		forget(f, f->target_id);
+		finalize_forget(f, f->target_id);
 	if (f->req)
 		http_respond_error(f->req, e);
 	finalize_free(f);
@@ -142,9 +142,9 @@ static void snapshot_made(
 		agentuity_put_snapshot(&w, &view);
 		agentuity_respond_data(f->req, 200, &w);
 	}
-	forget(f, f->build_id);
+	finalize_forget(f, f->build_id);
 	if (strcmp(f->target_id, f->build_id) != 0)
-		forget(f, f->target_id);
+		finalize_forget(f, f->target_id);
 	finalize_free(f);
 }
 
@@ -159,14 +159,14 @@ static void make_snapshot(struct finalize *f)
 
 /* ---- from one sandbox to the other ---- */
 
-static void pack_content(void *arg, uint64_t length, uint64_t offset)
+static void finalize_pack_content(void *arg, uint64_t length, uint64_t offset)
 {
 	(void)arg;
 	(void)length;
 	(void)offset;
 }
 
-static void pack_data(void *arg, struct buf *bytes)
+static void finalize_pack_data(void *arg, struct buf *bytes)
 {
 	struct finalize *f = arg;
 	file_put_data(f->unpacking, bytes->data, bytes->len);
@@ -174,7 +174,7 @@ static void pack_data(void *arg, struct buf *bytes)
 		file_pause(f->packing);
 }
 
-static void pack_done(void *arg, const struct file_result *result, const struct error *e)
+static void finalize_pack_done(void *arg, const struct file_result *result, const struct error *e)
 {
 	struct finalize *f = arg;
 	(void)result;
@@ -185,20 +185,20 @@ static void pack_done(void *arg, const struct file_result *result, const struct 
 		file_put_end(f->unpacking);
 }
 
-static void unpack_room(void *arg)
+static void finalize_unpack_room(void *arg)
 {
 	struct finalize *f = arg;
 	if (f->packing)
 		file_resume(f->packing);
 }
 
-static void ignore_entry(void *arg, const struct file_entry *entry)
+static void finalize_ignore_entry(void *arg, const struct file_entry *entry)
 {
 	(void)arg;
 	(void)entry;
 }
 
-static void unpack_done(void *arg, const struct file_result *result, const struct error *e)
+static void finalize_unpack_done(void *arg, const struct file_result *result, const struct error *e)
 {
 	struct finalize *f = arg;
 	(void)result;
@@ -211,10 +211,12 @@ static void unpack_done(void *arg, const struct file_result *result, const struc
 
 static void copy_home(void *arg, const struct file_result *result, const struct error *e)
 {
-	static const struct file_events packing = {
-		.content = pack_content, .data = pack_data, .done = pack_done};
-	static const struct file_events unpacking = {
-		.entry = ignore_entry, .room = unpack_room, .done = unpack_done};
+	static const struct file_events packing = {.content = finalize_pack_content,
+		.data = finalize_pack_data,
+		.done = finalize_pack_done};
+	static const struct file_events unpacking = {.entry = finalize_ignore_entry,
+		.room = finalize_unpack_room,
+		.done = finalize_unpack_done};
 	static const struct file_request pack = {
 		.fixed.op = FILE_PACK, .text[FILE_PATH] = AGENTUITY_HOME};
 	static const struct file_request unpack = {
@@ -249,7 +251,8 @@ static int finalize_make_home(
 
 static void target_made(void *arg, struct sandbox *s, const struct error *e)
 {
-	static const struct file_events events = {.entry = ignore_entry, .done = copy_home};
+	static const struct file_events events = {
+		.entry = finalize_ignore_entry, .done = copy_home};
 	struct finalize *f = arg;
 	struct sandbox_view view;
 	struct error failure;
@@ -283,7 +286,7 @@ static void finalize(struct http_request *req, const struct sandbox *s, cJSON *b
 		.template_name = view.template_name,
 		.lease_ms = BUILD_LIFE_MS,
 		.on_lease = EXPIRY_DESTROY};
-	if (decode(f, &wanted, &e) < 0) {
+	if (finalize_decode(f, &wanted, &e) < 0) {
 		fail(f, &e);
 	} else if (wanted.dependencies || wanted.packages) {
 		if (!sandbox_create(f->box, &wanted, target_made, f, &e))

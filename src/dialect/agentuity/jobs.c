@@ -25,7 +25,7 @@ static const struct json_field job_fields[] = {
 };
 
 /* Agentuity's jobs have no timeout; one that the server ended has failed. */
-static const char *job_status(const struct execution_view *view)
+static const char *agentuity_jobs_job_status(const struct execution_view *view)
 {
 	switch (view->status) {
 	case EXECUTION_QUEUED:
@@ -45,7 +45,7 @@ static void put_job(
 	agentuity_put_id(w, "jobId", "job_", view->id);
 	agentuity_put_id(w, "sandboxId", "sbx_", view->sandbox_id);
 	agentuity_put_list(w, "command", view->command, view->command_len);
-	json_put_string(w, "status", job_status(view));
+	json_put_string(w, "status", agentuity_jobs_job_status(view));
 	json_put_time(w, "startedAt", view->started_ms);
 	if (ended) {
 		json_put_int(w, "exitCode", view->exit_code);
@@ -87,7 +87,7 @@ static int decode_job(struct answer *a, struct execution_spec *spec, struct erro
 	return agentuity_decode_streams(fields.streams, ignores, NULL, e);
 }
 
-static void handle_create(struct http_request *req)
+static void agentuity_jobs_handle_create(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
@@ -133,7 +133,7 @@ static void job_run(struct http_request *req, struct op_process *request)
 	answer_run(a);
 }
 
-static void handle_get(struct http_request *req)
+static void agentuity_jobs_handle_get(struct http_request *req)
 {
 	job_run(req, &(struct op_process){0});
 }
@@ -149,15 +149,15 @@ static void handle_stop(struct http_request *req)
 
 /* ---- all of a sandbox ---- */
 
-static void handle_list(struct http_request *req)
+static void agentuity_jobs_handle_list(struct http_request *req)
 {
 	execution_list_run(req, "jobs", EXECUTION_JOB, false, put_job);
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/sandboxes/{id}/jobs", handle_create, AGENTUITY_BODY_LIMIT},
-	{HTTP_GET, "/sandboxes/{id}/jobs", handle_list, AGENTUITY_BODY_LIMIT},
-	{HTTP_GET, "/sandboxes/{id}/jobs/{job}", handle_get, AGENTUITY_BODY_LIMIT},
+	{HTTP_POST, "/sandboxes/{id}/jobs", agentuity_jobs_handle_create, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/sandboxes/{id}/jobs", agentuity_jobs_handle_list, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/sandboxes/{id}/jobs/{job}", agentuity_jobs_handle_get, AGENTUITY_BODY_LIMIT},
 	{HTTP_DELETE, "/sandboxes/{id}/jobs/{job}", handle_stop, AGENTUITY_BODY_LIMIT},
 };
 

@@ -22,7 +22,7 @@ static int put_paused(struct answer *a, const struct op_event *event, struct err
 	return 0;
 }
 
-static void handle_pause(struct http_request *req)
+static void agentuity_lifecycle_handle_pause(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
@@ -33,7 +33,7 @@ static void handle_pause(struct http_request *req)
 	answer_run(a);
 }
 
-static void handle_resume(struct http_request *req)
+static void agentuity_lifecycle_handle_resume(struct http_request *req)
 {
 	struct answer *a = agentuity_answer(req, &agentuity_success_form);
 	a->op = op_resume_sandbox(&a->call, true);
@@ -42,7 +42,8 @@ static void handle_resume(struct http_request *req)
 
 /* ---- environment ---- */
 
-static int env_put(struct answer *a, const struct op_event *event, struct error *e)
+static int agentuity_lifecycle_env_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer w = {.out = &a->out};
 	(void)e;
@@ -91,7 +92,7 @@ static void handle_env(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
-		.put = env_put,
+		.put = agentuity_lifecycle_env_put,
 		.fail = agentuity_fail};
 	struct error e = {0};
 	struct sandbox_change change = {0};
@@ -107,8 +108,8 @@ static void handle_env(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/{id}/pause", handle_pause, AGENTUITY_BODY_LIMIT},
-	{HTTP_POST, "/{id}/resume", handle_resume, AGENTUITY_BODY_LIMIT},
+	{HTTP_POST, "/{id}/pause", agentuity_lifecycle_handle_pause, AGENTUITY_BODY_LIMIT},
+	{HTTP_POST, "/{id}/resume", agentuity_lifecycle_handle_resume, AGENTUITY_BODY_LIMIT},
 	{HTTP_PATCH, "/env/{id}", handle_env, AGENTUITY_BODY_LIMIT},
 	{HTTP_PATCH, "/env" AGENTUITY_DATED "/{id}", handle_env, AGENTUITY_BODY_LIMIT},
 };

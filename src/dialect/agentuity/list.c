@@ -19,7 +19,7 @@ static const char *const modes[] = {"", "oneshot", "interactive", NULL};
 static const char *const statuses[] = {"", "creating", "idle", "running", "paused", "stopping",
 	"suspended", "failed", "terminated", "deleted", NULL};
 
-static int parse_status(struct http_request *req, unsigned *ret, struct error *e)
+static int agentuity_list_parse_status(struct http_request *req, unsigned *ret, struct error *e)
 {
 	const char *deleted = http_query(req, "deletedOnly");
 	int word;
@@ -43,7 +43,8 @@ static const char *query_snapshot(const struct http_request *req)
 	return snapshot && strncmp(snapshot, "snp_", 4) == 0 ? snapshot + 4 : snapshot;
 }
 
-static int parse_query(struct http_request *req, struct op_list_sandboxes *q, struct error *e)
+static int agentuity_list_parse_query(
+	struct http_request *req, struct op_list_sandboxes *q, struct error *e)
 {
 	int sort, direction, mode;
 	if (query_optional_number(req, "limit", 1, LIST_MAX, &q->limit, e) < 0 ||
@@ -51,7 +52,7 @@ static int parse_query(struct http_request *req, struct op_list_sandboxes *q, st
 		agentuity_query_word(req, "sort", sorts, &sort, e) < 0 ||
 		agentuity_query_word(req, "direction", directions, &direction, e) < 0 ||
 		agentuity_query_word(req, "mode", modes, &mode, e) < 0 ||
-		parse_status(req, &q->statuses, e) < 0)
+		agentuity_list_parse_status(req, &q->statuses, e) < 0)
 		return -1;
 	q->order = (enum sandbox_order)sort;
 	q->backwards = direction == 0;
@@ -69,7 +70,7 @@ struct sandbox_list {
 	agentuity_put_fn *put;
 };
 
-static int list_put(struct answer *a, const struct op_event *event, struct error *e)
+static int agentuity_list_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct sandbox_list *list = a->own;
 	(void)e;
@@ -89,12 +90,12 @@ void agentuity_list_sandboxes(struct http_request *req, agentuity_put_fn *put)
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct sandbox_list),
-		.put = list_put};
+		.put = agentuity_list_put};
 	struct error e;
 	struct op_list_sandboxes query = {.limit = LIST_DEFAULT, .apparent = true, .counts = true};
 	struct answer *a = agentuity_answer(req, &form);
 	struct sandbox_list *list = a->own;
-	if (parse_query(req, &query, &e) < 0) {
+	if (agentuity_list_parse_query(req, &query, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}
@@ -108,13 +109,13 @@ void agentuity_list_sandboxes(struct http_request *req, agentuity_put_fn *put)
 	answer_run(a);
 }
 
-static void handle_list(struct http_request *req)
+static void agentuity_list_handle_list(struct http_request *req)
 {
 	agentuity_list_sandboxes(req, agentuity_put_sandbox);
 }
 
 static const struct http_route routes[] = {
-	{HTTP_GET, "", handle_list, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "", agentuity_list_handle_list, AGENTUITY_BODY_LIMIT},
 };
 
 const struct route_table agentuity_list_table = ROUTE_TABLE(routes);

@@ -63,7 +63,7 @@ static enum answer_failure create_fail(
 	return ANSWER_PUT;
 }
 
-static const struct execution_spec *create_command(
+static const struct execution_spec *agentuity_sandboxes_create_command(
 	const struct agentuity_create *create, struct scratch *memory)
 {
 	if (!create->argv)
@@ -83,7 +83,7 @@ static const char *create_snapshot(const char *ref)
 	return is_id && strncmp(ref, "snp_", 4) == 0 ? ref + 4 : ref;
 }
 
-static void handle_create(struct http_request *req)
+static void agentuity_sandboxes_handle_create(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
@@ -104,7 +104,7 @@ static void handle_create(struct http_request *req)
 	request.spec.snapshot = create_snapshot(c->snapshot);
 	request.files = c->create.files;
 	request.file_count = c->create.file_count;
-	request.command = create_command(&c->create, &a->call.memory);
+	request.command = agentuity_sandboxes_create_command(&c->create, &a->call.memory);
 	a->status = 201;
 	a->op = op_create(&a->call, &request);
 	answer_run(a);
@@ -180,7 +180,7 @@ static int get_put(struct answer *a, const struct op_event *event, struct error 
 	return 0;
 }
 
-static void handle_get(struct http_request *req)
+static void agentuity_sandboxes_handle_get(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
@@ -219,7 +219,7 @@ static int status_put(struct answer *a, const struct op_event *event, struct err
 	return 0;
 }
 
-static void handle_status(struct http_request *req)
+static void agentuity_sandboxes_handle_status(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
@@ -231,7 +231,7 @@ static void handle_status(struct http_request *req)
 
 /* ---- delete ---- */
 
-static void handle_delete(struct http_request *req)
+static void agentuity_sandboxes_handle_delete(struct http_request *req)
 {
 	struct answer *a = agentuity_answer(req, &agentuity_success_form);
 	a->op = op_delete(&a->call);
@@ -239,10 +239,10 @@ static void handle_delete(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "", handle_create, AGENTUITY_BODY_LIMIT},
-	{HTTP_GET, "/status/{id}", handle_status, AGENTUITY_BODY_LIMIT},
-	{HTTP_GET, "/{id}", handle_get, AGENTUITY_BODY_LIMIT},
-	{HTTP_DELETE, "/{id}", handle_delete, AGENTUITY_BODY_LIMIT},
+	{HTTP_POST, "", agentuity_sandboxes_handle_create, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/status/{id}", agentuity_sandboxes_handle_status, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/{id}", agentuity_sandboxes_handle_get, AGENTUITY_BODY_LIMIT},
+	{HTTP_DELETE, "/{id}", agentuity_sandboxes_handle_delete, AGENTUITY_BODY_LIMIT},
 };
 
 const struct route_table agentuity_sandbox_table = ROUTE_TABLE(routes);

@@ -19,7 +19,7 @@
 
 /* ---- what it looks like ---- */
 
-static void put_owner(struct json_writer *w, const char *tenant)
+static void agentuity_snapshots_put_owner(struct json_writer *w, const char *tenant)
 {
 	json_key(w, "user");
 	json_begin_object(w);
@@ -39,7 +39,7 @@ static void put_identity(struct json_writer *w, const struct snapshot_view *view
 	if (view->parent[0])
 		agentuity_put_id(w, "parentSnapshotId", "snp_", view->parent);
 	json_put_bool(w, "public", false);
-	put_owner(w, view->tenant);
+	agentuity_snapshots_put_owner(w, view->tenant);
 	json_put_time(w, "createdAt", view->created_ms);
 }
 
@@ -97,7 +97,8 @@ static enum answer_failure snapshot_fail(
 	return ANSWER_PUT;
 }
 
-static int snapshot_put(struct answer *a, const struct op_event *event, struct error *e)
+static int agentuity_snapshots_snapshot_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	const struct snapshot_answer *own = a->own;
 	struct json_writer w = {.out = &a->out};
@@ -114,7 +115,7 @@ static int snapshot_put(struct answer *a, const struct op_event *event, struct e
 static const struct answer_form snapshot_form = {.type = "application/json",
 	.pace = ANSWER_WHOLE,
 	.own_size = sizeof(struct snapshot_answer),
-	.put = snapshot_put,
+	.put = agentuity_snapshots_snapshot_put,
 	.fail = snapshot_fail};
 
 /* An answer about the snapshot that the path names. */
@@ -162,7 +163,7 @@ static int decode_snapshot(struct answer *a, struct create_body *ret, struct err
 	return 0;
 }
 
-static void handle_create_snapshot(struct http_request *req)
+static void agentuity_snapshots_handle_create_snapshot(struct http_request *req)
 {
 	struct error e = {0};
 	struct create_body body = {0};
@@ -181,14 +182,14 @@ static void handle_create_snapshot(struct http_request *req)
 
 /* ---- one ---- */
 
-static void handle_get_snapshot(struct http_request *req)
+static void agentuity_snapshots_handle_get_snapshot(struct http_request *req)
 {
 	struct answer *a = snapshot_answer(req, &snapshot_form);
 	a->op = op_snapshot_get(&a->call, snapshot_ref(a));
 	answer_run(a);
 }
 
-static int decode_tag(struct answer *a, const char **ret, struct error *e)
+static int agentuity_snapshots_decode_tag(struct answer *a, const char **ret, struct error *e)
 {
 	const cJSON *body = answer_json(a, e);
 	const cJSON *tag = body ? cJSON_GetObjectItemCaseSensitive(body, "tag") : NULL;
@@ -206,13 +207,13 @@ static void handle_tag(struct http_request *req)
 	const char *tag = NULL;
 	struct answer *a = snapshot_answer(req, &snapshot_form);
 	struct snapshot_answer *own = a->own;
-	own->refused = decode_tag(a, &tag, &own->refusal) < 0;
+	own->refused = agentuity_snapshots_decode_tag(a, &tag, &own->refusal) < 0;
 	a->op = own->refused ? op_snapshot_get(&a->call, snapshot_ref(a))
 			     : op_snapshot_retag(&a->call, snapshot_ref(a), tag);
 	answer_run(a);
 }
 
-static void handle_delete_snapshot(struct http_request *req)
+static void agentuity_snapshots_handle_delete_snapshot(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
@@ -247,7 +248,8 @@ static void end_rows(struct json_writer *w, int64_t total)
 	json_end_object(w);
 }
 
-static int snapshot_list_put(struct answer *a, const struct op_event *event, struct error *e)
+static int agentuity_snapshots_snapshot_list_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer *w = &((struct snapshot_answer *)a->own)->writer;
 	(void)e;
@@ -286,12 +288,12 @@ static int parse_list(struct http_request *req, struct snapshot_filter *ret, str
 	return 0;
 }
 
-static void handle_list_snapshots(struct http_request *req)
+static void agentuity_snapshots_handle_list_snapshots(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct snapshot_answer),
-		.put = snapshot_list_put};
+		.put = agentuity_snapshots_snapshot_list_put};
 	struct error e = {0};
 	struct snapshot_filter filter;
 	struct answer *a = answer_new(req, &form);
@@ -336,7 +338,7 @@ static int lineage_put(struct answer *a, const struct op_event *event, struct er
 	return 0;
 }
 
-static void handle_lineage(struct http_request *req)
+static void agentuity_snapshots_handle_lineage(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
@@ -377,14 +379,17 @@ static void handle_get_public(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/{id}/snapshot", handle_create_snapshot, AGENTUITY_BODY_LIMIT},
-	{HTTP_GET, "/snapshots", handle_list_snapshots, AGENTUITY_BODY_LIMIT},
-	{HTTP_GET, "/snapshots/lineage", handle_lineage, AGENTUITY_BODY_LIMIT},
+	{HTTP_POST, "/{id}/snapshot", agentuity_snapshots_handle_create_snapshot,
+		AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/snapshots", agentuity_snapshots_handle_list_snapshots, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/snapshots/lineage", agentuity_snapshots_handle_lineage, AGENTUITY_BODY_LIMIT},
 	{HTTP_GET, "/snapshots/public", handle_list_public, AGENTUITY_BODY_LIMIT},
 	{HTTP_GET, "/snapshots/public/{snapshot}", handle_get_public, AGENTUITY_BODY_LIMIT},
-	{HTTP_GET, "/snapshots/{snapshot}", handle_get_snapshot, AGENTUITY_BODY_LIMIT},
+	{HTTP_GET, "/snapshots/{snapshot}", agentuity_snapshots_handle_get_snapshot,
+		AGENTUITY_BODY_LIMIT},
 	{HTTP_PATCH, "/snapshots/{snapshot}", handle_tag, AGENTUITY_BODY_LIMIT},
-	{HTTP_DELETE, "/snapshots/{snapshot}", handle_delete_snapshot, AGENTUITY_BODY_LIMIT},
+	{HTTP_DELETE, "/snapshots/{snapshot}", agentuity_snapshots_handle_delete_snapshot,
+		AGENTUITY_BODY_LIMIT},
 };
 
 const struct route_table agentuity_snapshot_table = ROUTE_TABLE(routes);

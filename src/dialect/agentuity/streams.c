@@ -55,7 +55,7 @@ static enum answer_failure fail_stream(
 	return ANSWER_ERROR;
 }
 
-static void add_headers(struct answer *a)
+static void streams_add_headers(struct answer *a)
 {
 	http_add_header(a->req, "Cache-Control", "no-store");
 	http_add_header(a->req, "X-Content-Type-Options", "nosniff");
@@ -65,7 +65,7 @@ static const struct answer_form stream_form = {.type = "application/octet-stream
 	.pace = ANSWER_LIVE,
 	.put = put_bytes,
 	.fail = fail_stream,
-	.head = add_headers};
+	.head = streams_add_headers};
 
 /* ---- the route ---- */
 

@@ -43,7 +43,7 @@ struct signed_request {
 	crypto_hash_sha256_state begun; /* the hash of all that comes before the token */
 };
 
-static void hash_text(crypto_hash_sha256_state *state, const char *text)
+static void access_hash_text(crypto_hash_sha256_state *state, const char *text)
 {
 	crypto_hash_sha256_update(state, (const unsigned char *)text, strlen(text));
 }
@@ -68,10 +68,10 @@ static int begin_signed_request(const struct http_request *req, struct signed_re
 	if (!signature || !parse_signature(signature, ret->signature))
 		return -1;
 	crypto_hash_sha256_init(&ret->begun);
-	hash_text(&ret->begun, path ? path : "");
-	hash_text(&ret->begun, http_method(req) == HTTP_POST ? ":write:" : ":read:");
-	hash_text(&ret->begun, user ? user : "");
-	hash_text(&ret->begun, ":");
+	access_hash_text(&ret->begun, path ? path : "");
+	access_hash_text(&ret->begun, http_method(req) == HTTP_POST ? ":write:" : ":read:");
+	access_hash_text(&ret->begun, user ? user : "");
+	access_hash_text(&ret->begun, ":");
 	return 0;
 }
 
@@ -82,10 +82,10 @@ static bool signature_is_of(
 	uint8_t real[crypto_hash_sha256_BYTES];
 	crypto_hash_sha256_state state = r->begun;
 	e2b_token(d, sandbox_id, token);
-	hash_text(&state, token);
+	access_hash_text(&state, token);
 	if (r->expires) {
-		hash_text(&state, ":");
-		hash_text(&state, r->expires);
+		access_hash_text(&state, ":");
+		access_hash_text(&state, r->expires);
 	}
 	crypto_hash_sha256_final(&state, real);
 	return sodium_memcmp(r->signature, real, sizeof real) == 0;

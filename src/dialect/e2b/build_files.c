@@ -25,7 +25,7 @@ static void sign_upload(const struct server *d, const char *tenant, const char *
 	auth_sign(d->auth, UPLOAD_KIND, text.failed ? "" : text.data, out);
 }
 
-static bool is_hash(const char *text)
+static bool build_files_is_hash(const char *text)
 {
 	return strlen(text) == CONTEXT_HASH_LEN &&
 	       strspn(text, "0123456789abcdef") == CONTEXT_HASH_LEN;
@@ -106,7 +106,7 @@ static void handle_build_files_ask(struct http_request *req)
 	struct answer *a = answer_new(req, &form);
 	const struct op_build_files request = {
 		.hash = http_param(req, "hash"), .template_name = http_param(req, "id")};
-	if (!is_hash(request.hash)) {
+	if (!build_files_is_hash(request.hash)) {
 		error_set_field(&e, ERROR_INVALID_FIELD, "hash",
 			"a hash has %d digits of lower case hexadecimal", CONTEXT_HASH_LEN);
 		answer_refuse(a, &e);
@@ -129,7 +129,8 @@ int e2b_admit_upload(struct http_request *req, struct error *e)
 	char real[AUTH_SIGNATURE_SIZE];
 	const char *hash = http_param(req, "hash"), *tenant = http_query(req, "tenant");
 	const char *expires = http_query(req, "expires"), *given = http_query(req, "signature");
-	if (!tenant || !expires || !given || !is_hash(hash) || strlen(given) != sizeof real - 1)
+	if (!tenant || !expires || !given || !build_files_is_hash(hash) ||
+		strlen(given) != sizeof real - 1)
 		return error_set(e, ERROR_UNAUTHORIZED, "the URL is not one that was given out");
 	sign_upload(server_of(req), tenant, hash, expires, real);
 	if (sodium_memcmp(given, real, sizeof real) != 0)

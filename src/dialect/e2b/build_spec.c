@@ -46,7 +46,7 @@ static const struct json_field step_fields[] = {
 };
 
 /* A step's argument, or "". */
-static const char *argument(const struct step_body *s, int index)
+static const char *build_spec_argument(const struct step_body *s, int index)
 {
 	const cJSON *item = cJSON_GetArrayItem(s->args, index);
 	return cJSON_IsString(item) ? item->valuestring : "";
@@ -65,12 +65,12 @@ static const char *const *shell_line(const char *line, struct scratch *memory)
 static int settle_run(
 	const struct step_body *s, struct scratch *memory, struct build_step *ret, struct error *e)
 {
-	if (!argument(s, 0)[0])
+	if (!build_spec_argument(s, 0)[0])
 		return error_set_field(
 			e, ERROR_INVALID_FIELD, "args", "a RUN needs a command to run");
 	ret->kind = BUILD_RUN;
-	ret->argv = shell_line(argument(s, 0), memory);
-	ret->user = argument(s, 1)[0] ? argument(s, 1) : NULL;
+	ret->argv = shell_line(build_spec_argument(s, 0), memory);
+	ret->user = build_spec_argument(s, 1)[0] ? build_spec_argument(s, 1) : NULL;
 	return 0;
 }
 
@@ -80,13 +80,15 @@ static int settle_env(
 	int count = cJSON_GetArraySize(s->args);
 	const char **env = scratch_alloc(memory, ((size_t)count / 2 + 1) * sizeof *env);
 	for (int i = 0; i + 1 < count; i += 2) {
-		size_t size = strlen(argument(s, i)) + strlen(argument(s, i + 1)) + 2;
+		size_t size = strlen(build_spec_argument(s, i)) +
+			      strlen(build_spec_argument(s, i + 1)) + 2;
 		char *entry = scratch_alloc(memory, size);
-		if (!argument(s, i)[0] || strchr(argument(s, i), '='))
+		if (!build_spec_argument(s, i)[0] || strchr(build_spec_argument(s, i), '='))
 			return error_set_field(e, ERROR_INVALID_FIELD, "args",
 				"'%.64s' is not a valid name of an environment variable",
-				argument(s, i));
-		snprintf(entry, size, "%s=%s", argument(s, i), argument(s, i + 1));
+				build_spec_argument(s, i));
+		snprintf(entry, size, "%s=%s", build_spec_argument(s, i),
+			build_spec_argument(s, i + 1));
 		env[i / 2] = entry;
 	}
 	ret->kind = BUILD_ENV;
@@ -111,12 +113,12 @@ static int settle_copy(
 	const struct step_body *s, struct scratch *memory, struct build_step *ret, struct error *e)
 {
 	char *end = NULL;
-	const char *mode = argument(s, 3);
+	const char *mode = build_spec_argument(s, 3);
 	ret->kind = BUILD_COPY;
 	ret->context = s->files_hash;
-	ret->source = without_pattern(argument(s, 0), memory);
-	ret->path = argument(s, 1);
-	ret->user = argument(s, 2)[0] ? argument(s, 2) : NULL;
+	ret->source = without_pattern(build_spec_argument(s, 0), memory);
+	ret->path = build_spec_argument(s, 1);
+	ret->user = build_spec_argument(s, 2)[0] ? build_spec_argument(s, 2) : NULL;
 	ret->mode = mode[0] ? (int)strtol(mode, &end, 8) : -1;
 	if (end && (*end || ret->mode < 0 || ret->mode > 07777))
 		return error_set_field(
@@ -139,12 +141,12 @@ static int settle_step(
 		return settle_env(s, memory, ret, e);
 	if (strcmp(s->type, "WORKDIR") == 0) {
 		ret->kind = BUILD_WORKDIR;
-		ret->path = argument(s, 0);
+		ret->path = build_spec_argument(s, 0);
 		return 0;
 	}
 	if (strcmp(s->type, "USER") == 0) {
 		ret->kind = BUILD_USER;
-		ret->user = argument(s, 0);
+		ret->user = build_spec_argument(s, 0);
 		return 0;
 	}
 	return error_set_field(e, ERROR_INVALID_FIELD, "type", "there is no step '%.16s'", s->type);

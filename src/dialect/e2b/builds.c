@@ -124,7 +124,7 @@ static int build_decode(
 	return 0;
 }
 
-static void handle_build_create(struct http_request *req)
+static void e2b_builds_handle_build_create(struct http_request *req)
 {
 	static const struct answer_form form = {.type = E2B_JSON,
 		.pace = ANSWER_WHOLE,
@@ -146,7 +146,7 @@ static void handle_build_create(struct http_request *req)
 
 /* ---- starting it ---- */
 
-static struct op_build_ref build_ref(const struct http_request *req)
+static struct op_build_ref e2b_builds_build_ref(const struct http_request *req)
 {
 	return (struct op_build_ref){
 		.build = http_param(req, "build"), .template_name = http_param(req, "id")};
@@ -158,7 +158,7 @@ static void handle_build_start(struct http_request *req)
 	struct answer *a = answer_new(req, &e2b_nothing_form);
 	struct scratch *memory = &a->call.memory;
 	struct build_spec *spec = scratch_alloc(memory, sizeof *spec);
-	const struct op_build_ref ref = build_ref(req);
+	const struct op_build_ref ref = e2b_builds_build_ref(req);
 	const cJSON *body = answer_json(a, &e);
 	if (!body || e2b_build_spec(body, memory, spec, &e) < 0) {
 		answer_refuse(a, &e);
@@ -266,7 +266,7 @@ static void logs_run(struct http_request *req, bool with_status)
 	logs->entry_writer.out = &logs->entries;
 	json_begin_array(&logs->line_writer);
 	json_begin_array(&logs->entry_writer);
-	a->op = op_build_log(&a->call, &(struct op_build_log){.ref = build_ref(req),
+	a->op = op_build_log(&a->call, &(struct op_build_log){.ref = e2b_builds_build_ref(req),
 					       .from = logs_offset(req, "logsOffset"),
 					       .limit = LOG_PAGE});
 	answer_run(a);
@@ -283,7 +283,7 @@ static void handle_build_logs(struct http_request *req)
 }
 
 static const struct http_route build_routes[] = {
-	{HTTP_POST, "/v3/templates", handle_build_create, E2B_BODY_LIMIT},
+	{HTTP_POST, "/v3/templates", e2b_builds_handle_build_create, E2B_BODY_LIMIT},
 	{HTTP_POST, "/v2/templates/{id}/builds/{build}", handle_build_start, E2B_BODY_LIMIT},
 	{HTTP_GET, "/templates/{id}/builds/{build}/status", handle_build_status, 0},
 	{HTTP_GET, "/templates/{id}/builds/{build}/logs", handle_build_logs, 0},

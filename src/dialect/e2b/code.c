@@ -20,14 +20,14 @@
 
 /* ---- who may ---- */
 
-static bool is_at(const struct http_request *req, const char *path)
+static bool e2b_code_is_at(const struct http_request *req, const char *path)
 {
 	return strncmp(http_target(req), path, strlen(path)) == 0;
 }
 
 static int check_token(struct http_request *req, const char *id, struct error *e)
 {
-	bool is_needed = !is_at(req, "/contexts") && !is_at(req, "/health");
+	bool is_needed = !e2b_code_is_at(req, "/contexts") && !e2b_code_is_at(req, "/health");
 	if (!is_needed && !http_header(req, "x-access-token"))
 		return 0;
 	if (e2b_has_token(server_of(req), req, id))
@@ -63,7 +63,7 @@ static enum answer_failure context_fail(
 
 /* ---- contexts ---- */
 
-static void context_put(struct json_writer *w, const struct code_context_view *v)
+static void e2b_code_context_put(struct json_writer *w, const struct code_context_view *v)
 {
 	json_begin_object(w);
 	json_put_string(w, "id", v->id);
@@ -101,11 +101,11 @@ static int context_created_put(struct answer *a, const struct op_event *event, s
 {
 	struct json_writer w = {.out = &a->out};
 	(void)e;
-	context_put(&w, event->context);
+	e2b_code_context_put(&w, event->context);
 	return 0;
 }
 
-static void handle_context_create(struct http_request *req)
+static void e2b_code_handle_context_create(struct http_request *req)
 {
 	static const struct answer_form form = {
 		.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = context_created_put};
@@ -122,23 +122,24 @@ static void handle_context_create(struct http_request *req)
 	answer_run(a);
 }
 
-static int context_list_put(struct answer *a, const struct op_event *event, struct error *e)
+static int e2b_code_context_list_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	(void)e;
 	if (event->kind == OP_ROW)
-		context_put(a->own, event->context);
+		e2b_code_context_put(a->own, event->context);
 	else
 		json_end_array(a->own);
 	return 0;
 }
 
 /* At E2B the default ones are older than all the others. */
-static void handle_context_list(struct http_request *req)
+static void e2b_code_handle_context_list(struct http_request *req)
 {
 	static const struct answer_form form = {.type = E2B_JSON,
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct json_writer),
-		.put = context_list_put};
+		.put = e2b_code_context_list_put};
 	struct answer *a = envd_answer(req, &form);
 	struct json_writer *w = a->own;
 	w->out = &a->out;
@@ -158,7 +159,7 @@ static int context_null_put(struct answer *a, const struct op_event *event, stru
 static const struct answer_form context_null_form = {
 	.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = context_null_put, .fail = context_fail};
 
-static void handle_context_restart(struct http_request *req)
+static void e2b_code_handle_context_restart(struct http_request *req)
 {
 	struct answer *a = envd_answer(req, &context_null_form);
 	a->op = op_context_restart(
@@ -181,9 +182,9 @@ static void handle_code_health(struct http_request *req)
 }
 
 static const struct http_route code_routes[] = {
-	{HTTP_POST, "/contexts", handle_context_create, E2B_BODY_LIMIT},
-	{HTTP_GET, "/contexts", handle_context_list, 0},
-	{HTTP_POST, "/contexts/{id}/restart", handle_context_restart, E2B_BODY_LIMIT},
+	{HTTP_POST, "/contexts", e2b_code_handle_context_create, E2B_BODY_LIMIT},
+	{HTTP_GET, "/contexts", e2b_code_handle_context_list, 0},
+	{HTTP_POST, "/contexts/{id}/restart", e2b_code_handle_context_restart, E2B_BODY_LIMIT},
 	{HTTP_DELETE, "/contexts/{id}", handle_context_remove, E2B_BODY_LIMIT},
 	{HTTP_GET, "/health", handle_code_health, 0},
 };

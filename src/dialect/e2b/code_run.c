@@ -30,7 +30,7 @@ static void put_field(struct json_writer *w, const char *key, const struct code_
 	json_string_n(w, value->data, value->len);
 }
 
-static void put_output(const struct code_event *event, struct json_writer *w)
+static void e2b_code_run_put_output(const struct code_event *event, struct json_writer *w)
 {
 	json_put_string(w, "type", event->type == CODE_EVENT_STDERR ? "stderr" : "stdout");
 	put_field(w, "text", &event->fields[0]);
@@ -123,7 +123,7 @@ static void put_result(const struct code_event *event, struct json_writer *w)
 	put_extra(w, event);
 }
 
-static void put_error(const struct code_event *event, struct json_writer *w)
+static void e2b_code_run_put_error(const struct code_event *event, struct json_writer *w)
 {
 	json_put_string(w, "type", "error");
 	put_field(w, "name", &event->fields[0]);
@@ -131,7 +131,7 @@ static void put_error(const struct code_event *event, struct json_writer *w)
 	put_field(w, "traceback", &event->fields[2]);
 }
 
-static void put_line(const struct code_event *event, struct buf *out)
+static void e2b_code_run_put_line(const struct code_event *event, struct buf *out)
 {
 	autobuf line = {0};
 	struct json_writer w = {.out = &line};
@@ -140,11 +140,11 @@ static void put_line(const struct code_event *event, struct buf *out)
 		json_put_string(&w, "type", "number_of_executions");
 		json_put_int(&w, "execution_count", event->count);
 	} else if (event->type == CODE_EVENT_STDOUT || event->type == CODE_EVENT_STDERR) {
-		put_output(event, &w);
+		e2b_code_run_put_output(event, &w);
 	} else if (event->type == CODE_EVENT_RESULT || event->type == CODE_EVENT_DISPLAY) {
 		put_result(event, &w);
 	} else if (event->type == CODE_EVENT_ERROR) {
-		put_error(event, &w);
+		e2b_code_run_put_error(event, &w);
 	} else {
 		json_put_string(&w, "type", "end_of_execution");
 	}
@@ -212,7 +212,7 @@ static int run_decode_env(const char *sandbox, const cJSON *vars, struct scratch
 	return 0;
 }
 
-static int run_decode(
+static int e2b_code_run_decode(
 	const cJSON *message, struct answer *a, struct op_code_run *ret, struct error *e)
 {
 	struct run_message m = {0};
@@ -230,11 +230,11 @@ static int run_decode(
 	return 0;
 }
 
-static int run_put(struct answer *a, const struct op_event *event, struct error *e)
+static int e2b_code_run_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	(void)e;
 	if (event->kind == OP_CODE)
-		put_line(event->code, &a->out);
+		e2b_code_run_put_line(event->code, &a->out);
 	return 0;
 }
 
@@ -245,8 +245,8 @@ static void run_put_failure(struct answer *a, const struct error *e)
 	struct code_event end = {.type = CODE_EVENT_END};
 	event.fields[0] = (struct code_field){"LanguageNotAvailable", 20};
 	event.fields[1] = event.fields[2] = (struct code_field){e->message, strlen(e->message)};
-	put_line(&event, &a->out);
-	put_line(&end, &a->out);
+	e2b_code_run_put_line(&event, &a->out);
+	e2b_code_run_put_line(&end, &a->out);
 }
 
 static enum answer_failure run_fail(struct answer *a, struct error *e, const struct op_event *event)
@@ -263,19 +263,19 @@ static enum answer_failure run_fail(struct answer *a, struct error *e, const str
 	return ANSWER_ERROR;
 }
 
-static void handle_execute(struct http_request *req)
+static void e2b_code_run_handle_execute(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_LIVE,
 		.own_size = sizeof(struct run_answer),
-		.put = run_put,
+		.put = e2b_code_run_put,
 		.fail = run_fail};
 	struct error e = {0};
 	struct op_code_run run = {0};
 	struct answer *a = envd_answer(req, &form);
 	const cJSON *message = answer_json(a, &e);
 	answer_keep_alive(a, KEEPALIVE, sizeof KEEPALIVE - 1, KEEPALIVE_MS);
-	if (!message || run_decode(message, a, &run, &e) < 0) {
+	if (!message || e2b_code_run_decode(message, a, &run, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}
@@ -284,7 +284,7 @@ static void handle_execute(struct http_request *req)
 }
 
 static const struct http_route code_run_routes[] = {
-	{HTTP_POST, "/execute", handle_execute, BODY_MAX},
+	{HTTP_POST, "/execute", e2b_code_run_handle_execute, BODY_MAX},
 };
 
 const struct route_table e2b_code_run_table = ROUTE_TABLE(code_run_routes);

@@ -10,7 +10,7 @@ struct download {
 };
 
 /* The name behind filename=, where it needs no quoting that clients disagree about. */
-static void add_headers(struct answer *a)
+static void download_add_headers(struct answer *a)
 {
 	static const char plain[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
@@ -37,7 +37,7 @@ const struct answer_form download_form = {.type = "application/octet-stream",
 	.own_size = sizeof(struct download),
 	.put = content_put,
 	.fail = fail,
-	.head = add_headers};
+	.head = download_add_headers};
 
 void download_refuse(struct answer *a, const struct download_target *target, const struct error *e)
 {

@@ -28,7 +28,7 @@ void e2b_put_sandbox(struct json_writer *w, const struct server *d, const struct
 }
 
 /* One whose volume is gone meanwhile has its id. */
-static void put_volumes(struct json_writer *w, const struct sandbox_view *view)
+static void e2b_encode_put_volumes(struct json_writer *w, const struct sandbox_view *view)
 {
 	const struct warden_volume *volumes = view->volumes;
 	if (!volumes || !volumes[0].id[0])
@@ -45,7 +45,7 @@ static void put_volumes(struct json_writer *w, const struct sandbox_view *view)
 	json_end_array(w);
 }
 
-static void put_fields(struct json_writer *w, const struct sandbox_view *view)
+static void e2b_encode_put_fields(struct json_writer *w, const struct sandbox_view *view)
 {
 	json_put_string(w, "sandboxID", view->id);
 	json_put_string(w, "templateID", view->template_name);
@@ -60,13 +60,13 @@ static void put_fields(struct json_writer *w, const struct sandbox_view *view)
 	json_put_string(w, "envdVersion", E2B_ENVD_VERSION);
 	json_key(w, "metadata");
 	json_raw(w, view->metadata);
-	put_volumes(w, view);
+	e2b_encode_put_volumes(w, view);
 }
 
 void e2b_put_listed(struct json_writer *w, const struct sandbox_view *view)
 {
 	json_begin_object(w);
-	put_fields(w, view);
+	e2b_encode_put_fields(w, view);
 	json_end_object(w);
 }
 
@@ -75,7 +75,7 @@ void e2b_put_detail(struct json_writer *w, const struct server *d, const struct 
 	char token[AUTH_TOKEN_SIZE];
 	e2b_token(d, view->id, token);
 	json_begin_object(w);
-	put_fields(w, view);
+	e2b_encode_put_fields(w, view);
 	json_put_string(w, "envdAccessToken", token);
 	json_put_string(w, "domain", d->sandbox_domain);
 	json_key(w, "lifecycle");
@@ -86,7 +86,7 @@ void e2b_put_detail(struct json_writer *w, const struct server *d, const struct 
 	json_end_object(w);
 }
 
-static int sandbox_put(struct answer *a, const struct op_event *event, struct error *e)
+static int e2b_encode_sandbox_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer w = {.out = &a->out};
 	(void)e;
@@ -95,4 +95,4 @@ static int sandbox_put(struct answer *a, const struct op_event *event, struct er
 }
 
 const struct answer_form e2b_sandbox_form = {
-	.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = sandbox_put, .fail = e2b_fail};
+	.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = e2b_encode_sandbox_put, .fail = e2b_fail};

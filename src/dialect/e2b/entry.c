@@ -44,7 +44,8 @@ static void format_permissions(const struct file_entry *entry, char out[16])
 	*p = '\0';
 }
 
-static void put_owner(struct json_writer *w, const char *key, const char *name, uint32_t number)
+static void e2b_entry_put_owner(
+	struct json_writer *w, const char *key, const char *name, uint32_t number)
 {
 	char text[16];
 	snprintf(text, sizeof text, "%u", number);
@@ -74,8 +75,8 @@ void entry_begin(struct entry_writer *w, const struct file_entry *entry)
 	put_int64(json, "size", entry->size);
 	json_put_int(json, "mode", leads_nowhere ? 0 : entry->mode & 07777);
 	json_put_string(json, "permissions", permissions);
-	put_owner(json, "owner", entry->owner, entry->uid);
-	put_owner(json, "group", entry->group, entry->gid);
+	e2b_entry_put_owner(json, "owner", entry->owner, entry->uid);
+	e2b_entry_put_owner(json, "group", entry->group, entry->gid);
 	json_put_time(json, "modifiedTime", entry->mtime_ns / 1000000);
 	if (entry->target[0])
 		json_put_string(json, "symlinkTarget", entry->target);

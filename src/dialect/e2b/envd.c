@@ -28,7 +28,7 @@ unsigned e2b_claims(const struct http_request *req)
 
 /* ---- admission ---- */
 
-static bool is_at(const struct http_request *req, const char *path)
+static bool envd_is_at(const struct http_request *req, const char *path)
 {
 	const char *target = http_target(req);
 	size_t len = strlen(path);
@@ -38,9 +38,9 @@ static bool is_at(const struct http_request *req, const char *path)
 static int check_access(
 	const struct server *d, const struct http_request *req, const char *id, struct error *e)
 {
-	if (is_at(req, "/health"))
+	if (envd_is_at(req, "/health"))
 		return 0;
-	if (is_at(req, "/files"))
+	if (envd_is_at(req, "/files"))
 		return e2b_check_file_access(d, req, id, e);
 	if (e2b_has_token(d, req, id))
 		return 0;

@@ -27,7 +27,7 @@ static enum answer_failure health_fail(
 }
 
 /* Asking for it is traffic, too: it wakes what wakes by itself. */
-static void handle_health(struct http_request *req)
+static void envd_rest_handle_health(struct http_request *req)
 {
 	static const struct answer_form form = {
 		.pace = ANSWER_WHOLE, .put = health_put, .fail = health_fail};
@@ -74,7 +74,7 @@ static void handle_envs(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_GET, "/health", handle_health, 0},
+	{HTTP_GET, "/health", envd_rest_handle_health, 0},
 	{HTTP_GET, "/envs", handle_envs, 0},
 };
 

@@ -24,7 +24,7 @@ void files_explain(const char *path, const char *user, const struct error *why, 
 		error_set(e, ERROR_IS_A_DIRECTORY, "path '%.250s' is a directory", path);
 }
 
-static void handle_download(struct http_request *req)
+static void files_download_handle_download(struct http_request *req)
 {
 	struct error e = {0};
 	const char *given = http_query(req, "path");
@@ -38,7 +38,7 @@ static void handle_download(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_GET, "/files", handle_download, 0},
+	{HTTP_GET, "/files", files_download_handle_download, 0},
 };
 
 const struct route_table files_download_table = ROUTE_TABLE(routes);

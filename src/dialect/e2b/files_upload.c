@@ -37,7 +37,7 @@ struct upload {
 	struct entry_writer entry;
 };
 
-static void upload_finish(struct answer *a)
+static void files_upload_finish(struct answer *a)
 {
 	struct upload *u = a->own;
 	multipart_destroy(u->form);
@@ -102,22 +102,23 @@ static int take_metadata(struct upload *u, struct error *e)
 	return 0;
 }
 
-static void put_attribute(struct upload *u, const char *name, const char *value, size_t len)
+static void files_upload_put_attribute(
+	struct upload *u, const char *name, const char *value, size_t len)
 {
 	op_put(u->answer->op,
 		&(struct op_item){OP_ITEM_ATTRIBUTE, .attribute = {name, value, len}});
 }
 
-static void put_metadata(struct upload *u)
+static void files_upload_put_metadata(struct upload *u)
 {
-	put_attribute(u, ENTRY_ATTRIBUTES, NULL, 0);
+	files_upload_put_attribute(u, ENTRY_ATTRIBUTES, NULL, 0);
 	for (size_t at = 0; at < u->metadata.len;) {
 		const char *key = u->metadata.data + at, *value = key + strlen(key) + 1;
 		autobuf name = {0};
 		buf_append_str(&name, ENTRY_ATTRIBUTES);
 		buf_append(&name, key, strlen(key) + 1);
 		if (!name.failed)
-			put_attribute(u, name.data, value, strlen(value));
+			files_upload_put_attribute(u, name.data, value, strlen(value));
 		at += strlen(key) + strlen(value) + 2;
 	}
 }
@@ -147,12 +148,12 @@ static int begin_file(struct upload *u, const char *given, struct error *e)
 	u->current = e2b_copy(given);
 	op_put(u->answer->op,
 		&(struct op_item){OP_ITEM_FILE, .target = {.path = path, .flags = FILE_PARENTS}});
-	put_metadata(u);
+	files_upload_put_metadata(u);
 	u->in_file = true;
 	return 0;
 }
 
-static void put_data(struct upload *u, const char *data, size_t len)
+static void files_upload_put_data(struct upload *u, const char *data, size_t len)
 {
 	op_put(u->answer->op, &(struct op_item){OP_ITEM_DATA, .bytes = {data, len}});
 }
@@ -164,7 +165,7 @@ static void end_file(struct upload *u)
 }
 
 /* The client waits until the sandbox has taken what it was given. */
-static bool is_full(const struct upload *u)
+static bool files_upload_is_full(const struct upload *u)
 {
 	return op_room(u->answer->op) == 0;
 }
@@ -181,14 +182,14 @@ static int part_begins(void *arg, const struct multipart_part *part, struct erro
 	return begin_file(u, u->path ? u->path : part->filename, e) < 0 ? -1 : MULTIPART_GO_ON;
 }
 
-static int part_data(void *arg, const char *data, size_t len, struct error *e)
+static int files_upload_part_data(void *arg, const char *data, size_t len, struct error *e)
 {
 	struct upload *u = arg;
 	(void)e;
 	if (!u->in_file)
 		return MULTIPART_GO_ON;
-	put_data(u, data, len);
-	return is_full(u) ? MULTIPART_PAUSE : MULTIPART_GO_ON;
+	files_upload_put_data(u, data, len);
+	return files_upload_is_full(u) ? MULTIPART_PAUSE : MULTIPART_GO_ON;
 }
 
 static int part_ends(void *arg, struct error *e)
@@ -200,7 +201,7 @@ static int part_ends(void *arg, struct error *e)
 	return MULTIPART_GO_ON;
 }
 
-static const struct multipart_events part_events = {part_begins, part_data, part_ends};
+static const struct multipart_events part_events = {part_begins, files_upload_part_data, part_ends};
 
 /* ---- a body that is the file ---- */
 
@@ -219,25 +220,27 @@ static ptrdiff_t take_compressed(struct upload *u, const char *data, size_t len,
 			return error_set(e, ERROR_INVALID_REQUEST, "the body is not valid gzip");
 		u->inflated = r == Z_STREAM_END;
 		if (z->avail_out < sizeof piece)
-			put_data(u, piece, sizeof piece - z->avail_out);
-	} while ((z->avail_out == 0 && !u->inflated) || (z->avail_in > 0 && !is_full(u)));
+			files_upload_put_data(u, piece, sizeof piece - z->avail_out);
+	} while ((z->avail_out == 0 && !u->inflated) ||
+		 (z->avail_in > 0 && !files_upload_is_full(u)));
 	return (ptrdiff_t)(len - z->avail_in);
 }
 
 /* ---- the body ---- */
 
-static ptrdiff_t body_data(struct answer *a, const char *data, size_t len, struct error *e)
+static ptrdiff_t files_upload_body_data(
+	struct answer *a, const char *data, size_t len, struct error *e)
 {
 	struct upload *u = a->own;
 	if (u->form)
 		return multipart_push(u->form, data, len, e);
 	if (u->inflate)
 		return take_compressed(u, data, len, e);
-	put_data(u, data, len);
+	files_upload_put_data(u, data, len);
 	return (ptrdiff_t)len;
 }
 
-static int body_end(struct answer *a, struct error *e)
+static int files_upload_body_end(struct answer *a, struct error *e)
 {
 	struct upload *u = a->own;
 	if (u->form)
@@ -250,7 +253,7 @@ static int body_end(struct answer *a, struct error *e)
 
 /* ---- the answer ---- */
 
-static int put_written(struct answer *a, const struct op_event *event, struct error *e)
+static int files_upload_put_written(struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct upload *u = a->own;
 	(void)e;
@@ -268,9 +271,9 @@ static int put_written(struct answer *a, const struct op_event *event, struct er
 static const struct answer_form upload_form = {.type = "application/json; charset=utf-8",
 	.pace = ANSWER_WHOLE,
 	.own_size = sizeof(struct upload),
-	.put = put_written,
+	.put = files_upload_put_written,
 	.fail = upload_fail,
-	.finish = upload_finish};
+	.finish = files_upload_finish};
 
 /* ---- the request ---- */
 
@@ -319,9 +322,9 @@ static int upload_begin(struct upload *u, struct error *e)
 	return u->form ? 0 : begin_file(u, u->path, e);
 }
 
-static void handle_upload(struct http_request *req)
+static void files_upload_handle_upload(struct http_request *req)
 {
-	static const struct answer_body body = {body_data, body_end};
+	static const struct answer_body body = {files_upload_body_data, files_upload_body_end};
 	struct error e = {0};
 	const char *path = http_query(req, "path");
 	struct answer *a = envd_answer(req, &upload_form);
@@ -338,7 +341,7 @@ static void handle_upload(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/files", handle_upload, UINT64_MAX, true},
+	{HTTP_POST, "/files", files_upload_handle_upload, UINT64_MAX, true},
 };
 
 const struct route_table files_upload_table = ROUTE_TABLE(routes);

@@ -168,31 +168,32 @@ static void handle(struct http_request *req, enum file_op op, unsigned flags)
 	}
 }
 
-static void handle_stat(struct http_request *req)
+static void filesystem_handle_stat(struct http_request *req)
 {
 	handle(req, FILE_STAT, ENTRY_FLAGS);
 }
 
-static void handle_make_dir(struct http_request *req)
+static void filesystem_handle_make_dir(struct http_request *req)
 {
 	handle(req, FILE_MKDIR, ENTRY_FLAGS | FILE_PARENTS | FILE_HAS_MODE);
 }
 
-static void handle_move(struct http_request *req)
+static void filesystem_handle_move(struct http_request *req)
 {
 	handle(req, FILE_MOVE, 0);
 }
 
-static void handle_remove(struct http_request *req)
+static void filesystem_handle_remove(struct http_request *req)
 {
 	handle(req, FILE_REMOVE, FILE_RECURSIVE | FILE_EXIST_OK);
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/filesystem.Filesystem/Stat", handle_stat, CONNECT_BODY_LIMIT},
-	{HTTP_POST, "/filesystem.Filesystem/MakeDir", handle_make_dir, CONNECT_BODY_LIMIT},
-	{HTTP_POST, "/filesystem.Filesystem/Move", handle_move, CONNECT_BODY_LIMIT},
-	{HTTP_POST, "/filesystem.Filesystem/Remove", handle_remove, CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/filesystem.Filesystem/Stat", filesystem_handle_stat, CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/filesystem.Filesystem/MakeDir", filesystem_handle_make_dir,
+		CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/filesystem.Filesystem/Move", filesystem_handle_move, CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/filesystem.Filesystem/Remove", filesystem_handle_remove, CONNECT_BODY_LIMIT},
 };
 
 const struct route_table filesystem_table = ROUTE_TABLE(routes);

@@ -25,7 +25,7 @@ static enum answer_failure watcher_explain(
 	return ANSWER_ERROR;
 }
 
-static void handle_create(struct http_request *req)
+static void filesystem_watcher_handle_create(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
@@ -85,7 +85,7 @@ static int watcher_decode(struct answer *a, struct op_watcher *ret, struct error
 	return message ? 0 : -1;
 }
 
-static void handle_events(struct http_request *req)
+static void filesystem_watcher_handle_events(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
@@ -110,7 +110,7 @@ static void handle_events(struct http_request *req)
 
 /* ---- RemoveWatcher ---- */
 
-static void handle_remove(struct http_request *req)
+static void filesystem_watcher_handle_remove(struct http_request *req)
 {
 	static const struct answer_form form = {
 		.type = "application/json", .pace = ANSWER_WHOLE, .put = connect_put_empty};
@@ -126,9 +126,12 @@ static void handle_remove(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/filesystem.Filesystem/CreateWatcher", handle_create, CONNECT_BODY_LIMIT},
-	{HTTP_POST, "/filesystem.Filesystem/GetWatcherEvents", handle_events, CONNECT_BODY_LIMIT},
-	{HTTP_POST, "/filesystem.Filesystem/RemoveWatcher", handle_remove, CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/filesystem.Filesystem/CreateWatcher", filesystem_watcher_handle_create,
+		CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/filesystem.Filesystem/GetWatcherEvents", filesystem_watcher_handle_events,
+		CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/filesystem.Filesystem/RemoveWatcher", filesystem_watcher_handle_remove,
+		CONNECT_BODY_LIMIT},
 };
 
 const struct route_table filesystem_watcher_table = ROUTE_TABLE(routes);

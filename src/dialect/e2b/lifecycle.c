@@ -66,7 +66,7 @@ static void handle_connect_v2(struct http_request *req)
 
 /* ---- pause ---- */
 
-static void handle_pause(struct http_request *req)
+static void e2b_lifecycle_handle_pause(struct http_request *req)
 {
 	struct lifecycle_body body = {.timeout_s = E2B_TIMEOUT_V1_S, .memory = true};
 	struct answer *a = e2b_usable_answer(req, &e2b_nothing_form);
@@ -108,7 +108,7 @@ static void handle_refresh(struct http_request *req)
 static const struct http_route routes[] = {
 	{HTTP_POST, "/sandboxes/{id}/connect", handle_connect_v1, E2B_BODY_LIMIT},
 	{HTTP_POST, "/v2/sandboxes/{id}/connect", handle_connect_v2, E2B_BODY_LIMIT},
-	{HTTP_POST, "/sandboxes/{id}/pause", handle_pause, E2B_BODY_LIMIT},
+	{HTTP_POST, "/sandboxes/{id}/pause", e2b_lifecycle_handle_pause, E2B_BODY_LIMIT},
 	{HTTP_POST, "/sandboxes/{id}/timeout", handle_timeout, E2B_BODY_LIMIT},
 	{HTTP_POST, "/sandboxes/{id}/refreshes", handle_refresh, E2B_BODY_LIMIT},
 	/* What SDKs before connect had. */

@@ -29,7 +29,7 @@ static int hex_value(char c)
 }
 
 /* In place; what is no escape stays as it is, except that a NUL cannot be meant. */
-static void unescape(char *text)
+static void e2b_list_unescape(char *text)
 {
 	char *to = text;
 	for (const char *from = text; *from; from++) {
@@ -45,7 +45,7 @@ static void unescape(char *text)
 	*to = '\0';
 }
 
-static int parse_metadata(
+static int e2b_list_parse_metadata(
 	const char *text, struct scratch *memory, struct op_list_sandboxes *q, struct error *e)
 {
 	if (!text || !text[0])
@@ -53,7 +53,7 @@ static int parse_metadata(
 	size_t size = strlen(text) + 1;
 	struct op_pair *pairs = scratch_alloc(memory, PAIRS_MAX * sizeof *pairs);
 	char *copy = memcpy(scratch_alloc(memory, size), text, size);
-	unescape(copy);
+	e2b_list_unescape(copy);
 	for (char *pair = copy, *next; pair; pair = next) {
 		next = strchr(pair, '&');
 		if (next)
@@ -64,8 +64,8 @@ static int parse_metadata(
 				"\"metadata\" must be up to %d pairs such as 'user=abc&app=prod'",
 				PAIRS_MAX);
 		*value++ = '\0';
-		unescape(pair);
-		unescape(value);
+		e2b_list_unescape(pair);
+		e2b_list_unescape(value);
 		pairs[q->metadata_count++] = (struct op_pair){pair, value};
 	}
 	q->metadata = pairs;
@@ -115,11 +115,11 @@ static int parse_token(const char *text, struct op_list_sandboxes *q, struct err
 		"\"nextToken\" must be what an earlier answer had in X-Next-Token");
 }
 
-static int parse_query(const struct http_request *req, struct scratch *memory,
+static int e2b_list_parse_query(const struct http_request *req, struct scratch *memory,
 	struct op_list_sandboxes *q, struct error *e)
 {
 	q->template_name = http_query(req, "template");
-	if (parse_metadata(http_query(req, "metadata"), memory, q, e) < 0 ||
+	if (e2b_list_parse_metadata(http_query(req, "metadata"), memory, q, e) < 0 ||
 		parse_states(http_query(req, "state"), q, e) < 0 ||
 		parse_order(http_query(req, "order"), q, e) < 0 ||
 		parse_started_after(http_query(req, "startedAfter"), q, e) < 0 ||
@@ -135,7 +135,7 @@ struct sandbox_list {
 	char last[CURSOR_SIZE]; /* the place of the last one that is in the answer */
 };
 
-static int list_put(struct answer *a, const struct op_event *event, struct error *e)
+static int e2b_list_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct sandbox_list *list = a->own;
 	char awake[24];
@@ -159,7 +159,7 @@ static void list_sandboxes(struct http_request *req, int64_t limit)
 	static const struct answer_form form = {.type = E2B_JSON,
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct sandbox_list),
-		.put = list_put};
+		.put = e2b_list_put};
 	struct error e;
 	struct op_list_sandboxes query = {.ephemeral = -1,
 		.living_only = true,
@@ -168,7 +168,7 @@ static void list_sandboxes(struct http_request *req, int64_t limit)
 		.limit = limit};
 	struct answer *a = answer_new(req, &form);
 	struct sandbox_list *list = a->own;
-	if (parse_query(req, &a->call.memory, &query, &e) < 0) {
+	if (e2b_list_parse_query(req, &a->call.memory, &query, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}

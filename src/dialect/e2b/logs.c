@@ -31,7 +31,7 @@ struct log_query {
 
 /* ---- entries ---- */
 
-static size_t level_of(const struct event_view *event)
+static size_t logs_level_of(const struct event_view *event)
 {
 	bool is_bad = strcmp(event->type, "failed") == 0 || strcmp(event->type, "oom") == 0;
 	return is_bad ? LEVEL_ERROR : LEVEL_INFO;
@@ -47,7 +47,7 @@ static void format_message(const struct event_view *event, struct buf *out)
 }
 
 /* The members of an object. */
-static void put_fields(struct json_writer *w, const struct event_view *event)
+static void logs_put_fields(struct json_writer *w, const struct event_view *event)
 {
 	json_put_string(w, "cause", event->cause);
 	for (size_t at = 0; at < event->details_len; at += strlen(event->details + at) + 1) {
@@ -62,15 +62,16 @@ static void put_fields(struct json_writer *w, const struct event_view *event)
 }
 
 /* A line is an object, too, as a text: clients take it apart again. */
-static void put_line(struct json_writer *w, const struct event_view *event, const char *message)
+static void logs_put_line(
+	struct json_writer *w, const struct event_view *event, const char *message)
 {
 	autobuf line = {0};
 	struct json_writer inner = {.out = &line};
 	json_begin_object(&inner);
-	json_put_string(&inner, "level", levels[level_of(event)]);
+	json_put_string(&inner, "level", levels[logs_level_of(event)]);
 	json_put_string(&inner, "logger", "sandbox");
 	json_put_string(&inner, "message", message);
-	put_fields(&inner, event);
+	logs_put_fields(&inner, event);
 	json_end_object(&inner);
 	json_begin_object(w);
 	json_put_time(w, "timestamp", event->time_ms);
@@ -79,15 +80,16 @@ static void put_line(struct json_writer *w, const struct event_view *event, cons
 	json_end_object(w);
 }
 
-static void put_entry(struct json_writer *w, const struct event_view *event, const char *message)
+static void logs_put_entry(
+	struct json_writer *w, const struct event_view *event, const char *message)
 {
 	json_begin_object(w);
 	json_put_time(w, "timestamp", event->time_ms);
-	json_put_string(w, "level", levels[level_of(event)]);
+	json_put_string(w, "level", levels[logs_level_of(event)]);
 	json_put_string(w, "message", message);
 	json_key(w, "fields");
 	json_begin_object(w);
-	put_fields(w, event);
+	logs_put_fields(w, event);
 	json_end_object(w);
 	json_end_object(w);
 }
@@ -98,7 +100,7 @@ static bool is_wanted(
 	if (q->cursor_ms >= 0 &&
 		(q->backwards ? event->time_ms > q->cursor_ms : event->time_ms < q->cursor_ms))
 		return false;
-	if (level_of(event) < q->level)
+	if (logs_level_of(event) < q->level)
 		return false;
 	return !q->search || !q->search[0] || strstr(message, q->search);
 }
@@ -110,8 +112,8 @@ static void add_event(struct log_query *q, const struct event_view *event)
 	if (q->left == 0 || message.failed || !is_wanted(q, event, message.data))
 		return;
 	q->left--;
-	put_line(&q->line_writer, event, message.data);
-	put_entry(&q->entry_writer, event, message.data);
+	logs_put_line(&q->line_writer, event, message.data);
+	logs_put_entry(&q->entry_writer, event, message.data);
 }
 
 /* ---- the answer ---- */
@@ -191,7 +193,7 @@ static int parse_direction(const struct http_request *req, bool *backwards, stru
 		e, ERROR_INVALID_FIELD, "direction", "\"direction\" is forward or backward");
 }
 
-static int parse_query(const struct http_request *req, struct log_query *q, struct error *e)
+static int logs_parse_query(const struct http_request *req, struct log_query *q, struct error *e)
 {
 	q->left = LIMIT_DEFAULT;
 	q->search = http_query(req, "search");
@@ -219,7 +221,7 @@ static void log_run(struct http_request *req, bool is_v2)
 	q->entry_writer.out = &q->entries;
 	json_begin_array(&q->line_writer);
 	json_begin_array(&q->entry_writer);
-	if (parse_query(req, q, &e) < 0) {
+	if (logs_parse_query(req, q, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}

@@ -56,7 +56,8 @@ struct gauging {
 	struct gauge last;
 };
 
-static void take(struct gauging *g, int64_t time_ms, int64_t cpu_us, int64_t memory, int64_t disk)
+static void metrics_take(
+	struct gauging *g, int64_t time_ms, int64_t cpu_us, int64_t memory, int64_t disk)
 {
 	double percent = 0;
 	if (g->last_ms && time_ms > g->last_ms && g->limits->cpu > 0)
@@ -73,9 +74,9 @@ static void take_samples(struct gauging *g, const struct usage_report *report)
 {
 	const struct usage_sample *s = report->samples;
 	for (size_t i = 0; i < report->sample_count; i++, s++)
-		take(g, s->time_ms, s->cpu_us, s->memory, s->disk);
+		metrics_take(g, s->time_ms, s->cpu_us, s->memory, s->disk);
 	if (report->now)
-		take(g, clock_wall_ms(), report->now->cpu_us, report->now->memory,
+		metrics_take(g, clock_wall_ms(), report->now->cpu_us, report->now->memory,
 			report->now->disk);
 }
 

@@ -70,7 +70,7 @@ int process_decode_size(const cJSON *pty, struct terminal_size *ret, struct erro
 	return json_decode_known(size, size_fields, ARRAY_LEN(size_fields), "pty.size.", ret, e);
 }
 
-static int decode_argv(const struct config_message *config, struct scratch *memory,
+static int e2b_process_decode_argv(const struct config_message *config, struct scratch *memory,
 	const char *const **ret, struct error *e)
 {
 	size_t n = 0;
@@ -132,7 +132,7 @@ static int decode_start(
 	if (json_decode_known(message, start_fields, ARRAY_LEN(start_fields), "", &start, e) < 0 ||
 		json_decode_known(start.process, config_fields, ARRAY_LEN(config_fields),
 			"process.", &config, e) < 0 ||
-		decode_argv(&config, &a->call.memory, &spec->argv, e) < 0 ||
+		e2b_process_decode_argv(&config, &a->call.memory, &spec->argv, e) < 0 ||
 		decode_env(a, config.envs, &spec->env, e) < 0 ||
 		decode_terminal(start.pty, spec, e) < 0)
 		return -1;
@@ -154,7 +154,8 @@ struct process_stream {
 };
 
 /* A program that cannot be run has no pid. */
-static int put_start(struct answer *a, const struct execution_view *view, struct error *e)
+static int e2b_process_put_start(
+	struct answer *a, const struct execution_view *view, struct error *e)
 {
 	struct process_stream *p = a->own;
 	p->terminal = view->terminal;
@@ -164,7 +165,7 @@ static int put_start(struct answer *a, const struct execution_view *view, struct
 	return 0;
 }
 
-static int put_end(struct answer *a, const struct op_event *event, struct error *e)
+static int e2b_process_put_end(struct answer *a, const struct op_event *event, struct error *e)
 {
 	const struct process_stream *p = a->own;
 	if (event->lost)
@@ -182,14 +183,14 @@ static int process_stream_put(struct answer *a, const struct op_event *event, st
 	const struct op_output *o = &event->output;
 	switch (event->kind) {
 	case OP_STARTED:
-		return put_start(a, event->execution, e);
+		return e2b_process_put_start(a, event->execution, e);
 	case OP_OUTPUT:
 		if (o->bytes->len > 0)
 			process_put_data(
 				&a->out, process_stream_name(p->terminal, o->stream), o->bytes);
 		return 0;
 	case OP_EXITED:
-		return put_end(a, event, e);
+		return e2b_process_put_end(a, event, e);
 	default:
 		envelope_put_end(&a->out, NULL);
 		return 0;

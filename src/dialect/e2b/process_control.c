@@ -66,7 +66,8 @@ static void put_config(struct json_writer *w, const struct execution_view *view)
 	json_end_object(w);
 }
 
-static void process_list_row(struct json_writer *w, const struct execution_view *view)
+static void e2b_process_control_process_list_row(
+	struct json_writer *w, const struct execution_view *view)
 {
 	json_begin_object(w);
 	put_config(w, view);
@@ -76,12 +77,13 @@ static void process_list_row(struct json_writer *w, const struct execution_view 
 	json_end_object(w);
 }
 
-static int process_list_put(struct answer *a, const struct op_event *event, struct error *e)
+static int e2b_process_control_process_list_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer *w = a->own;
 	(void)e;
 	if (event->kind == OP_EXECUTION && event->execution->status == EXECUTION_RUNNING)
-		process_list_row(w, event->execution);
+		e2b_process_control_process_list_row(w, event->execution);
 	if (event->kind != OP_DONE)
 		return 0;
 	json_end_array(w);
@@ -89,12 +91,12 @@ static int process_list_put(struct answer *a, const struct op_event *event, stru
 	return 0;
 }
 
-static void handle_list(struct http_request *req)
+static void e2b_process_control_handle_list(struct http_request *req)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct json_writer),
-		.put = process_list_put};
+		.put = e2b_process_control_process_list_put};
 	struct error e = {0};
 	struct answer *a = envd_answer(req, &form);
 	struct json_writer *w = a->own;
@@ -150,7 +152,7 @@ static const struct json_field signal_fields[] = {
 };
 
 /* Enums come by name or by number. */
-static int decode_signal(const cJSON *signal, struct error *e)
+static int e2b_process_control_decode_signal(const cJSON *signal, struct error *e)
 {
 	static const struct {
 		const char *name;
@@ -177,7 +179,7 @@ static int decode_send_signal(const cJSON *message, struct process_selector *sel
 		process_decode_selector(fields.process, selector, e) < 0)
 		return -1;
 	ret->act = OP_PROCESS_SIGNAL;
-	ret->signal = decode_signal(fields.signal, e);
+	ret->signal = e2b_process_control_decode_signal(fields.signal, e);
 	ret->tree = ret->signal == SIGKILL;
 	ret->wait_ms = ret->tree ? OP_WAIT_FOREVER : 0;
 	return ret->signal < 0 ? -1 : 0;
@@ -199,8 +201,8 @@ static const struct json_field update_fields[] = {
 	{"pty", JSON_OBJECT, offsetof(struct update_message, pty), 0, 0, 0},
 };
 
-static int decode_update(const cJSON *message, struct process_selector *selector,
-	struct op_process *ret, struct error *e)
+static int e2b_process_control_decode_update(const cJSON *message,
+	struct process_selector *selector, struct op_process *ret, struct error *e)
 {
 	struct update_message fields = {0};
 	struct terminal_size size;
@@ -215,9 +217,9 @@ static int decode_update(const cJSON *message, struct process_selector *selector
 	return 0;
 }
 
-static void handle_update(struct http_request *req)
+static void e2b_process_control_handle_update(struct http_request *req)
 {
-	control_handle(req, &control_form, decode_update);
+	control_handle(req, &control_form, e2b_process_control_decode_update);
 }
 
 /* ---- CloseStdin ---- */
@@ -250,9 +252,10 @@ static void handle_close_stdin(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/process.Process/List", handle_list, CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/process.Process/List", e2b_process_control_handle_list, CONNECT_BODY_LIMIT},
 	{HTTP_POST, "/process.Process/SendSignal", handle_send_signal, CONNECT_BODY_LIMIT},
-	{HTTP_POST, "/process.Process/Update", handle_update, CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/process.Process/Update", e2b_process_control_handle_update,
+		CONNECT_BODY_LIMIT},
 	{HTTP_POST, "/process.Process/CloseStdin", handle_close_stdin, CONNECT_BODY_LIMIT},
 };
 

@@ -68,7 +68,7 @@ static int take_start(struct answer *a, const cJSON *start, struct error *e)
 	return 0;
 }
 
-static int take_data(struct answer *a, const cJSON *data, struct error *e)
+static int process_stream_input_take_data(struct answer *a, const cJSON *data, struct error *e)
 {
 	const struct input_stream *s = a->own;
 	autoscratch memory = {0};
@@ -89,7 +89,7 @@ static int take_message(struct answer *a, const cJSON *message, struct error *e)
 	const cJSON *data = cJSON_GetObjectItemCaseSensitive(message, "data");
 	if (start)
 		return take_start(a, start, e);
-	return data ? take_data(a, data, e) : 0;
+	return data ? process_stream_input_take_data(a, data, e) : 0;
 }
 
 /* ---- the body ---- */

@@ -49,7 +49,7 @@ struct body_name {
 	const char *name, *what;
 };
 
-static int refuse_unsupported(const struct create_body *b, struct error *e)
+static int e2b_sandboxes_refuse_unsupported(const struct create_body *b, struct error *e)
 {
 	const struct body_name names[] = {
 		{b->mcp, "mcp", "an MCP gateway"},
@@ -110,12 +110,12 @@ static int settle_volumes(
 }
 
 /* A snapshot is to E2B's clients a template like any other. */
-static int settle_create(const struct create_body *b, struct scratch *memory,
+static int e2b_sandboxes_settle_create(const struct create_body *b, struct scratch *memory,
 	struct op_create *create, struct error *e)
 {
 	struct sandbox_spec *spec = &create->spec;
 	create->origin = e2b_reference_in(b->template_id, memory);
-	return refuse_unsupported(b, e) < 0 || settle_lifecycle(b, spec, e) < 0 ||
+	return e2b_sandboxes_refuse_unsupported(b, e) < 0 || settle_lifecycle(b, spec, e) < 0 ||
 			       settle_volumes(b->volumes, memory, spec, e) < 0 ||
 			       json_strings(b->env, "envVars", memory, &spec->env, e) < 0
 		       ? -1
@@ -134,7 +134,7 @@ static void create_sandbox(struct http_request *req, int64_t default_timeout_s)
 	if (!body ||
 		json_decode_known(body, create_fields, ARRAY_LEN(create_fields), "", &fields, &e) <
 			0 ||
-		settle_create(&fields, &a->call.memory, &create, &e) < 0) {
+		e2b_sandboxes_settle_create(&fields, &a->call.memory, &create, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}
@@ -163,7 +163,7 @@ static int detail_put(struct answer *a, const struct op_event *event, struct err
 	return 0;
 }
 
-static void handle_get(struct http_request *req)
+static void e2b_sandboxes_handle_get(struct http_request *req)
 {
 	static const struct answer_form form = {
 		.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = detail_put, .fail = e2b_fail};
@@ -184,7 +184,7 @@ static void handle_kill(struct http_request *req)
 static const struct http_route routes[] = {
 	{HTTP_POST, "/sandboxes", handle_create_v1, E2B_BODY_LIMIT},
 	{HTTP_POST, "/v2/sandboxes", handle_create_v2, E2B_BODY_LIMIT},
-	{HTTP_GET, "/sandboxes/{id}", handle_get, 0},
+	{HTTP_GET, "/sandboxes/{id}", e2b_sandboxes_handle_get, 0},
 	{HTTP_DELETE, "/sandboxes/{id}", handle_kill, 0},
 };
 

@@ -20,7 +20,8 @@
 #define PAGE_MAX 100
 
 /* An answer about a sandbox that E2B's clients can see: one that has failed is gone to them. */
-static struct answer *snapshot_answer(struct http_request *req, const struct answer_form *form)
+static struct answer *e2b_snapshots_snapshot_answer(
+	struct http_request *req, const struct answer_form *form)
 {
 	struct answer *a = e2b_answer(req, form);
 	a->call.wants_usable = true;
@@ -35,7 +36,7 @@ static void put_reference(struct buf *out, const char *name, const struct snapsh
 	buf_append_char(out, '\0');
 }
 
-static void put_snapshot(struct json_writer *w, const struct snapshot_view *view)
+static void e2b_snapshots_put_snapshot(struct json_writer *w, const struct snapshot_view *view)
 {
 	autobuf reference = {0};
 	/* One that has lost its name to a newer one is found by its id. */
@@ -61,22 +62,25 @@ static const struct json_field snapshot_fields[] = {
 	{"name", JSON_STRING, offsetof(struct snapshot_body, name), 0, 0, TEMPLATE_REF_MAX},
 };
 
-static int snapshot_put(struct answer *a, const struct op_event *event, struct error *e)
+static int e2b_snapshots_snapshot_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer w = {.out = &a->out};
 	(void)e;
-	put_snapshot(&w, event->snapshot);
+	e2b_snapshots_put_snapshot(&w, event->snapshot);
 	return 0;
 }
 
-static void handle_create_snapshot(struct http_request *req)
+static void e2b_snapshots_handle_create_snapshot(struct http_request *req)
 {
-	static const struct answer_form form = {
-		.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = snapshot_put, .fail = e2b_fail};
+	static const struct answer_form form = {.type = E2B_JSON,
+		.pace = ANSWER_WHOLE,
+		.put = e2b_snapshots_snapshot_put,
+		.fail = e2b_fail};
 	struct error e = {0};
 	struct snapshot_body fields = {0};
 	char name[TEMPLATE_NAME_MAX + 1] = "", tag[TEMPLATE_TAG_MAX + 1] = "";
-	struct answer *a = snapshot_answer(req, &form);
+	struct answer *a = e2b_snapshots_snapshot_answer(req, &form);
 	const cJSON *body = answer_json(a, &e);
 	if (!body ||
 		json_decode_known(
@@ -100,7 +104,8 @@ struct snapshot_list_answer {
 	char last_id[ID_SIZE];
 };
 
-static int snapshot_list_put(struct answer *a, const struct op_event *event, struct error *e)
+static int e2b_snapshots_snapshot_list_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct snapshot_list_answer *own = a->own;
 	char token[CURSOR_SIZE];
@@ -111,7 +116,7 @@ static int snapshot_list_put(struct answer *a, const struct op_event *event, str
 		json_begin_array(&own->writer);
 	}
 	if (event->kind == OP_ROW) {
-		put_snapshot(&own->writer, event->snapshot);
+		e2b_snapshots_put_snapshot(&own->writer, event->snapshot);
 		own->last_ms = event->snapshot->created_ms;
 		memcpy(own->last_id, event->snapshot->id, ID_SIZE);
 		return 0;
@@ -156,7 +161,7 @@ static int snapshot_list_sandbox(
 	return 0;
 }
 
-static int snapshot_list_parse(
+static int e2b_snapshots_snapshot_list_parse(
 	struct http_request *req, struct snapshot_filter *ret, struct error *e)
 {
 	const char *token = http_query(req, "nextToken");
@@ -169,16 +174,16 @@ static int snapshot_list_parse(
 	return query_optional_number(req, "limit", 1, PAGE_MAX, &ret->limit, e);
 }
 
-static void handle_list_snapshots(struct http_request *req)
+static void e2b_snapshots_handle_list_snapshots(struct http_request *req)
 {
 	static const struct answer_form form = {.type = E2B_JSON,
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct snapshot_list_answer),
-		.put = snapshot_list_put};
+		.put = e2b_snapshots_snapshot_list_put};
 	struct error e = {0};
 	struct snapshot_filter filter;
 	struct answer *a = answer_new(req, &form);
-	if (snapshot_list_parse(req, &filter, &e) < 0) {
+	if (e2b_snapshots_snapshot_list_parse(req, &filter, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}
@@ -218,7 +223,7 @@ static void put_fork(struct json_writer *w, const struct server *d, const struct
 	json_end_object(w);
 }
 
-static int fork_put(struct answer *a, const struct op_event *event, struct error *e)
+static int e2b_snapshots_fork_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct fork_answer *own = a->own;
 	(void)e;
@@ -234,16 +239,16 @@ static int fork_put(struct answer *a, const struct op_event *event, struct error
 	return 0;
 }
 
-static void handle_fork(struct http_request *req)
+static void e2b_snapshots_handle_fork(struct http_request *req)
 {
 	static const struct answer_form form = {.type = E2B_JSON,
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct fork_answer),
-		.put = fork_put,
+		.put = e2b_snapshots_fork_put,
 		.fail = e2b_fail};
 	struct error e = {0};
 	struct fork_body fields = {.timeout_s = E2B_TIMEOUT_V1_S, .count = 1};
-	struct answer *a = snapshot_answer(req, &form);
+	struct answer *a = e2b_snapshots_snapshot_answer(req, &form);
 	const cJSON *body = answer_json(a, &e);
 	if (!body ||
 		json_decode_known(body, fork_fields, ARRAY_LEN(fork_fields), "", &fields, &e) < 0 ||
@@ -258,9 +263,10 @@ static void handle_fork(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/sandboxes/{id}/snapshots", handle_create_snapshot, E2B_BODY_LIMIT},
-	{HTTP_GET, "/snapshots", handle_list_snapshots, 0},
-	{HTTP_POST, "/sandboxes/{id}/fork", handle_fork, E2B_BODY_LIMIT},
+	{HTTP_POST, "/sandboxes/{id}/snapshots", e2b_snapshots_handle_create_snapshot,
+		E2B_BODY_LIMIT},
+	{HTTP_GET, "/snapshots", e2b_snapshots_handle_list_snapshots, 0},
+	{HTTP_POST, "/sandboxes/{id}/fork", e2b_snapshots_handle_fork, E2B_BODY_LIMIT},
 };
 
 const struct route_table e2b_snapshot_table = ROUTE_TABLE(routes);

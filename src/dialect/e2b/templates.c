@@ -63,7 +63,8 @@ static void template_put(struct json_writer *w, const struct template_view *v)
 	json_end_object(w);
 }
 
-static int template_list_put(struct answer *a, const struct op_event *event, struct error *e)
+static int e2b_templates_template_list_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	(void)e;
 	if (event->kind == OP_ROW)
@@ -73,12 +74,12 @@ static int template_list_put(struct answer *a, const struct op_event *event, str
 	return 0;
 }
 
-static void handle_template_list(struct http_request *req)
+static void e2b_templates_handle_template_list(struct http_request *req)
 {
 	static const struct answer_form form = {.type = E2B_JSON,
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct json_writer),
-		.put = template_list_put};
+		.put = e2b_templates_template_list_put};
 	struct answer *a = answer_new(req, &form);
 	struct json_writer *w = a->own;
 	w->out = &a->out;
@@ -87,7 +88,8 @@ static void handle_template_list(struct http_request *req)
 	answer_run(a);
 }
 
-static int template_get_put(struct answer *a, const struct op_event *event, struct error *e)
+static int e2b_templates_template_get_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer w = {.out = &a->out};
 	(void)e;
@@ -95,10 +97,10 @@ static int template_get_put(struct answer *a, const struct op_event *event, stru
 	return 0;
 }
 
-static void handle_template_get(struct http_request *req)
+static void e2b_templates_handle_template_get(struct http_request *req)
 {
 	static const struct answer_form form = {
-		.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = template_get_put};
+		.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = e2b_templates_template_get_put};
 	struct answer *a = answer_new(req, &form);
 	a->op = op_template_get(&a->call, http_param(req, "id"));
 	answer_run(a);
@@ -131,7 +133,7 @@ static void handle_template_alias(struct http_request *req)
 /* ---- changes ---- */
 
 /* A template, or a snapshot: clients delete both by this. */
-static void handle_template_delete(struct http_request *req)
+static void e2b_templates_handle_template_delete(struct http_request *req)
 {
 	struct answer *a = answer_new(req, &e2b_nothing_form);
 	const struct op_template_delete request = {
@@ -162,12 +164,12 @@ static void handle_template_patch(struct http_request *req)
 }
 
 static const struct http_route template_routes[] = {
-	{HTTP_GET, "/templates", handle_template_list, 0},
-	{HTTP_GET, "/v2/templates", handle_template_list, 0},
-	{HTTP_GET, "/templates/{id}", handle_template_get, 0},
+	{HTTP_GET, "/templates", e2b_templates_handle_template_list, 0},
+	{HTTP_GET, "/v2/templates", e2b_templates_handle_template_list, 0},
+	{HTTP_GET, "/templates/{id}", e2b_templates_handle_template_get, 0},
 	{HTTP_PATCH, "/templates/{id}", handle_template_patch, E2B_BODY_LIMIT},
 	{HTTP_PATCH, "/v2/templates/{id}", handle_template_patch, E2B_BODY_LIMIT},
-	{HTTP_DELETE, "/templates/{id}", handle_template_delete, 0},
+	{HTTP_DELETE, "/templates/{id}", e2b_templates_handle_template_delete, 0},
 	{HTTP_GET, "/templates/aliases/{alias}", handle_template_alias, 0},
 };
 

@@ -84,7 +84,7 @@ static int begin_stat(struct http_request *req, const char *path, struct error *
 	return volume_entry_run(req, 200, &request);
 }
 
-static void handle_stat(struct http_request *req)
+static void volume_content_handle_stat(struct http_request *req)
 {
 	e2b_volume_serve(req, begin_stat);
 }
@@ -98,7 +98,7 @@ static int begin_remove(struct http_request *req, const char *path, struct error
 	return volume_entry_run(req, 204, &request);
 }
 
-static void handle_remove(struct http_request *req)
+static void volume_content_handle_remove(struct http_request *req)
 {
 	e2b_volume_serve(req, begin_remove);
 }
@@ -113,7 +113,8 @@ static const struct json_field update_fields[] = {
 	{"mode", JSON_INTEGER, offsetof(struct update_body, mode), 0, 0, VOLUME_MODE_MAX},
 };
 
-static int decode_update(const struct http_request *req, struct update_body *ret, struct error *e)
+static int volume_content_decode_update(
+	const struct http_request *req, struct update_body *ret, struct error *e)
 {
 	cJSON *body = NULL;
 	*ret = (struct update_body){-1, -1, -1};
@@ -129,7 +130,7 @@ static int begin_update(struct http_request *req, const char *path, struct error
 	char uid[16] = "", owner[32];
 	struct update_body body;
 	struct file_request request = request_for(path, FILE_STAT, FILE_FOLLOW);
-	if (decode_update(req, &body, e) < 0)
+	if (volume_content_decode_update(req, &body, e) < 0)
 		return -1;
 	if (body.uid < 0 && body.gid < 0) {
 		request.fixed.op = body.mode < 0 ? FILE_STAT : FILE_CHMOD;
@@ -148,7 +149,7 @@ static int begin_update(struct http_request *req, const char *path, struct error
 	return volume_entry_run(req, 200, &request);
 }
 
-static void handle_update(struct http_request *req)
+static void volume_content_handle_update(struct http_request *req)
 {
 	e2b_volume_serve(req, begin_update);
 }
@@ -167,7 +168,7 @@ static int begin_make_dir(struct http_request *req, const char *path, struct err
 	return volume_entry_run(req, 201, &request);
 }
 
-static void handle_make_dir(struct http_request *req)
+static void volume_content_handle_make_dir(struct http_request *req)
 {
 	e2b_volume_serve(req, begin_make_dir);
 }
@@ -187,7 +188,7 @@ static int begin_list(struct http_request *req, const char *path, struct error *
 	return 0;
 }
 
-static void handle_list(struct http_request *req)
+static void volume_content_handle_list(struct http_request *req)
 {
 	e2b_volume_serve(req, begin_list);
 }
@@ -202,18 +203,18 @@ static int begin_read(struct http_request *req, const char *path, struct error *
 	return 0;
 }
 
-static void handle_read(struct http_request *req)
+static void volume_content_handle_read(struct http_request *req)
 {
 	e2b_volume_serve(req, begin_read);
 }
 
 static const struct http_route routes[] = {
-	{HTTP_GET, "/volumecontent/{volume}/path", handle_stat, 0},
-	{HTTP_PATCH, "/volumecontent/{volume}/path", handle_update, E2B_BODY_LIMIT},
-	{HTTP_DELETE, "/volumecontent/{volume}/path", handle_remove, 0},
-	{HTTP_GET, "/volumecontent/{volume}/dir", handle_list, 0},
-	{HTTP_POST, "/volumecontent/{volume}/dir", handle_make_dir, E2B_BODY_LIMIT},
-	{HTTP_GET, "/volumecontent/{volume}/file", handle_read, 0},
+	{HTTP_GET, "/volumecontent/{volume}/path", volume_content_handle_stat, 0},
+	{HTTP_PATCH, "/volumecontent/{volume}/path", volume_content_handle_update, E2B_BODY_LIMIT},
+	{HTTP_DELETE, "/volumecontent/{volume}/path", volume_content_handle_remove, 0},
+	{HTTP_GET, "/volumecontent/{volume}/dir", volume_content_handle_list, 0},
+	{HTTP_POST, "/volumecontent/{volume}/dir", volume_content_handle_make_dir, E2B_BODY_LIMIT},
+	{HTTP_GET, "/volumecontent/{volume}/file", volume_content_handle_read, 0},
 };
 
 const struct route_table e2b_volume_content_table = ROUTE_TABLE(routes);

@@ -29,13 +29,13 @@ static int begin_write(struct http_request *req, const char *path, struct error 
 	return 0;
 }
 
-static void handle_write(struct http_request *req)
+static void volume_write_handle_write(struct http_request *req)
 {
 	e2b_volume_serve(req, begin_write);
 }
 
 static const struct http_route routes[] = {
-	{HTTP_PUT, "/volumecontent/{volume}/file", handle_write, UINT64_MAX, true},
+	{HTTP_PUT, "/volumecontent/{volume}/file", volume_write_handle_write, UINT64_MAX, true},
 };
 
 const struct route_table e2b_volume_write_table = ROUTE_TABLE(routes);

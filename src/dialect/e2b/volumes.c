@@ -14,7 +14,7 @@ static void put_volume(struct json_writer *w, const struct volume_view *view)
 
 /* ---- one ---- */
 
-static int volume_put(struct answer *a, const struct op_event *event, struct error *e)
+static int e2b_volumes_volume_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer w = {.out = &a->out};
 	char token[AUTH_TOKEN_SIZE];
@@ -28,9 +28,9 @@ static int volume_put(struct answer *a, const struct op_event *event, struct err
 }
 
 static const struct answer_form volume_form = {
-	.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = volume_put};
+	.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = e2b_volumes_volume_put};
 
-static void handle_create_volume(struct http_request *req)
+static void e2b_volumes_handle_create_volume(struct http_request *req)
 {
 	static const struct json_field fields[] = {
 		{"name", JSON_STRING, offsetof(struct op_volume_create, name),
@@ -49,14 +49,14 @@ static void handle_create_volume(struct http_request *req)
 	answer_run(a);
 }
 
-static void handle_get_volume(struct http_request *req)
+static void e2b_volumes_handle_get_volume(struct http_request *req)
 {
 	struct answer *a = e2b_volume_answer(req, &volume_form);
 	a->op = op_volume_get(&a->call);
 	answer_run(a);
 }
 
-static void handle_delete_volume(struct http_request *req)
+static void e2b_volumes_handle_delete_volume(struct http_request *req)
 {
 	static const struct answer_form form = {.pace = ANSWER_WHOLE};
 	struct answer *a = e2b_volume_answer(req, &form);
@@ -72,7 +72,8 @@ struct volume_list_answer {
 	bool begun;
 };
 
-static int volume_list_put(struct answer *a, const struct op_event *event, struct error *e)
+static int e2b_volumes_volume_list_put(
+	struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct volume_list_answer *own = a->own;
 	struct json_writer *w = &own->writer;
@@ -92,22 +93,22 @@ static int volume_list_put(struct answer *a, const struct op_event *event, struc
 	return 0;
 }
 
-static void handle_list_volumes(struct http_request *req)
+static void e2b_volumes_handle_list_volumes(struct http_request *req)
 {
 	static const struct answer_form form = {.type = E2B_JSON,
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct volume_list_answer),
-		.put = volume_list_put};
+		.put = e2b_volumes_volume_list_put};
 	struct answer *a = answer_new(req, &form);
 	a->op = op_volume_list(&a->call);
 	answer_run(a);
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/volumes", handle_create_volume, E2B_BODY_LIMIT},
-	{HTTP_GET, "/volumes", handle_list_volumes, 0},
-	{HTTP_GET, "/volumes/{volume}", handle_get_volume, 0},
-	{HTTP_DELETE, "/volumes/{volume}", handle_delete_volume, 0},
+	{HTTP_POST, "/volumes", e2b_volumes_handle_create_volume, E2B_BODY_LIMIT},
+	{HTTP_GET, "/volumes", e2b_volumes_handle_list_volumes, 0},
+	{HTTP_GET, "/volumes/{volume}", e2b_volumes_handle_get_volume, 0},
+	{HTTP_DELETE, "/volumes/{volume}", e2b_volumes_handle_delete_volume, 0},
 };
 
 const struct route_table e2b_volume_table = ROUTE_TABLE(routes);
