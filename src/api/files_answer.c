@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/files.h"
+#include "base/mem.h"
 #include "op/files.h"
 
 struct finding {
@@ -121,9 +122,7 @@ static void put_cursor(struct finding *f)
 {
 	size_t size = sodium_base64_encoded_len(
 		strlen(f->last), sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-	autofree char *text = malloc(size);
-	if (!text)
-		abort();
+	autofree char *text = mem_new(size);
 	sodium_bin2base64(text, size, (const unsigned char *)f->last, strlen(f->last),
 		sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 	json_put_string(&f->w, "nextCursor", text);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "api/files.h"
+#include "base/mem.h"
 #include "http/multipart.h"
 
 #define FILES_MAX 10000
@@ -224,9 +225,7 @@ static void api_files_write_handle_upload(struct http_request *req)
 	struct error e;
 	struct files_place place;
 	struct file_request request = {.fixed = {.op = FILE_WRITE, .flags = FILE_WITH_NAMES}};
-	struct upload *u = calloc(1, sizeof *u);
-	if (!u)
-		abort();
+	struct upload *u = mem_new(sizeof *u);
 	if (parse_upload(req, &place, &u->target, &e) < 0 ||
 		multipart_create(&u->form, http_header(req, "content-type"), FILES_MAX, &events, u,
 			&e) < 0) {

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/* Access rights for landlock_allow. LANDLOCK_TO_READ does not include execution. */
+/* Access rights for landlock_allow. landlock_allow never grants execution. */
 #define LANDLOCK_TO_READ  (UINT64_C(1) << 2 | UINT64_C(1) << 3)
 #define LANDLOCK_TO_WRITE UINT64_MAX
 

@@ -8,14 +8,13 @@
 #include <utlist.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "box/code/code_core.h"
 
 static struct code_context *context_new(struct sandbox *s, const char *id,
 	enum code_language language, const char *cwd, bool is_default)
 {
-	struct code_context *c = calloc(1, sizeof *c);
-	if (!c)
-		abort();
+	struct code_context *c = mem_new(sizeof *c);
 	c->sandbox = s;
 	memcpy(c->id, id, ID_LEN);
 	c->language = language;
@@ -202,9 +201,7 @@ static void code_context_made(void *arg, const struct error *e)
 static void wait_for(
 	struct code_context *c, void (*done)(void *arg, const struct error *e), void *arg)
 {
-	struct code_waiter *w = malloc(sizeof *w);
-	if (!w)
-		abort();
+	struct code_waiter *w = mem_new(sizeof *w);
 	*w = (struct code_waiter){c->waiters, done, arg};
 	c->waiters = w;
 }
@@ -224,9 +221,7 @@ int code_context_create(struct sandbox *s, enum code_language language, const ch
 		context_remove(c);
 		return -1;
 	}
-	struct making *m = calloc(1, sizeof *m);
-	if (!m)
-		abort();
+	struct making *m = mem_new(sizeof *m);
 	*m = (struct making){.box = s->box, .context = c, .created = created, .arg = arg};
 	memcpy(m->sandbox, s->id, ID_SIZE);
 	memcpy(m->id, id, ID_SIZE);

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "box/code/code_core.h"
 #include "box/sandbox/pause.h"
 
@@ -138,9 +139,7 @@ int code_run_start(struct code_context *c, const struct code_run_spec *spec,
 	if (waiting >= CODE_QUEUE_MAX)
 		return error_set(e, ERROR_QUOTA_EXCEEDED,
 			"%u runs wait in the context, the most that is allowed", waiting);
-	struct code_run *r = calloc(1, sizeof *r);
-	if (!r)
-		abort();
+	struct code_run *r = mem_new(sizeof *r);
 	buf_append(&r->code, spec->code, spec->code_len);
 	for (const char *const *v = spec->env; v && *v; v++)
 		buf_append(&r->env, *v, strlen(*v) + 1);

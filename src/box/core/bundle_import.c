@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "box/core/bundle.h"
 #include "box/disk/disks.h"
 #include "box/files/archive.h"
@@ -326,9 +327,7 @@ int bundle_import_begin(struct box *b, const char *tenant, const struct snapshot
 		return error_set(e, ERROR_RESOURCE_EXHAUSTED,
 			"%d snapshots are being imported already, the most that is allowed",
 			IMPORTS_MAX);
-	struct bundle_import *i = calloc(1, sizeof *i);
-	if (!i)
-		abort();
+	struct bundle_import *i = mem_new(sizeof *i);
 	i->box = b;
 	i->tenant = sandbox_copy_string(tenant);
 	i->name = copy_or_null(spec->name);

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "box/core/admission.h"
 #include "box/core/pool.h"
 #include "box/disk/disks.h"
@@ -286,13 +287,9 @@ static struct sandbox *sandbox_from_spec(
 
 static void copy_files(struct creation *c, const struct sandbox_spec *spec)
 {
-	c->files = calloc(spec->file_count + 1, sizeof *c->files);
-	if (!c->files)
-		abort();
+	c->files = mem_new_array(spec->file_count + 1, sizeof *c->files);
 	for (size_t i = 0; i < spec->file_count; i++) {
-		char *content = malloc(spec->files[i].len + 1);
-		if (!content)
-			abort();
+		char *content = mem_new(spec->files[i].len + 1);
 		memcpy(content, spec->files[i].content, spec->files[i].len);
 		c->files[i] = spec->files[i];
 		c->files[i].path = sandbox_copy_string(spec->files[i].path);
@@ -316,9 +313,7 @@ struct sandbox *sandbox_create(struct box *b, const struct sandbox_spec *spec,
 		sandbox_free(s);
 		return NULL;
 	}
-	struct creation *c = calloc(1, sizeof *c);
-	if (!c)
-		abort();
+	struct creation *c = mem_new(sizeof *c);
 	c->began_us = clock_monotonic_us();
 	c->created = created;
 	c->arg = arg;

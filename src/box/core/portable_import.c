@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "base/scratch.h"
 #include "box/core/creation.h"
 #include "box/core/portable.h"
@@ -320,9 +321,7 @@ int portable_import_begin(struct box *b, const struct sandbox_spec *spec,
 	if (b->portables >= PORTABLE_IMPORTS_MAX)
 		return error_set(e, ERROR_RESOURCE_EXHAUSTED,
 			"%d of these are under way already; try again later", PORTABLE_IMPORTS_MAX);
-	struct portable_import *i = calloc(1, sizeof *i);
-	if (!i)
-		abort();
+	struct portable_import *i = mem_new(sizeof *i);
 	i->box = b;
 	i->reader = portable_reader_new();
 	i->events = events;

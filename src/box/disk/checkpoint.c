@@ -4,15 +4,14 @@
 #include <utlist.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "box/disk/disks.h"
 #include "box/sandbox/sandbox_row.h"
 #include "box/sandbox/turn.h"
 
 static struct checkpoint *checkpoint_new(struct sandbox *s, const char *id, const char *name)
 {
-	struct checkpoint *c = calloc(1, sizeof *c);
-	if (!c)
-		abort();
+	struct checkpoint *c = mem_new(sizeof *c);
 	c->sandbox = s;
 	memcpy(c->id, id, ID_SIZE);
 	c->name = sandbox_copy_string(name);
@@ -173,9 +172,7 @@ int checkpoint_create(struct sandbox *s, const char *name, checkpoint_created_fn
 		if (strcmp(other->name, name) == 0)
 			return error_set_field(e, ERROR_NAME_TAKEN, "name",
 				"a checkpoint with the name '%.64s' exists already", name);
-	struct creating *c = calloc(1, sizeof *c);
-	if (!c)
-		abort();
+	struct creating *c = mem_new(sizeof *c);
 	id_generate(id);
 	*c = (struct creating){checkpoint_new(s, id, name), 0, created, arg};
 	sandbox_claim(s, disk_checkpoint_create_claimed, c);
@@ -234,9 +231,7 @@ static void delete_claimed(void *arg, struct sandbox *s, const struct error *e)
 
 void checkpoint_delete(struct checkpoint *c, sandbox_done_fn *done, void *arg)
 {
-	struct deleting *d = calloc(1, sizeof *d);
-	if (!d)
-		abort();
+	struct deleting *d = mem_new(sizeof *d);
 	*d = (struct deleting){c, done, arg};
 	c->ready = false;
 	sandbox_claim(c->sandbox, delete_claimed, d);

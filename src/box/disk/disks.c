@@ -11,6 +11,7 @@
 #include <utlist.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 
 static void add_checkpoint(void *arg, const void *row)
 {
@@ -134,9 +135,7 @@ static void list_disks(struct reconciliation *r, const char *after)
 
 void disks_reconcile(struct box *b, void (*done)(struct box *b))
 {
-	struct reconciliation *r = calloc(1, sizeof *r);
-	if (!r)
-		abort();
+	struct reconciliation *r = mem_new(sizeof *r);
 	*r = (struct reconciliation){b, DISK_CHECKPOINT, done};
 	list_disks(r, "");
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "box/disk/disks.h"
 #include "box/sandbox/halt.h"
 #include "box/sandbox/later.h"
@@ -150,9 +151,7 @@ static void swap_claimed(void *arg, struct sandbox *s, const struct error *e)
 void sandbox_swap_disk(
 	struct sandbox *s, const struct disk_name *from, sandbox_done_fn *done, void *arg)
 {
-	struct swap *w = calloc(1, sizeof *w);
-	if (!w)
-		abort();
+	struct swap *w = mem_new(sizeof *w);
 	*w = (struct swap){.sandbox = s, .from = *from, .done = done, .arg = arg};
 	sandbox_claim(s, swap_claimed, w);
 }

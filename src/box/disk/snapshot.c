@@ -5,6 +5,7 @@
 #include <utlist.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "box/disk/disks.h"
 #include "box/sandbox/later.h"
 #include "model/template.h"
@@ -18,9 +19,7 @@ static bool disk_snapshot_is_after(const struct snapshot *s, int64_t ms, const c
 
 struct snapshot *snapshot_new(struct box *b, const char *id)
 {
-	struct snapshot *s = calloc(1, sizeof *s);
-	if (!s)
-		abort();
+	struct snapshot *s = mem_new(sizeof *s);
 	s->box = b;
 	s->bytes = s->files = -1;
 	memcpy(s->id, id, ID_SIZE);
@@ -232,9 +231,7 @@ static void measured(void *arg, const struct keeper_reply *reply)
 
 void snapshot_measure(struct snapshot *s, sandbox_done_fn *done, void *arg)
 {
-	struct measuring *m = calloc(1, sizeof *m);
-	if (!m)
-		abort();
+	struct measuring *m = mem_new(sizeof *m);
 	*m = (struct measuring){.box = s->box, .done = done, .arg = arg};
 	memcpy(m->id, s->id, ID_SIZE);
 	struct disk_name disk = disk_named(DISK_SNAPSHOT, s->id);
@@ -266,9 +263,7 @@ struct change {
 
 static struct change *disk_snapshot_change_new(struct snapshot *s, sandbox_done_fn *done, void *arg)
 {
-	struct change *c = calloc(1, sizeof *c);
-	if (!c)
-		abort();
+	struct change *c = mem_new(sizeof *c);
 	*c = (struct change){s, done, arg};
 	return c;
 }

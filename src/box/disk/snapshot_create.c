@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "box/disk/disks.h"
 #include "box/sandbox/later.h"
 #include "box/sandbox/turn.h"
@@ -151,9 +152,7 @@ int snapshot_create(struct sandbox *sandbox, const struct snapshot_spec *spec,
 	if (snapshot_check(b, sandbox->tenant, spec, e) < 0)
 		return -1;
 	id_generate(id);
-	struct creating *c = calloc(1, sizeof *c);
-	if (!c)
-		abort();
+	struct creating *c = mem_new(sizeof *c);
 	struct snapshot *s = snapshot_new(b, id);
 	bool named = spec->name && spec->name[0];
 	s->tenant = sandbox_copy_string(sandbox->tenant);

@@ -6,15 +6,14 @@
 #include <utlist.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/units.h"
 #include "box/disk/disks.h"
 #include "model/template.h"
 
 static struct volume *volume_new(struct box *b, const struct volume_row *row)
 {
-	struct volume *v = calloc(1, sizeof *v);
-	if (!v)
-		abort();
+	struct volume *v = mem_new(sizeof *v);
 	v->box = b;
 	memcpy(v->id, row->id, ID_SIZE);
 	v->tenant = sandbox_copy_string(row->tenant);
@@ -198,9 +197,7 @@ int volume_create(struct box *b, const char *tenant, const char *name, int64_t l
 	if (disk_volume_check_name(b, tenant, name, e) < 0 || settle_limit(b, &limit, e) < 0)
 		return -1;
 	id_generate(id);
-	struct creating *c = calloc(1, sizeof *c);
-	if (!c)
-		abort();
+	struct creating *c = mem_new(sizeof *c);
 	*c = (struct creating){
 		volume_new(b, &(struct volume_row){id, tenant, name, limit, clock_wall_ms()}),
 		created, arg};
@@ -246,9 +243,7 @@ int volume_delete(struct volume *v, sandbox_done_fn *done, void *arg, struct err
 	if (mounts > 0)
 		return error_set(e, ERROR_IN_USE, "%u sandbox%s this volume", mounts,
 			mounts == 1 ? " has" : "es have");
-	struct deleting *d = calloc(1, sizeof *d);
-	if (!d)
-		abort();
+	struct deleting *d = mem_new(sizeof *d);
 	*d = (struct deleting){v, done, arg};
 	v->ready = false;
 	error_set(e, ERROR_NOT_FOUND, "the volume was deleted");

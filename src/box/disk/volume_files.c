@@ -12,6 +12,7 @@
 #include <utlist.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "box/disk/disks.h"
 #include "box/files/files.h"
 #include "box/files/part.h"
@@ -155,9 +156,7 @@ static struct sandbox *new_sandbox(const struct volume *v)
 
 static void porter_boot(struct volume *v)
 {
-	struct porter *p = calloc(1, sizeof *p);
-	if (!p)
-		abort();
+	struct porter *p = mem_new(sizeof *p);
 	*p = (struct porter){
 		.box = v->box, .volume = v, .sandbox = new_sandbox(v), .booting = true};
 	uv_timer_init(v->box->loop, &p->timer);

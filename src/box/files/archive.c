@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "box/sandbox/later.h"
 #include "box/sandbox/object.h"
 #include "image/digest.h"
@@ -114,9 +115,7 @@ struct archive *archive_begin(struct sandbox *s, const struct file_request *requ
 {
 	static const struct file_events file_events = {
 		.room = files_archive_call_has_room, .done = files_archive_call_done};
-	struct archive *a = calloc(1, sizeof *a);
-	if (!a)
-		abort();
+	struct archive *a = mem_new(sizeof *a);
 	*a = (struct archive){.box = s->box, .expected = expected, .events = events, .arg = arg};
 	a->inflate = inflate_new();
 	digest_begin(&a->stored);

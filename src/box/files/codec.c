@@ -5,6 +5,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/mem.h"
 #include "image/inflate.h"
 #include "image/zip.h"
 
@@ -244,9 +245,7 @@ static int open_coder(struct codec *c)
 struct codec *codec_new(
 	uv_loop_t *loop, enum codec_kind kind, const struct codec_events *events, void *arg)
 {
-	struct codec *c = calloc(1, sizeof *c);
-	if (!c)
-		abort();
+	struct codec *c = mem_new(sizeof *c);
 	c->kind = kind;
 	c->events = *events;
 	c->arg = arg;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "box/files/files.h"
+#include "base/mem.h"
 #include "box/sandbox/later.h"
 #include "box/sandbox/object.h"
 
@@ -46,9 +47,7 @@ void files_write(struct sandbox *s, const struct files_owner *owner, const struc
 	};
 	struct error e;
 	struct file_call *call;
-	struct writing *w = calloc(1, sizeof *w);
-	if (!w)
-		abort();
+	struct writing *w = mem_new(sizeof *w);
 	*w = (struct writing){s->box, done, arg};
 	if (file_begin(s, owner->user, &request, &events, w, &call, &e) < 0) {
 		box_answer_later(s->box, done, arg, &e);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "base/mem.h"
 #include "box/files/part.h"
 #include "box/sandbox/object.h"
 
@@ -118,9 +119,7 @@ int watcher_create(struct sandbox *s, const struct watch_spec *spec, watcher_mad
 		return error_set(e, ERROR_QUOTA_EXCEEDED,
 			"the sandbox has %d watchers already, the most that is allowed",
 			WATCHERS_MAX);
-	struct watcher *w = calloc(1, sizeof *w);
-	if (!w)
-		abort();
+	struct watcher *w = mem_new(sizeof *w);
 	id_generate(w->id);
 	w->sandbox = s;
 	w->spec = *spec;

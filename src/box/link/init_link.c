@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/mem.h"
 
 /* A START for each execution that may run at once, and their windows of stdin. */
 #define SEND_MAX (768u << 20)
@@ -142,9 +143,7 @@ static int connect_to(const char *path)
 
 struct init_link *init_link_new(uv_loop_t *loop, const struct init_events *events, void *arg)
 {
-	struct init_link *l = calloc(1, sizeof *l);
-	if (!l)
-		abort();
+	struct init_link *l = mem_new(sizeof *l);
 	l->events = *events;
 	l->arg = arg;
 	uv_pipe_init(loop, &l->pipe, 0);

@@ -6,6 +6,7 @@
 #include <utlist.h>
 
 #include "box/link/driver.h"
+#include "base/mem.h"
 #include "box/link/op_link.h"
 
 /* So many boots are sent at a time: what the warden works on at once. */
@@ -105,9 +106,7 @@ static void native_boot(
 	struct driver *d, const struct driver_boot *spec, warden_reply_fn *reply, void *arg)
 {
 	struct native_driver *n = native_of(d);
-	struct native_boot *boot = calloc(1, sizeof *boot);
-	if (!boot)
-		abort();
+	struct native_boot *boot = mem_new(sizeof *boot);
 	boot->driver = n;
 	boot->reply = reply;
 	boot->arg = arg;
@@ -355,9 +354,7 @@ static const struct driver native = {
 int native_driver_open(struct driver **ret, uv_loop_t *loop, int warden_fd, int keeper_fd,
 	void (*lost)(void *arg), void *arg, struct error *e)
 {
-	struct native_driver *n = calloc(1, sizeof *n);
-	if (!n)
-		abort();
+	struct native_driver *n = mem_new(sizeof *n);
 	n->driver = native;
 	int r = op_link_open(&n->warden, &warden_protocol, loop, warden_fd, lost, arg);
 	if (r < 0) {

@@ -12,6 +12,7 @@
 
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/mem.h"
 
 struct op_call {
 	struct op_call *prev, *next;
@@ -49,9 +50,7 @@ static void send_unsent(struct op_link *l)
 void op_link_call(struct op_link *l, const void *request, op_reply_fn *reply, void *arg)
 {
 	const struct op_protocol *p = l->protocol;
-	struct op_call *call = calloc(1, sizeof *call + p->request_size);
-	if (!call)
-		abort();
+	struct op_call *call = mem_new(sizeof *call + p->request_size);
 	call->reply = reply;
 	call->arg = arg;
 	memcpy(call->request, request, p->request_size);

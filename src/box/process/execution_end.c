@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "box/process/execution_core.h"
 #include "box/sandbox/connect.h"
 #include "box/sandbox/ending.h"
@@ -172,9 +173,7 @@ void execution_handle_exit(struct execution *x, const struct frame_exit *exit)
 		finish_exit(x);
 		return;
 	}
-	struct oom_question *q = calloc(1, sizeof *q);
-	if (!q)
-		abort();
+	struct oom_question *q = mem_new(sizeof *q);
 	q->box = x->box;
 	q->tag = x->tag;
 	memcpy(q->execution, x->id, ID_SIZE);

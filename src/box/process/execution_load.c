@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "box/process/execution_core.h"
+#include "base/mem.h"
 #include "box/sandbox/object.h"
 
 struct loading {
@@ -37,9 +38,7 @@ static void revive_output(struct execution *x, const struct execution_row *row, 
 
 struct execution *execution_revive(struct box *b, const struct execution_row *row)
 {
-	struct execution *x = calloc(1, sizeof *x);
-	if (!x)
-		abort();
+	struct execution *x = mem_new(sizeof *x);
 	x->box = b;
 	snprintf(x->id, sizeof x->id, "%s", row->id);
 	snprintf(x->sandbox_id, sizeof x->sandbox_id, "%s", row->sandbox);
@@ -83,9 +82,7 @@ static void execution_load_row_found(void *arg, const void *row)
 void execution_load(struct box *b, const char *tenant, const char *sandbox_id, const char *id,
 	execution_loaded_fn *loaded, void *arg)
 {
-	struct loading *l = calloc(1, sizeof *l);
-	if (!l)
-		abort();
+	struct loading *l = mem_new(sizeof *l);
 	*l = (struct loading){.box = b, .loaded = loaded, .arg = arg};
 	store_get_execution(b->store, id, tenant, sandbox_id, execution_load_row_found, l);
 }
@@ -141,9 +138,7 @@ static void execution_load_row_listed(void *arg, const void *row)
 void execution_list_ended(struct box *b, const struct execution_filter *filter,
 	execution_listed_fn *listed, void *arg)
 {
-	struct listing *l = calloc(1, sizeof *l);
-	if (!l)
-		abort();
+	struct listing *l = mem_new(sizeof *l);
 	*l = (struct listing){listed, arg};
 	store_list_executions(b->store,
 		&(struct execution_query){

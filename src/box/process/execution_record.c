@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "box/process/execution_core.h"
 #include "box/sandbox/object.h"
 
@@ -72,9 +73,7 @@ struct recorded {
 static void execution_record_remember(void *arg, const void *row)
 {
 	struct box *b = arg;
-	struct recorded *r = calloc(1, sizeof *r);
-	if (!r)
-		abort();
+	struct recorded *r = mem_new(sizeof *r);
 	r->execution = execution_revive(b, row);
 	r->next = b->recorded;
 	b->recorded = r;

@@ -6,6 +6,7 @@
 #include <utlist.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "box/process/execution_core.h"
 #include "box/sandbox/object.h"
 #include "box/sandbox/pause.h"
@@ -27,9 +28,7 @@ static const char **execution_start_merge_env(const struct sandbox *s, const cha
 		count++;
 	for (size_t i = 0; i < s->env.len; i++)
 		count += s->env.data[i] == '\0';
-	const char **merged = calloc(count + 1, sizeof *merged);
-	if (!merged)
-		abort();
+	const char **merged = mem_new_array(count + 1, sizeof *merged);
 	for (size_t i = 0; env && env[i]; i++)
 		merged[n++] = env[i];
 	for (size_t at = 0; at < s->env.len; at += strlen(s->env.data + at) + 1)

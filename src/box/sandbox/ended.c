@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/mem.h"
+
 #include "box/sandbox/object.h"
 
 /* Of one that has ended; nothing of it can be due any more. */
@@ -33,9 +35,7 @@ static void ended_row_found(void *arg, const struct sandbox_record *row)
 void sandbox_load_ended(
 	struct box *b, const char *tenant, const char *id, sandbox_loaded_fn *loaded, void *arg)
 {
-	struct loading *l = malloc(sizeof *l);
-	if (!l)
-		abort();
+	struct loading *l = mem_new(sizeof *l);
 	*l = (struct loading){loaded, arg};
 	store_get_ended_sandbox(b->store, id, tenant, ended_row_found, l);
 }
@@ -68,9 +68,7 @@ static const char *or_any(const char *text)
 void sandbox_list_ended(
 	struct box *b, const struct sandbox_filter *f, sandbox_listed_fn *listed, void *arg)
 {
-	struct listing *l = calloc(1, sizeof *l);
-	if (!l)
-		abort();
+	struct listing *l = mem_new(sizeof *l);
 	*l = (struct listing){listed, arg};
 	const struct ended_query query = {
 		.tenant = f->tenant,

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "box/sandbox/halt.h"
 #include "box/sandbox/later.h"
 #include "box/sandbox/object.h"
@@ -63,9 +64,7 @@ static void end_if_dead(struct sandbox *s)
 	struct sandbox_waiter *waiters = s->ending.waiters;
 	if (!s->ending.row_ended || !s->ending.killed)
 		return;
-	struct remains *r = calloc(1, sizeof *r);
-	if (!r)
-		abort();
+	struct remains *r = mem_new(sizeof *r);
 	*r = (struct remains){b, s->usage, s->known};
 	sandbox_set_status(
 		s, s->ending.cause == CAUSE_REQUEST ? SANDBOX_DELETED : SANDBOX_TERMINATED);
@@ -153,9 +152,7 @@ void sandbox_end_now(struct sandbox *s)
 void sandbox_destroy(struct sandbox *s, void (*done)(void *arg), void *arg)
 {
 	if (done) {
-		struct sandbox_waiter *w = calloc(1, sizeof *w);
-		if (!w)
-			abort();
+		struct sandbox_waiter *w = mem_new(sizeof *w);
 		*w = (struct sandbox_waiter){s->ending.waiters, done, arg};
 		s->ending.waiters = w;
 	}

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "box/sandbox/object.h"
 
 /* Of one sandbox so many are kept, and the oldest of the others go, some at a time. */
@@ -103,9 +104,7 @@ void event_record(struct sandbox *s, enum event_type type, enum event_cause caus
 		.details = {text.data, text.failed ? 0 : text.len},
 	};
 	if (is_watched(s)) {
-		news = malloc(sizeof *news);
-		if (!news)
-			abort();
+		news = mem_new(sizeof *news);
 		news->box = s->box;
 		memcpy(news->sandbox, s->id, ID_SIZE);
 	}
@@ -142,9 +141,7 @@ static void rows_found(void *arg, const struct event_row *rows, size_t count)
 void event_list(struct box *b, const char *tenant, const char *sandbox, uint64_t after,
 	bool backwards, unsigned limit, event_listed_fn *listed, void *arg)
 {
-	struct listing *l = malloc(sizeof *l);
-	if (!l)
-		abort();
+	struct listing *l = mem_new(sizeof *l);
 	*l = (struct listing){listed, arg};
 	store_list_events(
 		b->store, tenant, sandbox, (int64_t)after, backwards, limit, rows_found, l);

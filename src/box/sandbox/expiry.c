@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "box/sandbox/ending.h"
 #include "box/sandbox/lease.h"
 #include "box/sandbox/object.h"
@@ -47,9 +48,7 @@ static void expiry_carry_out(struct sandbox *s)
 		sandbox_terminate(s, d.cause);
 		return;
 	}
-	struct expired *x = malloc(sizeof *x);
-	if (!x)
-		abort();
+	struct expired *x = mem_new(sizeof *x);
 	x->box = s->box;
 	memcpy(x->id, s->id, ID_SIZE);
 	s->lease.expiring = true;

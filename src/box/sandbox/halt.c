@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "box/sandbox/connect.h"
 #include "box/sandbox/disk_name.h"
 #include "box/sandbox/later.h"
@@ -38,9 +39,7 @@ struct step {
 
 static struct step *step_new(struct sandbox *s, sandbox_done_fn *done, void *arg)
 {
-	struct step *t = calloc(1, sizeof *t);
-	if (!t)
-		abort();
+	struct step *t = mem_new(sizeof *t);
 	t->sandbox = s;
 	t->began_us = clock_monotonic_us();
 	t->done = done;

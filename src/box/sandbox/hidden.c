@@ -10,6 +10,7 @@
 #include <utlist.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "box/sandbox/halt.h"
 #include "box/sandbox/object.h"
 
@@ -64,9 +65,7 @@ static void killed(void *arg, const struct warden_reply *reply)
 
 void hidden_dismiss(struct sandbox *s, void (*gone)(void *arg), void *arg)
 {
-	struct dismissal *d = calloc(1, sizeof *d);
-	if (!d)
-		abort();
+	struct dismissal *d = mem_new(sizeof *d);
 	*d = (struct dismissal){s, gone, arg};
 	sandbox_disconnect(s);
 	s->box->driver->kill(s->box->driver, s->id, killed, d);

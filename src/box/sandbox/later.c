@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
+#include "base/mem.h"
 #include "box/sandbox/object.h"
 
 struct later {
@@ -32,9 +33,7 @@ static void later_timer_fired(uv_timer_t *timer)
 
 void box_answer_later(struct box *b, sandbox_done_fn *done, void *arg, const struct error *e)
 {
-	struct later *l = calloc(1, sizeof *l);
-	if (!l)
-		abort();
+	struct later *l = mem_new(sizeof *l);
 	l->done = done;
 	l->arg = arg;
 	if (e) {

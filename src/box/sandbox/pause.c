@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "box/sandbox/connect.h"
 #include "box/sandbox/halt.h"
 #include "box/sandbox/later.h"
@@ -50,9 +51,7 @@ static void move_free(uv_handle_t *handle)
 static struct move *move_new(struct sandbox *s, bool keep_memory, enum event_cause cause,
 	sandbox_done_fn *done, void *arg)
 {
-	struct move *m = calloc(1, sizeof *m);
-	if (!m)
-		abort();
+	struct move *m = mem_new(sizeof *m);
 	m->sandbox = s;
 	m->keep_memory = keep_memory;
 	m->cause = cause;

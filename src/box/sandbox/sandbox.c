@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "box/sandbox/later.h"
 #include "box/sandbox/lease.h"
 #include "box/sandbox/object.h"
@@ -19,9 +20,7 @@
 
 struct sandbox *sandbox_new(struct box *b, const char *id)
 {
-	struct sandbox *s = calloc(1, sizeof *s);
-	if (!s)
-		abort();
+	struct sandbox *s = mem_new(sizeof *s);
 	s->box = b;
 	memcpy(s->id, id, ID_SIZE);
 	return s;
@@ -44,9 +43,7 @@ void sandbox_free(struct sandbox *s)
 
 char *sandbox_copy_string(const char *text)
 {
-	char *copy = strdup(text ? text : "");
-	if (!copy)
-		abort();
+	char *copy = mem_copy_text(text ? text : "");
 	return copy;
 }
 
@@ -97,9 +94,7 @@ static void oom_noted(void *arg, const struct warden_reply *reply)
 
 void sandbox_note_oom(struct sandbox *s)
 {
-	struct oom_note *note = calloc(1, sizeof *note);
-	if (!note)
-		abort();
+	struct oom_note *note = mem_new(sizeof *note);
 	note->box = s->box;
 	memcpy(note->id, s->id, ID_SIZE);
 	s->box->driver->usage(s->box->driver, s->id, oom_noted, note);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/units.h"
 #include "box/sandbox/object.h"
 
@@ -42,9 +43,7 @@ static struct tenant *tenant_of(struct box *b, const char *name)
 	HASH_FIND(by_name, b->tenants, name, strlen(name), t);
 	if (t)
 		return t;
-	t = calloc(1, sizeof *t + strlen(name) + 1);
-	if (!t)
-		abort();
+	t = mem_new(sizeof *t + strlen(name) + 1);
 	memcpy(t->name, name, strlen(name) + 1);
 	const struct tenant_amounts *limit = limit_of(b, name);
 	if (limit)

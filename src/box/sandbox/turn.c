@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
+#include "base/mem.h"
 #include "box/sandbox/ending.h"
 #include "box/sandbox/later.h"
 #include "box/sandbox/object.h"
@@ -43,9 +44,7 @@ void sandbox_claim(struct sandbox *s, sandbox_claimed_fn *claimed, void *arg)
 		claimed(arg, s, NULL);
 		return;
 	}
-	struct claim *c = calloc(1, sizeof *c);
-	if (!c)
-		abort();
+	struct claim *c = mem_new(sizeof *c);
 	c->claimed = claimed;
 	c->arg = arg;
 	DL_APPEND(s->turn.waiting, c);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "box/sandbox/lease.h"
 #include "box/sandbox/object.h"
 #include "box/sandbox/sandbox_row.h"
@@ -99,9 +100,7 @@ int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandb
 	bool has_env = change->set_env || change->unset_env;
 	if (check(s, change, e) < 0 || (has_env && update_merge_env(s, change, &env, e) < 0))
 		return -1;
-	struct updating *u = malloc(sizeof *u);
-	if (!u)
-		abort();
+	struct updating *u = mem_new(sizeof *u);
 	*u = (struct updating){done, arg};
 	if (has_env) {
 		free(s->env.data);

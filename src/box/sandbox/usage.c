@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "box/sandbox/disk_name.h"
 #include "box/sandbox/later.h"
 #include "box/sandbox/object.h"
@@ -90,9 +91,7 @@ struct question {
 
 static struct question *question_new(struct sandbox *s, usage_fn *measured, void *arg)
 {
-	struct question *q = malloc(sizeof *q);
-	if (!q)
-		abort();
+	struct question *q = mem_new(sizeof *q);
 	*q = (struct question){.box = s->box, .measured = measured, .arg = arg};
 	memcpy(q->id, s->id, ID_SIZE);
 	return q;

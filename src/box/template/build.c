@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "box/sandbox/later.h"
 #include "box/sandbox/maxima.h"
 #include "box/template/catalogue.h"
@@ -29,9 +30,7 @@ static bool template_build_has_ended(const struct build *build)
 
 struct build *build_unnamed(struct catalogue *c, const char *tenant)
 {
-	struct build *build = calloc(1, sizeof *build);
-	if (!build)
-		abort();
+	struct build *build = mem_new(sizeof *build);
 	build->catalogue = c;
 	id_generate(build->id);
 	settings_set_text(&build->tenant, tenant);
@@ -122,9 +121,7 @@ static void now_stored(void *arg, int error)
 
 void build_when_stored(struct build *build, void (*stored)(void *arg), void *arg)
 {
-	struct storing *s = malloc(sizeof *s);
-	if (!s)
-		abort();
+	struct storing *s = mem_new(sizeof *s);
 	*s = (struct storing){stored, arg};
 	build_store(build, now_stored, s);
 }
@@ -332,9 +329,7 @@ int build_create(struct box *b, const struct build_new *what, build_made_fn *mad
 	build->settings.memory = what->memory;
 	build->settings.cpu = what->cpu;
 	settings_set_list(&build->tags, what->tags ? what->tags : latest);
-	struct making *m = malloc(sizeof *m);
-	if (!m)
-		abort();
+	struct making *m = mem_new(sizeof *m);
 	*m = (struct making){.build = build, .made = made, .arg = arg};
 	build_hold(build, &m->hold);
 	build_store(build, template_build_made, m);

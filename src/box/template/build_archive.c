@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/mem.h"
 #include "box/template/catalogue.h"
 
 #define CONTEXT_MAX        (INT64_C(2) << 30)
@@ -128,9 +129,7 @@ int context_begin(struct box *b, const char *tenant, const char *hash, bool veri
 		return error_set(e, ERROR_QUOTA_EXCEEDED,
 			"the archives of the last day are more than %lld GiB together, or %d",
 			(long long)(CONTEXT_TENANT_MAX >> 30), CONTEXT_COUNT_MAX);
-	struct context_upload *u = calloc(1, sizeof *u);
-	if (!u)
-		abort();
+	struct context_upload *u = mem_new(sizeof *u);
 	*u = (struct context_upload){.box = b, .verify = verify};
 	u->limit = left < CONTEXT_MAX ? left : CONTEXT_MAX;
 	context_name(tenant, hash, u->name);

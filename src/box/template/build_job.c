@@ -5,6 +5,7 @@
 #include <utlist.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "box/sandbox/halt.h"
 #include "box/sandbox/hidden.h"
 #include "box/sandbox/later.h"
@@ -22,9 +23,7 @@ static void timed_out(uv_timer_t *timer);
 struct build_job *build_job_new(
 	struct build *build, const struct build_work *work, int64_t timeout_ms)
 {
-	struct build_job *job = calloc(1, sizeof *job);
-	if (!job)
-		abort();
+	struct build_job *job = mem_new(sizeof *job);
 	job->work = work;
 	job->build = build;
 	job->catalogue = build->catalogue;
@@ -174,9 +173,7 @@ static struct sandbox *new_builder(const struct build_job *job)
 
 void build_job_boot(struct build_job *job, void (*booted)(struct build_job *job))
 {
-	struct booting *boot = malloc(sizeof *boot);
-	if (!boot)
-		abort();
+	struct booting *boot = mem_new(sizeof *boot);
 	*boot = (struct booting){job, booted};
 	job->builder = new_builder(job);
 	job->pending++;
@@ -209,9 +206,7 @@ static void build_job_disk_kept(void *arg, struct layer *layer, const struct err
 
 void build_job_keep(struct build_job *job, const char *key, void (*kept)(struct build_job *job))
 {
-	struct keep *keep = malloc(sizeof *keep);
-	if (!keep)
-		abort();
+	struct keep *keep = mem_new(sizeof *keep);
 	*keep = (struct keep){job, kept};
 	job->pending++;
 	layer_keep(job->catalogue, job->builder, key, build_job_disk_kept, keep);

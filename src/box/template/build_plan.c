@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+
 #include "box/template/build_job.h"
 
 #define STEPS_MAX      500
@@ -153,9 +155,7 @@ void build_plan_make_keys(struct build_job *job)
 {
 	const struct build_spec *spec = &job->spec;
 	const char *before = job->from ? job->from->id : "base";
-	job->keys = calloc(spec->step_count + 1, sizeof *job->keys);
-	if (!job->keys)
-		abort();
+	job->keys = mem_new_array(spec->step_count + 1, sizeof *job->keys);
 	for (size_t i = 0; i < spec->step_count; i++) {
 		const struct build_step *step = &spec->steps[i];
 		crypto_hash_sha256_state state;

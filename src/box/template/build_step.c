@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "box/files/archive.h"
 #include "box/process/execution.h"
 #include "box/sandbox/sandbox.h"
@@ -160,9 +161,7 @@ static const char **build_step_environment(const struct settings *s, const char 
 		count += s->env.data[i] == '\0';
 	for (size_t i = 0; own && own[i]; i++)
 		count++;
-	const char **env = calloc(count + 1, sizeof *env);
-	if (!env)
-		abort();
+	const char **env = mem_new_array(count + 1, sizeof *env);
 	for (size_t at = 0; at < s->env.len; at += strlen(s->env.data + at) + 1)
 		env[n++] = s->env.data + at;
 	for (size_t i = 0; own && own[i]; i++)
@@ -266,9 +265,7 @@ static int begin_copy(struct step_run *run, const struct build_step *step, struc
 	run->context_fd = context_open(job->catalogue->box, job->build->tenant, step->context);
 	if (run->context_fd < 0)
 		return error_set(e, ERROR_NOT_FOUND, "the uploaded files are gone");
-	run->chunk = malloc(CHUNK);
-	if (!run->chunk)
-		abort();
+	run->chunk = mem_new(CHUNK);
 	run->archive = archive_begin(job->builder, &request, NULL, &events, run, e);
 	if (!run->archive)
 		return -1;
@@ -279,9 +276,7 @@ static int begin_copy(struct step_run *run, const struct build_step *step, struc
 struct step_run *build_step_run(struct build_job *job, const struct build_step *step,
 	sandbox_done_fn *done, struct error *e)
 {
-	struct step_run *run = calloc(1, sizeof *run);
-	if (!run)
-		abort();
+	struct step_run *run = mem_new(sizeof *run);
 	*run = (struct step_run){
 		.job = job, .step = (int)job->step, .done = done, .context_fd = -1};
 	int r = step->kind == BUILD_RUN    ? begin_run(run, step, e)

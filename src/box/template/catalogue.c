@@ -5,6 +5,8 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "base/mem.h"
+
 static const struct {
 	const char *name, *description;
 	bool is_default;
@@ -53,9 +55,7 @@ static void add_layer(void *arg, const void *stored)
 
 int catalogue_open(struct box *b, struct error *e)
 {
-	struct catalogue *c = calloc(1, sizeof *c);
-	if (!c)
-		abort();
+	struct catalogue *c = mem_new(sizeof *c);
 	c->box = b;
 	b->catalogue = c;
 	for (size_t i = 0; i < sizeof built_in / sizeof built_in[0]; i++) {

@@ -13,15 +13,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "box/sandbox/disk_name.h"
 #include "box/sandbox/later.h"
 #include "box/template/catalogue.h"
 
 static struct layer *layer_new(struct catalogue *c, const char *id, const char *tenant)
 {
-	struct layer *l = calloc(1, sizeof *l);
-	if (!l)
-		abort();
+	struct layer *l = mem_new(sizeof *l);
 	memcpy(l->id, id, ID_SIZE);
 	l->tenant = sandbox_copy_string(tenant);
 	HASH_ADD(by_id, c->layers, id, ID_LEN, l);
@@ -174,9 +173,7 @@ static void row_gone(void *arg, int error)
 
 void layer_remove(struct catalogue *c, struct layer *l)
 {
-	struct removal *r = calloc(1, sizeof *r);
-	if (!r)
-		abort();
+	struct removal *r = mem_new(sizeof *r);
 	r->box = c->box;
 	memcpy(r->id, l->id, ID_SIZE);
 	layer_free(c, l);

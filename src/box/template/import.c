@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "box/files/archive.h"
 #include "box/template/build_job.h"
 #include "image/digest.h"
@@ -498,9 +499,7 @@ int build_import(struct build *build, const struct import_spec *spec, void (*roo
 		return error_set(e, ERROR_NOT_READY, "the build was started already");
 	struct build_job *job = build_job_new(
 		build, &import_work, spec->timeout_ms > 0 ? spec->timeout_ms : TIMEOUT_DEFAULT_MS);
-	struct import *i = calloc(1, sizeof *i);
-	if (!i)
-		abort();
+	struct import *i = mem_new(sizeof *i);
 	*i = (struct import){.job = job, .spec = *spec, .room = room, .arg = arg};
 	i->spec.ref = import_copy_text(&job->memory, spec->ref);
 	i->spec.digest = import_copy_text(&job->memory, spec->digest);

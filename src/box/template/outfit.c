@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "base/scratch.h"
 #include "box/sandbox/later.h"
 #include "box/sandbox/object.h"
@@ -187,9 +188,7 @@ void install_begin(
 			.user = "root",
 			.mode = -1,
 			.argv = command(&memory, "exec npm install -g -- \"$@\"", spec->packages)};
-	struct install *i = calloc(1, sizeof *i);
-	if (!i)
-		abort();
+	struct install *i = mem_new(sizeof *i);
 	*i = (struct install){.sandbox = s, .done = done, .arg = arg};
 	i->build = build_unnamed(s->box->catalogue, s->tenant);
 	i->watcher = (struct build_watcher){.changed = build_changed_status, .arg = i};

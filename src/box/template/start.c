@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "box/process/execution.h"
 #include "box/sandbox/sandbox.h"
 
@@ -63,9 +64,7 @@ static const char **strings_of(const struct buf *list)
 	size_t count = 0, n = 0;
 	for (size_t i = 0; i < list->len; i++)
 		count += list->data[i] == '\0';
-	const char **strings = calloc(count + 1, sizeof *strings);
-	if (!strings)
-		abort();
+	const char **strings = mem_new_array(count + 1, sizeof *strings);
 	for (size_t at = 0; at < list->len; at += strlen(list->data + at) + 1)
 		strings[n++] = list->data + at;
 	return strings;

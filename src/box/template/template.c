@@ -7,6 +7,7 @@
 #include <utlist.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "box/sandbox/later.h"
 #include "box/sandbox/object.h"
 #include "box/template/catalogue.h"
@@ -16,9 +17,7 @@
 struct template *template_new(struct catalogue *c, const char *id, const char *tenant,
 	const char *name, const char *description)
 {
-	struct template *t = calloc(1, sizeof *t);
-	if (!t)
-		abort();
+	struct template *t = mem_new(sizeof *t);
 	t->catalogue = c;
 	t->id = sandbox_copy_string(id);
 	t->tenant = sandbox_copy_string(tenant);
@@ -236,9 +235,7 @@ struct change {
 
 static struct change *template_change_new(struct box *b, template_done_fn *done, void *arg)
 {
-	struct change *c = malloc(sizeof *c);
-	if (!c)
-		abort();
+	struct change *c = mem_new(sizeof *c);
 	*c = (struct change){b, done, arg};
 	return c;
 }
@@ -264,9 +261,7 @@ void tag_set(struct template *t, const char *name, struct build *build, int64_t 
 {
 	struct tag *tag = tag_find(t, name);
 	if (!tag) {
-		tag = calloc(1, sizeof *tag);
-		if (!tag)
-			abort();
+		tag = mem_new(sizeof *tag);
 		memcpy(tag->name, name, strnlen(name, TEMPLATE_TAG_MAX));
 		DL_INSERT_INORDER(t->tags, tag, tags_in_order);
 	}
