@@ -142,7 +142,8 @@ static void process_found(struct op *op, struct execution *x)
 		return;
 	}
 	p->execution = x;
-	p->watcher = (struct execution_watcher){.changed = process_changed, .arg = p};
+	p->watcher = (struct execution_watcher){
+		.changed = process_changed, .arg = p, .glances = p->request.wait_ms == 0};
 	execution_watch(x, &p->watcher);
 	op_has_begun(op);
 	if (process_act(p, &e) < 0) {

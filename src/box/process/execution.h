@@ -21,6 +21,7 @@ struct execution_watcher {
 	void (*alone)(void *arg);
 	void *arg;
 	bool paced;
+	bool glances;                    /* it looks and goes: nobody takes that for attendance */
 	bool ignores[EXECUTION_STREAMS]; /* it does not read these, and holds nobody back there */
 	uint64_t position[EXECUTION_STREAMS]; /* the next byte to read */
 	struct execution_watcher *next, *prev;

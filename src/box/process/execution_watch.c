@@ -60,6 +60,20 @@ void execution_watch(struct execution *x, struct execution_watcher *w)
 	count_reader(x, w, 1);
 }
 
+/* Returns the only watcher that does not just glance; NULL: there are more, or none. */
+static const struct execution_watcher *sole_attendant(const struct execution *x)
+{
+	const struct execution_watcher *w, *sole = NULL;
+	DL_FOREACH (x->watchers, w) {
+		if (w->glances)
+			continue;
+		if (sole)
+			return NULL;
+		sole = w;
+	}
+	return sole;
+}
+
 void execution_unwatch(struct execution *x, struct execution_watcher *w)
 {
 	DL_DELETE(x->watchers, w);
@@ -67,15 +81,16 @@ void execution_unwatch(struct execution *x, struct execution_watcher *w)
 	if (!execution_has_ended(x)) {
 		for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
 			execution_acknowledge(x, i);
-		if (x->watchers && !x->watchers->next && x->watchers->alone)
-			x->watchers->alone(x->watchers->arg);
+		const struct execution_watcher *last = w->glances ? NULL : sole_attendant(x);
+		if (last && last->alone)
+			last->alone(last->arg);
 	}
 	execution_free_if_unused(x);
 }
 
 bool execution_watched_by_none_but(const struct execution *x, const struct execution_watcher *w)
 {
-	return x->watchers == w && !w->next;
+	return sole_attendant(x) == w;
 }
 
 bool execution_read(struct execution *x, struct execution_watcher *w, unsigned stream, size_t max,

@@ -81,12 +81,13 @@ static void agentuity_files_handle_write(struct http_request *req)
 		return;
 	}
 	/* The operation frees its call's memory once it has begun; the files are put after that. */
-	autoscratch memory = a->call.memory;
+	struct scratch memory = a->call.memory;
 	a->call.memory = (struct scratch){0};
 	a->op = op_files(&a->call,
 		&(struct op_files){.request = {.fixed.op = FILE_WRITE,
 					   .text[FILE_PATH] = count ? files[0].path : ""}});
 	put_files(a->op, files, count);
+	scratch_finish(&memory);
 	answer_run(a);
 }
 
