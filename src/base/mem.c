@@ -6,22 +6,17 @@
 
 #include "base/log.h"
 
-static void *mem_check(void *p, size_t size)
+void mem_exhausted(size_t size)
 {
-	if (p)
-		return p;
 	log_error("out of memory", "bytes", log_num((int64_t)size));
 	abort();
 }
 
-void *mem_new(size_t size)
+static void *mem_check(void *p, size_t size)
 {
-	return mem_new_array(1, size);
-}
-
-void *mem_new_array(size_t count, size_t size)
-{
-	return mem_check(calloc(count, size), size);
+	if (!p && size)
+		mem_exhausted(size);
+	return p;
 }
 
 void *mem_resize(void *p, size_t count, size_t size)
@@ -35,7 +30,7 @@ void *mem_resize(void *p, size_t count, size_t size)
 
 void *mem_copy(const void *data, size_t len)
 {
-	void *copy = mem_check(malloc(len ? len : 1), len);
+	void *copy = mem_new(len + 1);
 	if (len)
 		memcpy(copy, data, len);
 	return copy;

@@ -6,10 +6,24 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdlib.h>
 
-/* Zeroed; free() it. */
-void *mem_new(size_t size);
-void *mem_new_array(size_t count, size_t size);
+_Noreturn void mem_exhausted(size_t size);
+
+/* Returns zeroed memory, never NULL; free() it. Inline, so that analyzers know it for calloc's. */
+static inline void *mem_new_array(size_t count, size_t size)
+{
+	void *p = calloc(count, size);
+	if (!p)
+		mem_exhausted(size);
+	return p;
+}
+
+static inline void *mem_new(size_t size)
+{
+	return mem_new_array(1, size);
+}
+
 /* Resizes an array to `count` elements. New ones are not zeroed. Frees and returns NULL if count is
  * 0. */
 void *mem_resize(void *p, size_t count, size_t size);

@@ -259,14 +259,13 @@ static void settle_begin(struct sandbox *s, const struct sandbox_spec *spec)
 		memcpy(s->snapshot, source->snapshot, ID_SIZE);
 		memcpy(s->layer, source->layer, ID_SIZE);
 		memcpy(s->disk.volumes, source->disk.volumes, sizeof s->disk.volumes);
+		sandbox_set_text(&s->template_name, source->template_name);
 	}
 	if (from) {
 		memcpy(s->snapshot, from->id, ID_SIZE);
 		outfit_add_env(s, &from->env);
-	}
-	if (source || from) {
-		sandbox_set_text(
-			&s->template_name, source ? source->template_name : from->template_name);
+		if (!source)
+			sandbox_set_text(&s->template_name, from->template_name);
 	}
 }
 
