@@ -31,6 +31,7 @@ bench: build
 	@tools/install-deps bench
 	@! command -v npm >/dev/null || tests/sdk/install
 	@$(BUILD)/bench/bunker-bench --bunker $(BUILD)/bunker
+	@! command -v node >/dev/null || BUNKER=$(CURDIR)/$(BUILD)/bunker node bench/network.mjs
 
 lint:
 	@tools/lint

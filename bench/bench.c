@@ -34,7 +34,11 @@ static const struct options full = {.samples = 300,
 	.forks = 10,
 	.starts = 10,
 	.throughput_us = 3000000,
-	.settle_us = 1500000};
+	.settle_us = 1500000,
+	.alive = 1000,
+	.growth_samples = 100,
+	.past = 100000,
+	.idle_us = 15000000};
 static const struct options quick = {.samples = 10,
 	.idle_samples = 5,
 	.burst = 20,
@@ -47,14 +51,22 @@ static const struct options quick = {.samples = 10,
 	.forks = 3,
 	.starts = 2,
 	.throughput_us = 300000,
-	.settle_us = 200000};
+	.settle_us = 200000,
+	.alive = 10,
+	.growth_samples = 5,
+	.past = 5000,
+	.idle_us = 300000};
 
 static const char usage[] =
-	"usage: bunker-bench [--quick] [--samples N] [--json FILE] [--bunker PATH]\n\n"
+	"usage: bunker-bench [--quick] [--samples N] [--growth] [--large] [--json FILE] [--bunker PATH]\n\n"
 	"  --quick        few samples: shows that the benchmark works, not how fast anything is\n"
 	"  --samples N    samples of each subject of the interleaved run [300]\n"
+	"  --growth       only what should not depend on how many sandboxes there are\n"
+	"  --large        that with up to 3,000 of them alive, instead of 1,000\n"
 	"  --json FILE    write the results there, too\n"
 	"  --bunker PATH  the binary to measure [the one of the same build]\n";
+
+#define LARGE 3000
 
 volatile bool bench_interrupted;
 
@@ -102,9 +114,11 @@ static int parse_options(int argc, char **argv, struct options *o)
 {
 	static const struct option names[] = {{"quick", no_argument, NULL, 'q'},
 		{"samples", required_argument, NULL, 's'}, {"json", required_argument, NULL, 'j'},
-		{"bunker", required_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'}, {0}};
+		{"bunker", required_argument, NULL, 'b'}, {"growth", no_argument, NULL, 'g'},
+		{"large", no_argument, NULL, 'l'}, {"help", no_argument, NULL, 'h'}, {0}};
 	const char *json = NULL, *bunker = NULL;
 	unsigned samples = 0;
+	bool growth = false, large = false;
 	int c;
 	*o = full;
 	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
@@ -114,6 +128,10 @@ static int parse_options(int argc, char **argv, struct options *o)
 			json = optarg;
 		else if (c == 'b')
 			bunker = optarg;
+		else if (c == 'g')
+			growth = true;
+		else if (c == 'l')
+			large = true;
 		else if (c == 'h')
 			return 1;
 		else if (c != 's' || parse_samples(optarg, &samples) < 0)
@@ -122,6 +140,8 @@ static int parse_options(int argc, char **argv, struct options *o)
 	if (optind < argc)
 		return bench_fail("what is '%s'?\n%s", argv[optind], usage);
 	o->samples = samples ? samples : o->samples;
+	o->growth_only = growth;
+	o->alive = large ? LARGE : o->alive;
 	o->json = json ? fopen(json, "we") : NULL;
 	if (json && !o->json)
 		return bench_fail("cannot write %s: %s", json, strerror(errno));
@@ -163,9 +183,11 @@ static int start_servers(struct bench *b)
 
 static int measure(struct bench *b)
 {
+	if (b->options.growth_only)
+		return growth_run(b);
 	static int (*const steps[])(struct bench * b) = {peers_open, start_servers, subjects_run,
 		sdk_run, duel_run, streams_run, disks_run, scale_burst, scale_throughput,
-		scale_density, scale_start};
+		scale_density, scale_start, growth_run};
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
 		if (steps[i](b) < 0)
 			return -1;

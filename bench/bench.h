@@ -43,6 +43,9 @@ struct server {
 /* pool: as --pool takes it, NULL for the default. Returns when its pool is full. */
 int server_start(
 	struct server *s, const char *bunker, const char *dir, const char *name, const char *pool);
+/* The same with options of its own, up to a NULL. */
+int server_start_with(struct server *s, const char *bunker, const char *dir, const char *name,
+	const char *const *options);
 /* Ends it with everything it made. */
 int server_stop(struct server *s);
 /* Wait until it has booted, for a while, as many sandboxes as it wants to. */
@@ -202,6 +205,25 @@ struct disks {
 	struct samples suspend, boot; /* the same without memory */
 };
 
+/* With so many sandboxes alive. */
+struct growth_level {
+	unsigned alive;
+	struct samples create;
+	double idle_ms_per_s; /* processor time */
+	int64_t restart_us;   /* after a crash, until it serves */
+};
+
+#define GROWTH_LEVELS 4
+
+struct growth {
+	struct growth_level levels[GROWTH_LEVELS];
+	unsigned count;
+	/* With many that have ended: a page of them, and creates beside those who read them. */
+	struct samples list_few, list_many, create, create_beside_lists, create_during_expiry;
+	/* In a sandbox that does nothing else, and in one that uses up its quota. */
+	struct samples exec, exec_burning;
+};
+
 struct options {
 	char bunker[BENCH_PATH_MAX];
 	FILE *json; /* NULL: not wanted */
@@ -218,6 +240,11 @@ struct options {
 	unsigned starts;
 	int64_t throughput_us;
 	unsigned settle_us; /* before memory is read */
+	bool growth_only;
+	unsigned alive; /* the most sandboxes at once, for their growth */
+	unsigned growth_samples;
+	unsigned past;    /* sandboxes that have ended */
+	unsigned idle_us; /* for which processor time is counted */
 };
 
 #define PEER_ARGUMENTS 40
@@ -248,6 +275,7 @@ struct bench {
 	struct duel duel;
 	struct streams streams;
 	struct disks disks;
+	struct growth growth;
 };
 
 /* Set by SIGINT and SIGTERM; the next request then fails, and we leave in good order. */
@@ -282,6 +310,12 @@ int scale_start(struct bench *b);
 int scale_burst(struct bench *b);
 int scale_throughput(struct bench *b);
 int scale_density(struct bench *b);
+
+/* ---- growth.c: what should not depend on how many there are ---- */
+
+int growth_run(struct bench *b);
+/* By which power of the number of sandboxes a value grows. */
+double growth_exponent(const struct growth *g, double (*value)(const struct growth_level *l));
 
 /* ---- sdk.c: somebody else's SDK, in Node ---- */
 

@@ -144,9 +144,66 @@ static void print_load(const struct bench *b)
 	printf("\n");
 }
 
+static double level_create(const struct growth_level *l)
+{
+	return sample_ms(&l->create, 50);
+}
+
+static double level_restart(const struct growth_level *l)
+{
+	return (double)l->restart_us / 1000;
+}
+
+static double level_idle(const struct growth_level *l)
+{
+	return l->idle_ms_per_s;
+}
+
+struct growth_row {
+	const char *name;
+	const struct samples *samples;
+};
+
+static void print_growth_rows(const char *title, const struct growth_row *rows, size_t count)
+{
+	printf("%-40s %9s %9s %9s %6s\n", title, "p50 ms", "p99 ms", "longest", "n");
+	for (size_t i = 0; i < count; i++)
+		printf("%-40s %9.2f %9.2f %9.2f %6zu\n", rows[i].name,
+			sample_ms(rows[i].samples, 50), sample_ms(rows[i].samples, 99),
+			sample_ms(rows[i].samples, 100), rows[i].samples->count);
+}
+
+static void print_growth(const struct bench *b)
+{
+	const struct growth *g = &b->growth;
+	const struct growth_row past[] = {{"create, with none", &g->create},
+		{"list, with a hundred", &g->list_few}, {"list, with all", &g->list_many},
+		{"create, while somebody lists", &g->create_beside_lists},
+		{"create, while all are forgotten", &g->create_during_expiry}};
+	const struct growth_row quota[] = {{"exec of true, nothing else runs", &g->exec},
+		{"exec of true, two loops burn cpu 1", &g->exec_burning}};
+	printf("%-40s %9s %9s %10s %10s\n", "sandboxes alive", "create p50", "p99 ms", "restart ms",
+		"idle ms/s");
+	for (unsigned i = 0; i < g->count; i++)
+		printf("%-40u %9.2f %9.2f %10.0f %10.1f\n", g->levels[i].alive,
+			level_create(&g->levels[i]), sample_ms(&g->levels[i].create, 99),
+			level_restart(&g->levels[i]), level_idle(&g->levels[i]));
+	printf("%-40s %9.2f %9s %10.2f %10.2f\n\n", "exponent of the growth",
+		growth_exponent(g, level_create), "", growth_exponent(g, level_restart),
+		growth_exponent(g, level_idle));
+	print_growth_rows("sandboxes that have ended", past, sizeof past / sizeof past[0]);
+	printf("all are %u\n\n", b->options.past);
+	print_growth_rows("a sandbox's own quota", quota, sizeof quota / sizeof quota[0]);
+	printf("\n");
+}
+
 void report_print(const struct bench *b)
 {
 	print_load(b);
+	if (b->options.growth_only) {
+		print_growth(b);
+		return;
+	}
 	print_rows(b, "one interleaved run", ROW_FLOOR, ROW_IDLE_FLOOR);
 	print_rows(b, "from idle (100 ms pause before each)", ROW_IDLE_FLOOR, ROW_E2B_CYCLE);
 	print_rows(b, "E2B's SDK, in Node", ROW_E2B_CYCLE, ROW_COUNT);
@@ -157,6 +214,7 @@ void report_print(const struct bench *b)
 	print_streams(b);
 	print_disks(b);
 	print_scale(b);
+	print_growth(b);
 	print_targets(b);
 	report_print_readme(b);
 }

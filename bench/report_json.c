@@ -133,11 +133,35 @@ static void add_disks(cJSON *root, const struct bench *b)
 	add_times(disks, "boot", &d->boot);
 }
 
+static void add_growth(cJSON *root, const struct bench *b)
+{
+	const struct growth *g = &b->growth;
+	cJSON *growth = cJSON_AddObjectToObject(root, "growth");
+	cJSON *levels = cJSON_AddArrayToObject(growth, "alive");
+	for (unsigned i = 0; i < g->count; i++) {
+		cJSON *item = cJSON_CreateObject();
+		cJSON_AddNumberToObject(item, "sandboxes", g->levels[i].alive);
+		add_times(item, "create", &g->levels[i].create);
+		cJSON_AddNumberToObject(item, "restartMs", (double)g->levels[i].restart_us / 1000);
+		cJSON_AddNumberToObject(item, "idleMsPerSecond", g->levels[i].idle_ms_per_s);
+		cJSON_AddItemToArray(levels, item);
+	}
+	cJSON_AddNumberToObject(growth, "ended", b->options.past);
+	add_times(growth, "listOfFew", &g->list_few);
+	add_times(growth, "listOfAll", &g->list_many);
+	add_times(growth, "create", &g->create);
+	add_times(growth, "createBesideLists", &g->create_beside_lists);
+	add_times(growth, "createDuringExpiry", &g->create_during_expiry);
+	add_times(growth, "exec", &g->exec);
+	add_times(growth, "execInBurntQuota", &g->exec_burning);
+}
+
 int report_write_json(const struct bench *b)
 {
 	cJSON *root = cJSON_CreateObject();
 	cJSON_AddNumberToObject(root, "loadBefore", b->load[0]);
 	cJSON_AddNumberToObject(root, "loadAfter", b->load[1]);
+	add_growth(root, b);
 	add_rows(cJSON_AddArrayToObject(root, "rows"), b);
 	add_duel(root, b);
 	add_scale(root, b);

@@ -31,10 +31,12 @@ static void forget_settings(void)
 }
 
 static void __attribute__((noreturn))
-server_exec(const struct server *s, const char *bunker, const char *pool)
+server_exec(const struct server *s, const char *bunker, const char *const *options)
 {
-	const char *argv[] = {bunker, "serve", "--listen", "127.0.0.1:0", "--data", s->data,
-		"--drain", "--config", "/dev/null", pool ? "--pool" : NULL, pool, NULL};
+	const char *argv[24] = {bunker, "serve", "--listen", "127.0.0.1:0", "--data", s->data,
+		"--drain", "--config", "/dev/null"};
+	for (size_t i = 0; options[i]; i++)
+		argv[9 + i] = options[i];
 	int log = open(s->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	/* Should we be killed, it goes, and takes its sandboxes along. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
@@ -98,6 +100,13 @@ static int read_key(struct server *s)
 int server_start(
 	struct server *s, const char *bunker, const char *dir, const char *name, const char *pool)
 {
+	const char *const options[] = {pool ? "--pool" : NULL, pool, NULL};
+	return server_start_with(s, bunker, dir, name, options);
+}
+
+int server_start_with(struct server *s, const char *bunker, const char *dir, const char *name,
+	const char *const *options)
+{
 	*s = (struct server){0};
 	if (snprintf(s->data, sizeof s->data, "%s/%s", dir, name) >= (int)sizeof s->data ||
 		snprintf(s->log, sizeof s->log, "%s/%s.log", dir, name) >= (int)sizeof s->log)
@@ -108,7 +117,7 @@ int server_start(
 	if (s->pid < 0)
 		return bench_fail("cannot fork: %s", strerror(errno));
 	if (s->pid == 0)
-		server_exec(s, bunker, pool);
+		server_exec(s, bunker, options);
 	if (wait_for_port(s) < 0 || read_key(s) < 0)
 		return -1;
 	s->start_us = clock_monotonic_us() - began;

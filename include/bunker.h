@@ -89,6 +89,8 @@ typedef ptrdiff_t bunker_read_fn(void *arg, char *data, size_t size);
 #include "bunker/sandbox.h"
 #include "bunker/process.h"
 #include "bunker/files.h"
+#include "bunker/keys.h"
+#include "bunker/ports.h"
 #include "bunker/template.h"
 #include "bunker/disks.h"
 

@@ -119,6 +119,13 @@ int bunker_resume(struct bunker *b, const char *id, bool keep_memory, struct bun
 int bunker_set_lease(struct bunker *b, const char *id, const char *duration,
 	struct bunker_sandbox *ret, struct bunker_error *e);
 
+/*
+ * Adds rules to what it may reach, or takes them from it. *ret: its network, for
+ * bunker_json_text and bunker_json_free.
+ */
+int bunker_change_network(struct bunker *b, const char *id, bool allows, const char *const *rules,
+	size_t count, struct bunker_json **ret, struct bunker_error *e);
+
 struct bunker_event {
 	int64_t number; /* counted from 1 */
 	const char *type;

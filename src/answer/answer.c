@@ -36,7 +36,7 @@ bool answer_let_go(struct answer *a)
 	return false;
 }
 
-/* The one place where anybody is told that a client has gone. */
+/* Handles a client that has gone. This is the only place that does. */
 void answer_gone(void *arg)
 {
 	struct answer *a = arg;
@@ -182,6 +182,8 @@ static enum op_verdict answer_event(void *arg, const struct op_event *event)
 	struct error e = {0};
 	if (a->socket_form)
 		return answer_socket_event(a, event);
+	if (a->pass)
+		return answer_pass_event(a, event);
 	if (event->kind == OP_ROOM) {
 		resume_body(a);
 		return OP_GO_ON;

@@ -42,6 +42,8 @@ struct answer_form {
 	 * whose events follow.
 	 */
 	int (*put)(struct answer *a, const struct op_event *event, struct error *e);
+	/* Written by answer_put_record and answer_put_list; NULL for other puts. See records.h */
+	const struct answer_records *records;
 	/* It failed. event: OP_FAILED, or NULL when `put` or the body was at fault. */
 	enum answer_failure (*fail)(
 		struct answer *a, struct error *e, const struct op_event *event);
@@ -74,11 +76,12 @@ struct answer {
 	bool streaming, hungry, paused; /* paused: the operation is */
 	bool ended, cut;                /* what is in `out` is the last */
 	bool body_paused;
-	unsigned held; /* by whoever calls what may end it */
+	unsigned held; /* by callers of functions that may end it */
 	bool over;     /* it has ended meanwhile, and is freed when it is let go */
 	const struct answer_socket *socket_form;
 	struct websocket *socket; /* NULL until the operation's first event */
 	bool socket_sent;         /* since the socket was writable the last time */
+	const struct answer_pass *pass;
 };
 
 /* Its call has all but what it is about: the dialect sets `sandbox` or `volume`. */
@@ -128,3 +131,18 @@ void answer_run_socket(struct answer *a, const struct answer_socket *socket);
 /* Sends what is in `out` as a text message, and empties it. */
 void answer_send_text(struct answer *a);
 void answer_send_binary(struct answer *a, const struct buf *bytes);
+
+/* ---- requests that are passed on to a port of the sandbox ---- */
+
+struct answer_pass {
+	const char *tunnel; /* the protocol of a connection as it is; NULL: HTTP */
+	const char *target; /* as it is sent, from "/" on */
+	/* Whether a field goes on, perhaps with another value: http/pass.h. NULL: all do. */
+	bool (*request_field)(void *a, const char *name, const char **value);
+	bool (*answer_field)(void *a, const char *name, const char **value);
+};
+/*
+ * answer_run, for op_port: whatever listens on the port answers. Its form's `fail` is asked when it
+ * cannot be reached. The route `streams_body`, unless it is a tunnel.
+ */
+void answer_run_pass(struct answer *a, const struct answer_pass *pass);

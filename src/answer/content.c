@@ -46,7 +46,7 @@ static int begin_content(struct answer *a, uint64_t length, uint64_t offset, str
 	const struct content *c = a->own;
 	char text[96];
 	a->length = length;
-	/* What says to be empty has an end that nobody knows beforehand (/proc). */
+	/* A file of size 0 may have content of unknown length (/proc). */
 	if (!c->range.given || length == RECORD_UNKNOWN || c->size == 0)
 		return 0;
 	if (length == 0 && c->range.length > 0)

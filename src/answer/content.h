@@ -13,7 +13,7 @@ struct byte_range {
 	uint64_t length; /* RECORD_UNKNOWN: to the end */
 };
 
-/* Of the header Range; NULL: none. */
+/* Parses the header Range, which may be NULL. */
 struct byte_range content_range(const char *header);
 
 /* What `own` begins with. */
@@ -25,7 +25,7 @@ struct content {
 
 /* For answer_form.put. */
 int content_put(struct answer *a, const struct op_event *event, struct error *e);
-/* For answer_form.put: whatever bytes come, of a length that nobody knows beforehand. */
+/* An answer_form.put: sends bytes of unknown length as they come. */
 int content_put_bytes(struct answer *a, const struct op_event *event, struct error *e);
 /* Begins to read, with the range in `own`, and runs; with HEAD it only looks. */
 void content_run(struct answer *a, const char *user, const char *path, const char *cwd);

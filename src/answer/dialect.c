@@ -1,4 +1,5 @@
 #include "answer/dialect.h"
+#include "base/mem.h"
 
 #include <stdlib.h>
 
@@ -7,11 +8,21 @@ int dialect_admit_key(struct http_request *req, struct error *e)
 	return auth_admit(server_of(req)->auth, req, e);
 }
 
+static int dialect_guard_name(const struct http_request *req, struct error *e)
+{
+	return auth_guard_name(server_of(req)->auth, req, e);
+}
+
+static int dialect_guard_site(const struct http_request *req, struct error *e)
+{
+	return auth_guard_site(server_of(req)->auth, req, e);
+}
+
 void service_start(struct service *s, struct server *server, const struct dialect *dialect)
 {
 	*s = (struct service){.server = server, .dialect = dialect};
-	if (dialect->own_size > 0 && !(s->own = calloc(1, dialect->own_size)))
-		abort();
+	if (dialect->own_size > 0)
+		s->own = mem_new(dialect->own_size);
 	if (dialect->start)
 		dialect->start(s->own, server);
 }
@@ -42,6 +53,8 @@ static size_t area_mounts(struct service *s, const struct dialect_area *area, co
 		if (out)
 			out[count] = (struct http_mount){.routes = area->tables[count]->routes,
 				.route_count = area->tables[count]->count,
+				.guard = area->serves_pages ? dialect_guard_name
+							    : dialect_guard_site,
 				.admit = area->admit,
 				.ctx = s,
 				.prefix = prefix,

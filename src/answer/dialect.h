@@ -1,8 +1,8 @@
 /*
- * A dialect is one API that the server speaks: the native one, or that of somebody else's cloud. It
- * is described by one const struct, which the server has in a list; nothing else in the server
- * knows it. A dialect is made of areas: the tables of routes that share who may use them and how
- * their errors are put.
+ * A dialect is one API that the server speaks: the native one, or that of a foreign cloud. It is
+ * described by one const struct, which the server has in a list; nothing else in the server knows
+ * it. A dialect is made of areas: the tables of routes that share who may use them and how their
+ * errors are put.
  */
 #pragma once
 
@@ -16,7 +16,10 @@
 struct box;
 struct ops;
 
-/* What all dialects work with: one for the process. */
+/* The kind of the token that opens all ports of a sandbox whose previews are for `token`. */
+#define TRAFFIC_TOKEN "traffic"
+
+/* Shared by all dialects: one for the process. */
 struct server {
 	struct box *box;
 	struct ops *ops;
@@ -25,6 +28,7 @@ struct server {
 	struct http_server *http;   /* for its counters; NULL until it is open */
 	const char *domain;         /* as configured */
 	const char *sandbox_domain; /* the same, with the port that clients have to name, if any */
+	bool context_tokens;        /* contexts of code need the sandbox's token in every API */
 };
 
 /* The routes of one file, at its end. */
@@ -53,16 +57,21 @@ struct dialect_area {
 	void (*encode_error)(
 		struct http_request *req, const struct error *e, struct http_error_answer *answer);
 	enum dialect_origin origin;
+	bool serves_pages; /* of sandboxes: without keys, too, they may come from anywhere */
 };
+
+struct json_alias_table;
 
 struct dialect {
 	const char *name; /* in audit and traces */
 	const struct dialect_area *areas;
 	size_t area_count;
+	const struct json_alias_table *const *aliases; /* all it has, which NULL ends; or NULL */
 	unsigned (*claims)(const struct http_request *req); /* as in struct http_mount; or NULL */
 	const struct destination_headers
-		*destination; /* by which clients name a sandbox; or NULL */
-	size_t own_size;      /* of the dialect's own state, which is zeroed before `start` */
+		*destination;  /* by which clients name a sandbox; or NULL */
+	const unsigned *ports; /* of each sandbox, which it answers for itself; 0 ends; or NULL */
+	size_t own_size;       /* of the dialect's own state, which is zeroed before `start` */
 	/* Before the port is open. NULL: there is nothing to do. */
 	void (*start)(void *own, struct server *server);
 	/* From here on clients go away because the server stops. NULL: nothing to do. */
@@ -92,11 +101,14 @@ static inline struct server *server_of(const struct http_request *req)
 	return service_of(req)->server;
 }
 
-/* Whose key the request has; NULL in areas that admit by something else, such as a token. */
+/*
+ * Returns the tenant of the request's key; NULL in areas that admit by something else, such as a
+ * token.
+ */
 static inline const char *tenant_of(const struct http_request *req)
 {
-	return http_principal(req);
+	return auth_tenant(req);
 }
 
-/* For an area's admit: whoever has a key. */
+/* An area's admit: requires a key. */
 int dialect_admit_key(struct http_request *req, struct error *e);

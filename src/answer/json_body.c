@@ -8,15 +8,30 @@ static void json_tree_free(void *tree)
 	cJSON_Delete(tree);
 }
 
+const cJSON *answer_parse_json(struct answer *a, const char *text, size_t len, struct error *e)
+{
+	cJSON *tree = NULL;
+	if (json_parse(text, len, &tree, e) < 0)
+		return NULL;
+	scratch_own(&a->call.memory, tree, json_tree_free);
+	return tree;
+}
+
+static const cJSON *answer_body_json(struct answer *a, struct error *e)
+{
+	cJSON *tree = NULL;
+	if (http_json(a->req, &tree, e) < 0)
+		return NULL;
+	scratch_own(&a->call.memory, tree, json_tree_free);
+	return tree;
+}
+
 const cJSON *answer_json(struct answer *a, struct error *e)
 {
 	size_t len;
-	cJSON *tree = NULL;
-	const char *text = http_body(a->req, &len);
-	if (json_parse(len ? text : "{}", len ? len : 2, &tree, e) < 0)
-		return NULL;
-	scratch_own(&a->call.memory, tree, json_tree_free);
-	if (cJSON_IsObject(tree))
+	http_body(a->req, &len);
+	const cJSON *tree = len ? answer_body_json(a, e) : answer_parse_json(a, "{}", 2, e);
+	if (!tree || cJSON_IsObject(tree))
 		return tree;
 	error_set(e, ERROR_INVALID_JSON, "the body must be a JSON object");
 	return NULL;

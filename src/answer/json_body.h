@@ -7,6 +7,8 @@
 #include "answer/answer.h"
 #include "json/json.h"
 
+/* Parses other JSON into the call's memory. */
+const cJSON *answer_parse_json(struct answer *a, const char *text, size_t len, struct error *e);
 /* Returns the object; an empty body is {}. Content-Type does not matter. */
 const cJSON *answer_json(struct answer *a, struct error *e);
 /* Returns the object; the body must be there and must be called application/json. */

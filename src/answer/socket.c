@@ -81,7 +81,7 @@ static void socket_fail(struct answer *a, const struct error *why, const struct 
 
 static enum op_verdict socket_flow(struct answer *a, const struct op_event *event)
 {
-	bool full = websocket_queued(a->socket) >= QUEUE_MAX;
+	bool full = websocket_is_full(a->socket, QUEUE_MAX);
 	a->paused = full || (event->kind == OP_IDLE && a->socket_sent);
 	return a->paused ? OP_PAUSE : OP_GO_ON;
 }

@@ -18,8 +18,6 @@
 
 /* ---- create, get, cancel ---- */
 
-static const struct answer_form build_form = {
-	.type = "application/json", .pace = ANSWER_WHOLE, .put = build_put};
 static const struct answer_form build_changed_form = {.pace = ANSWER_WHOLE};
 
 static struct op_build_ref api_builds_build_ref(const struct http_request *req)
@@ -73,14 +71,9 @@ struct build_log {
 static void log_put_entry(
 	struct json_writer *w, uint64_t number, const struct build_log_entry *entry)
 {
-	char step[16];
-	build_step_name(entry->step, step);
 	json_begin_object(w);
 	json_put_int(w, "number", (int64_t)number);
-	json_put_time(w, "time", entry->time_ms);
-	json_put_string(w, "level", entry->level);
-	json_put_string(w, "step", step);
-	json_put_string(w, "message", entry->message);
+	json_encode(w, &build_log_model, entry, NULL);
 	json_end_object(w);
 }
 
@@ -192,7 +185,9 @@ static struct answer *build_files_answer(struct http_request *req, struct op_bui
 {
 	struct answer *a = api_answer(req, &build_changed_form);
 	a->status = 204;
-	*ret = (struct op_build_files){.hash = http_param(req, "hash"), .verify = true};
+	*ret = (struct op_build_files){.hash = http_param(req, "hash"),
+		.verify = true,
+		.announced = http_content_length(req)};
 	return a;
 }
 

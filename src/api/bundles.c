@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer/records.h"
 #include "api/encode.h"
 #include "api/routes.h"
 #include "op/snapshots.h"
@@ -87,20 +88,10 @@ static int bundle_parse_spec(struct http_request *req, struct snapshot_spec *ret
 	return 0;
 }
 
-static int bundle_imported_put(struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct json_writer w = {.out = &a->out};
-	(void)e;
-	json_begin_object(&w);
-	encode_snapshot(&w, event->snapshot);
-	json_end_object(&w);
-	return 0;
-}
-
 static void handle_import_snapshot(struct http_request *req)
 {
-	static const struct answer_form form = {
-		.type = "application/json", .pace = ANSWER_WHOLE, .put = bundle_imported_put};
+	static const struct answer_records records = {.table = &snapshot_model};
+	static const struct answer_form form = {ANSWER_RECORD(&records)};
 	struct snapshot_spec spec = {0};
 	struct error e = {0};
 	struct answer *a = answer_new(req, &form);

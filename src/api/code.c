@@ -45,7 +45,7 @@ static void code_result_encode(
 	encode_output(&w, "output", &r->output, false);
 	encode_output(&w, "stdout", &r->streams[0], false);
 	encode_output(&w, "stderr", &r->streams[1], false);
-	encode_execution(&w, &view);
+	json_encode(&w, &execution_model, &view, NULL);
 	json_end_object(&w);
 }
 

@@ -32,9 +32,9 @@ struct run_body {
 };
 
 static const struct json_field run_fields[] = {
-	{"code", JSON_STRING, offsetof(struct run_body, code), JSON_REQUIRED, 0, CODE_TEXT_MAX},
-	{"env", JSON_STRING_MAP, offsetof(struct run_body, env), 0, 0, CODE_VARIABLES},
-	{"timeout", JSON_DURATION, offsetof(struct run_body, timeout_ms), 0, 1, TIMEOUT_MAX},
+	{"code", FIELD_TEXT, offsetof(struct run_body, code), FIELD_REQUIRED, 0, CODE_TEXT_MAX},
+	{"env", FIELD_STRING_MAP, offsetof(struct run_body, env), 0, 0, CODE_VARIABLES},
+	{"timeout", FIELD_DURATION, offsetof(struct run_body, timeout_ms), 0, 1, TIMEOUT_MAX},
 };
 
 /* ---- events ---- */

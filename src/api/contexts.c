@@ -2,38 +2,14 @@
 #include <stddef.h>
 
 #include "answer/json_body.h"
+#include "answer/records.h"
 #include "api/decode.h"
 #include "api/routes.h"
 #include "op/code.h"
 
-static void api_contexts_context_put(struct json_writer *w, const struct code_context_view *v)
-{
-	json_begin_object(w);
-	json_put_string(w, "id", v->id);
-	json_put_string(w, "language", code_language_name(v->language));
-	json_put_string(w, "cwd", v->cwd);
-	json_put_bool(w, "default", v->is_default);
-	json_put_string(w, "status",
-		v->is_running   ? "running"
-		: v->has_kernel ? "idle"
-				: "stopped");
-	if (v->version[0])
-		json_put_string(w, "version", v->version);
-	json_put_int(w, "waiting", v->waiting);
-	json_put_time(w, "createdAt", v->created_ms);
-	json_end_object(w);
-}
-
-static int context_put_answer(struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct json_writer w = {.out = &a->out};
-	(void)e;
-	api_contexts_context_put(&w, event->context);
-	return 0;
-}
-
-static const struct answer_form context_form = {
-	.type = "application/json", .pace = ANSWER_WHOLE, .put = context_put_answer};
+static const struct answer_records context_records = {
+	.table = &code_context_model, .list = "contexts"};
+static const struct answer_form context_form = {ANSWER_RECORD(&context_records)};
 static const struct answer_form context_changed_form = {.pace = ANSWER_WHOLE};
 
 /* The context that the path names, by its id or, for a default one, by its language. */
@@ -45,12 +21,13 @@ static struct op_context_ref context_ref(const struct http_request *req)
 /* ---- create ---- */
 
 struct create_body {
-	const char *language, *cwd;
+	const char *language, *cwd, *user;
 };
 
 static const struct json_field create_fields[] = {
-	{"language", JSON_STRING, offsetof(struct create_body, language), JSON_NOT_EMPTY, 0, 32},
-	{"cwd", JSON_STRING, offsetof(struct create_body, cwd), JSON_NOT_EMPTY, 0, CODE_CWD_MAX},
+	{"language", FIELD_TEXT, offsetof(struct create_body, language), FIELD_NOT_EMPTY, 0, 32},
+	{"cwd", FIELD_TEXT, offsetof(struct create_body, cwd), FIELD_NOT_EMPTY, 0, CODE_CWD_MAX},
+	{"user", FIELD_TEXT, offsetof(struct create_body, user), FIELD_NOT_EMPTY, 0, 63},
 };
 
 static void api_contexts_handle_context_create(struct http_request *req)
@@ -63,44 +40,23 @@ static void api_contexts_handle_context_create(struct http_request *req)
 	if (!body ||
 		json_decode(body, create_fields, ARRAY_LEN(create_fields), "", &fields, &e) < 0 ||
 		code_language_of(fields.language, &language, &e) < 0 ||
-		decode_place(NULL, fields.cwd, &e) < 0) {
+		decode_place(fields.user, fields.cwd, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}
 	a->status = 201;
-	a->op = op_context_create(&a->call, language, fields.cwd);
+	a->op = op_context_create(
+		&a->call, language, &(struct code_place){fields.cwd, fields.user});
 	answer_run(a);
 }
 
 /* ---- the others ---- */
 
-static int api_contexts_context_list_put(
-	struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct json_writer *w = a->own;
-	(void)e;
-	if (event->kind == OP_ROW) {
-		api_contexts_context_put(w, event->context);
-	} else {
-		json_end_array(w);
-		json_end_object(w);
-	}
-	return 0;
-}
-
 static void api_contexts_handle_context_list(struct http_request *req)
 {
-	static const struct answer_form form = {.type = "application/json",
-		.pace = ANSWER_WHOLE,
-		.own_size = sizeof(struct json_writer),
-		.put = api_contexts_context_list_put};
+	static const struct answer_form form = {ANSWER_LIST(&context_records)};
 	struct answer *a = api_answer(req, &form);
-	struct json_writer *w = a->own;
-	w->out = &a->out;
-	json_begin_object(w);
-	json_key(w, "contexts");
-	json_begin_array(w);
-	a->op = op_context_list(&a->call, false);
+	a->op = op_context_list(&a->call, &(struct op_context_query){0});
 	answer_run(a);
 }
 
@@ -135,7 +91,7 @@ static int context_interrupted_put(struct answer *a, const struct op_event *even
 	struct json_writer w = {.out = &a->out};
 	(void)e;
 	json_begin_object(&w);
-	json_put_bool(&w, "interrupted", event->context->is_running);
+	json_put_bool(&w, "interrupted", event->context->status == CODE_CONTEXT_RUNNING);
 	json_end_object(&w);
 	return 0;
 }

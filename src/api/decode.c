@@ -15,25 +15,26 @@
 /* What a create takes besides the settings of sandbox_model. */
 struct create_body {
 	const char *snapshot;
-	const cJSON *files, *volumes, *dependencies, *packages;
+	const cJSON *files, *volumes, *dependencies, *packages, *rules;
 };
 
 static const struct json_field create_fields[] = {
-	{"snapshot", JSON_STRING, AT(create_body, snapshot), JSON_NOT_EMPTY, 0, 257},
-	{"files", JSON_ARRAY, AT(create_body, files), 0, 0, FILES_MAX},
-	{"volumes", JSON_ARRAY, AT(create_body, volumes), 0, 0, WARDEN_VOLUMES_MAX},
-	{"dependencies", JSON_ARRAY, AT(create_body, dependencies), 0, 0, 200},
-	{"packages", JSON_ARRAY, AT(create_body, packages), 0, 0, 200},
+	{"snapshot", FIELD_TEXT, AT(create_body, snapshot), FIELD_NOT_EMPTY, 0, 257},
+	{"files", FIELD_ARRAY, AT(create_body, files), 0, 0, FILES_MAX},
+	{"volumes", FIELD_ARRAY, AT(create_body, volumes), 0, 0, WARDEN_VOLUMES_MAX},
+	{"dependencies", FIELD_ARRAY, AT(create_body, dependencies), 0, 0, 200},
+	{"packages", FIELD_ARRAY, AT(create_body, packages), 0, 0, 200},
+	{"network.rules", FIELD_ANY, AT(create_body, rules), 0, 0, 0},
 };
 
 /* A run's env, files and user are its sandbox's. */
 static const struct json_field run_fields[] = {
-	EXEC_ONLY_FIELDS(exec_body, ){"encoding", JSON_STRING, AT(exec_body, encoding), 0, 0, 16},
+	EXEC_ONLY_FIELDS(exec_body, ){"encoding", FIELD_TEXT, AT(exec_body, encoding), 0, 0, 16},
 };
 
 /* A run's timeout may be "30s" as for exec. */
 static const struct json_field run_timeout[] = {
-	{"timeout", JSON_ANY, AT(exec_body, timeout), 0, 0, 0},
+	{"timeout", FIELD_ANY, AT(exec_body, timeout), 0, 0, 0},
 };
 
 #define SETTINGS(flag, to, given)                                                                  \
@@ -44,10 +45,19 @@ static const struct json_field run_timeout[] = {
 /* ---- whole bodies ---- */
 
 static const struct json_field volume_fields[] = {
-	{"volume", JSON_STRING, AT(volume_mount, volume), JSON_REQUIRED | JSON_NOT_EMPTY, 0, 63},
-	{"path", JSON_STRING, AT(volume_mount, path), JSON_REQUIRED | JSON_NOT_EMPTY, 0, 4095},
-	{"readOnly", JSON_BOOL, AT(volume_mount, read_only), 0, 0, 0},
+	{"volume", FIELD_TEXT, AT(volume_mount, volume), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0, 63},
+	{"path", FIELD_TEXT, AT(volume_mount, path), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0, 4095},
+	{"readOnly", FIELD_BOOL, AT(volume_mount, read_only), 0, 0, 0},
 };
+
+/* Credentials that are added to requests: not yet. */
+static int decode_no_rules(const cJSON *rules, struct error *e)
+{
+	if (!rules)
+		return 0;
+	return error_set_field(e, ERROR_INVALID_FIELD, "network.rules",
+		"\"network.rules\" is not supported by this version of the server");
+}
 
 static int decode_volumes(
 	const cJSON *array, struct scratch *memory, struct sandbox_spec *ret, struct error *e)
@@ -77,6 +87,8 @@ static int api_decode_settle_create(const struct create_body *body, struct scrat
 	struct sandbox_spec *ret, struct error *e)
 {
 	struct file_spec *files = NULL;
+	if (decode_no_rules(body->rules, e) < 0)
+		return -1;
 	if (decode_strings(body->dependencies, "dependencies", memory, &ret->dependencies, e) < 0 ||
 		decode_strings(body->packages, "packages", memory, &ret->packages, e) < 0 ||
 		decode_files(body->files, memory, &files, &ret->file_count, e) < 0 ||
@@ -87,13 +99,33 @@ static int api_decode_settle_create(const struct create_body *body, struct scrat
 	return 0;
 }
 
+#define GIVES(given, member)                                                                       \
+	field_set_has(given, (size_t)field_at(&sandbox_model, AT(sandbox_settings, member)))
+
+/* A list of what is allowed says its mode by itself. */
+static int settle_network(const struct field_set *given, struct sandbox_spec *ret, struct error *e)
+{
+	bool denies = GIVES(given, network.deny), allows = GIVES(given, network.allow);
+	ret->has_network = GIVES(given, network.mode) || allows;
+	if (GIVES(given, network.mode) || (!denies && !allows))
+		return 0;
+	if (denies)
+		return error_set_field(e, ERROR_MISSING_FIELD, "network.mode",
+			"\"network.mode\" is required with \"network.deny\"");
+	ret->network.mode = NETWORK_ALLOW;
+	return 0;
+}
+
 int decode_create(
 	const cJSON *body, struct scratch *memory, struct sandbox_spec *ret, struct error *e)
 {
 	struct create_body fields = {0};
-	const struct json_part parts[] = {SETTINGS(FIELD_CREATE, ret, NULL),
+	struct field_set given = {0};
+	const struct json_part parts[] = {SETTINGS(FIELD_CREATE, ret, &given),
 		{NULL, create_fields, ARRAY_LEN(create_fields), 0, &fields, NULL}, {0}};
 	if (json_decode_parts(body, parts, memory, e) < 0)
+		return -1;
+	if (settle_network(&given, ret, e) < 0)
 		return -1;
 	return api_decode_settle_create(&fields, memory, ret, e);
 }
@@ -103,17 +135,19 @@ int decode_run(const cJSON *body, struct scratch *memory, struct sandbox_spec *c
 {
 	struct create_body fields = {0};
 	struct exec_body command = {0};
+	struct field_set given = {0};
 	bool is_text = cJSON_IsString(cJSON_GetObjectItemCaseSensitive(body, "timeout"));
 	const struct json_part parts[] = {
 		{NULL, run_timeout, is_text, 0, &command, NULL},
-		SETTINGS(FIELD_CREATE, create, NULL),
+		SETTINGS(FIELD_CREATE, create, &given),
 		{NULL, create_fields, ARRAY_LEN(create_fields), 0, &fields, NULL},
 		{NULL, run_fields, ARRAY_LEN(run_fields), 0, &command, NULL},
 		{0},
 	};
 	if (json_decode_parts(body, parts, memory, e) < 0 ||
 		(is_text && decode_timeout_text(command.timeout, &create->execution_ms, e) < 0) ||
-		api_decode_settle_create(&fields, memory, create, e) < 0)
+		api_decode_settle_create(&fields, memory, create, e) < 0 ||
+		settle_network(&given, create, e) < 0)
 		return -1;
 	command.timeout = NULL; /* it is the sandbox's */
 	return decode_exec_fields(&command, memory, exec, e);
@@ -126,7 +160,7 @@ struct change_body {
 };
 
 static const struct json_field change_fields[] = {
-	{"env", JSON_OBJECT, AT(change_body, env), 0, 0, ENV_MAX},
+	{"env", FIELD_OBJECT, AT(change_body, env), 0, 0, ENV_MAX},
 };
 
 int decode_env_change(
@@ -166,4 +200,19 @@ int decode_change(
 	if (json_decode_parts(body, parts, memory, e) < 0)
 		return -1;
 	return decode_env_change(fields.env, memory, ret, e);
+}
+
+int decode_network(
+	const cJSON *body, struct scratch *memory, struct network_settings *ret, struct error *e)
+{
+	struct create_body fields = {0};
+	static const struct json_field rules[] = {
+		{"rules", FIELD_ANY, AT(create_body, rules), 0, 0, 0}};
+	const struct json_part parts[] = {
+		{network_model.fields, NULL, network_model.count, FIELD_CHANGE, ret, NULL},
+		{NULL, rules, ARRAY_LEN(rules), 0, &fields, NULL}, {0}};
+	*ret = (struct network_settings){0};
+	if (json_decode_parts(body, parts, memory, e) < 0)
+		return -1;
+	return decode_no_rules(fields.rules, e);
 }

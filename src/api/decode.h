@@ -23,6 +23,9 @@ int decode_create(
 	const cJSON *body, struct scratch *memory, struct sandbox_spec *ret, struct error *e);
 int decode_change(
 	const cJSON *body, struct scratch *memory, struct sandbox_change *ret, struct error *e);
+/* The whole of a sandbox's network. */
+int decode_network(
+	const cJSON *body, struct scratch *memory, struct network_settings *ret, struct error *e);
 int decode_exec(
 	const cJSON *body, struct scratch *memory, struct exec_options *ret, struct error *e);
 /* A process or job; its kind stays as it is. */

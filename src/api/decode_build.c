@@ -23,26 +23,26 @@ struct build_body {
 #define AT(type, member) offsetof(struct type, member)
 
 static const struct json_field build_fields[] = {
-	{"name", JSON_STRING, AT(build_body, name), JSON_REQUIRED | JSON_NOT_EMPTY, 0,
+	{"name", FIELD_TEXT, AT(build_body, name), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0,
 		TEMPLATE_REF_MAX},
-	{"description", JSON_STRING, AT(build_body, description), 0, 0, 1024},
-	{"tags", JSON_ARRAY, AT(build_body, tags), JSON_NOT_EMPTY, 0, 100},
-	{"from", JSON_STRING, AT(build_body, from), JSON_NOT_EMPTY, 0, TEMPLATE_REF_MAX},
-	{"steps", JSON_ARRAY, AT(build_body, steps), 0, 0, STEPS_MAX},
-	{"start", JSON_ANY, AT(build_body, start), 0, 0, 0},
-	{"ready", JSON_STRING, AT(build_body, ready), JSON_NOT_EMPTY, 0, 65536},
-	{"readyTimeout", JSON_DURATION, AT(build_body, ready_timeout), 0, 1, 3600 * 1000},
-	{"entrypoint", JSON_ARRAY, AT(build_body, entrypoint), 0, 0, LIST_MAX},
-	{"command", JSON_ARRAY, AT(build_body, command), 0, 0, LIST_MAX},
-	{"ports", JSON_ARRAY, AT(build_body, ports), 0, 0, LIST_MAX},
-	{"resources", JSON_OBJECT, AT(build_body, resources), 0, 0, 0},
-	{"timeout", JSON_DURATION, AT(build_body, timeout), 0, 1000, DURATION_MAX_MS},
-	{"noCache", JSON_BOOL, AT(build_body, no_cache), 0, 0, 0},
+	{"description", FIELD_TEXT, AT(build_body, description), 0, 0, 1024},
+	{"tags", FIELD_ARRAY, AT(build_body, tags), FIELD_NOT_EMPTY, 0, 100},
+	{"from", FIELD_TEXT, AT(build_body, from), FIELD_NOT_EMPTY, 0, TEMPLATE_REF_MAX},
+	{"steps", FIELD_ARRAY, AT(build_body, steps), 0, 0, STEPS_MAX},
+	{"start", FIELD_ANY, AT(build_body, start), 0, 0, 0},
+	{"ready", FIELD_TEXT, AT(build_body, ready), FIELD_NOT_EMPTY, 0, 65536},
+	{"readyTimeout", FIELD_DURATION, AT(build_body, ready_timeout), 0, 1, 3600 * 1000},
+	{"entrypoint", FIELD_ARRAY, AT(build_body, entrypoint), 0, 0, LIST_MAX},
+	{"command", FIELD_ARRAY, AT(build_body, command), 0, 0, LIST_MAX},
+	{"ports", FIELD_ARRAY, AT(build_body, ports), 0, 0, LIST_MAX},
+	{"resources", FIELD_OBJECT, AT(build_body, resources), 0, 0, 0},
+	{"timeout", FIELD_DURATION, AT(build_body, timeout), 0, 1000, DURATION_MAX_MS},
+	{"noCache", FIELD_BOOL, AT(build_body, no_cache), 0, 0, 0},
 };
 
 static const struct json_field resource_fields[] = {
-	{"memory", JSON_SIZE, AT(build_new, memory), 0, 16 << 20, INT64_C(1) << 46},
-	{"cpu", JSON_CPU, AT(build_new, cpu), 0, 10, 1024000},
+	{"memory", FIELD_BYTES, AT(build_new, memory), 0, 16 << 20, INT64_C(1) << 46},
+	{"cpu", FIELD_CPU, AT(build_new, cpu), 0, 10, 1024000},
 };
 
 struct step_body {
@@ -52,13 +52,13 @@ struct step_body {
 };
 
 static const struct json_field step_fields[] = {
-	{"run", JSON_ANY, AT(step_body, run), 0, 0, 0},
-	{"copy", JSON_OBJECT, AT(step_body, copy), 0, 0, 0},
-	{"env", JSON_STRING_MAP, AT(step_body, env), 0, 0, LIST_MAX},
-	{"workdir", JSON_STRING, AT(step_body, workdir), JSON_NOT_EMPTY, 0, PATH_LEN_MAX},
-	{"setUser", JSON_STRING, AT(step_body, setuser), JSON_NOT_EMPTY, 0, 63},
-	{"user", JSON_STRING, AT(step_body, user), JSON_NOT_EMPTY, 0, 63},
-	{"force", JSON_BOOL, AT(step_body, force), 0, 0, 0},
+	{"run", FIELD_ANY, AT(step_body, run), 0, 0, 0},
+	{"copy", FIELD_OBJECT, AT(step_body, copy), 0, 0, 0},
+	{"env", FIELD_STRING_MAP, AT(step_body, env), 0, 0, LIST_MAX},
+	{"workdir", FIELD_TEXT, AT(step_body, workdir), FIELD_NOT_EMPTY, 0, PATH_LEN_MAX},
+	{"setUser", FIELD_TEXT, AT(step_body, setuser), FIELD_NOT_EMPTY, 0, 63},
+	{"user", FIELD_TEXT, AT(step_body, user), FIELD_NOT_EMPTY, 0, 63},
+	{"force", FIELD_BOOL, AT(step_body, force), 0, 0, 0},
 };
 
 struct copy_body {
@@ -66,11 +66,12 @@ struct copy_body {
 };
 
 static const struct json_field copy_fields[] = {
-	{"context", JSON_STRING, AT(copy_body, context), JSON_REQUIRED, 0, CONTEXT_HASH_LEN},
-	{"source", JSON_STRING, AT(copy_body, source), 0, 0, PATH_LEN_MAX},
-	{"path", JSON_STRING, AT(copy_body, path), JSON_REQUIRED | JSON_NOT_EMPTY, 0, PATH_LEN_MAX},
-	{"owner", JSON_STRING, AT(copy_body, owner), JSON_NOT_EMPTY, 0, 127},
-	{"mode", JSON_STRING, AT(copy_body, mode), JSON_NOT_EMPTY, 0, 4},
+	{"context", FIELD_TEXT, AT(copy_body, context), FIELD_REQUIRED, 0, CONTEXT_HASH_LEN},
+	{"source", FIELD_TEXT, AT(copy_body, source), 0, 0, PATH_LEN_MAX},
+	{"path", FIELD_TEXT, AT(copy_body, path), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0,
+		PATH_LEN_MAX},
+	{"owner", FIELD_TEXT, AT(copy_body, owner), FIELD_NOT_EMPTY, 0, 127},
+	{"mode", FIELD_TEXT, AT(copy_body, mode), FIELD_NOT_EMPTY, 0, 4},
 };
 
 /* ---- lists ---- */

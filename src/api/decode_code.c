@@ -26,12 +26,12 @@ struct code_body {
 };
 
 static const struct json_field code_fields[] = {
-	{"language", JSON_STRING, offsetof(struct code_body, language), JSON_REQUIRED, 0, 16},
-	{"code", JSON_STRING, offsetof(struct code_body, code), JSON_REQUIRED, 0, CODE_MAX},
-	{"timeoutSeconds", JSON_INTEGER, offsetof(struct code_body, seconds), 0, 1, SECONDS_MAX},
-	{"cwd", JSON_STRING, offsetof(struct code_body, cwd), JSON_NOT_EMPTY, 0, 4095},
-	{"user", JSON_STRING, offsetof(struct code_body, user), JSON_NOT_EMPTY, 0, 63},
-	{"env", JSON_STRING_MAP, offsetof(struct code_body, env), 0, 0, 1000},
+	{"language", FIELD_TEXT, offsetof(struct code_body, language), FIELD_REQUIRED, 0, 16},
+	{"code", FIELD_TEXT, offsetof(struct code_body, code), FIELD_REQUIRED, 0, CODE_MAX},
+	{"timeoutSeconds", FIELD_INTEGER, offsetof(struct code_body, seconds), 0, 1, SECONDS_MAX},
+	{"cwd", FIELD_TEXT, offsetof(struct code_body, cwd), FIELD_NOT_EMPTY, 0, 4095},
+	{"user", FIELD_TEXT, offsetof(struct code_body, user), FIELD_NOT_EMPTY, 0, 63},
+	{"env", FIELD_STRING_MAP, offsetof(struct code_body, env), 0, 0, 1000},
 };
 
 static const struct language *language_of(const char *name)

@@ -8,11 +8,11 @@
 #define TERMINAL_SIDE_MAX 1000
 
 static const struct json_field exec_fields[] = {
-	EXEC_ONLY_FIELDS(exec_body, ){"encoding", JSON_STRING, AT(exec_body, encoding), 0, 0, 16},
-	{"env", JSON_STRING_MAP, AT(exec_body, env), 0, 0, ENV_MAX},
-	{"files", JSON_ARRAY, AT(exec_body, files), 0, 0, FILES_MAX},
-	{"timeout", JSON_ANY, AT(exec_body, timeout), 0, 0, 0},
-	{"user", JSON_STRING, AT(exec_body, user), JSON_NOT_EMPTY, 0, 63},
+	EXEC_ONLY_FIELDS(exec_body, ){"encoding", FIELD_TEXT, AT(exec_body, encoding), 0, 0, 16},
+	{"env", FIELD_STRING_MAP, AT(exec_body, env), 0, 0, ENV_MAX},
+	{"files", FIELD_ARRAY, AT(exec_body, files), 0, 0, FILES_MAX},
+	{"timeout", FIELD_ANY, AT(exec_body, timeout), 0, 0, 0},
+	{"user", FIELD_TEXT, AT(exec_body, user), FIELD_NOT_EMPTY, 0, 63},
 };
 
 struct process_body {
@@ -24,12 +24,12 @@ struct process_body {
 
 static const struct json_field process_fields[] = {
 	EXEC_ONLY_FIELDS(process_body, exec.){
-		"env", JSON_STRING_MAP, AT(process_body, exec.env), 0, 0, ENV_MAX},
-	{"timeout", JSON_ANY, AT(process_body, exec.timeout), 0, 0, 0},
-	{"user", JSON_STRING, AT(process_body, exec.user), JSON_NOT_EMPTY, 0, 63},
-	{"name", JSON_STRING, AT(process_body, name), 0, 0, 63},
-	{"openStdin", JSON_BOOL, AT(process_body, open_stdin), 0, 0, 0},
-	{"pty", JSON_ANY, AT(process_body, pty), 0, 0, 0},
+		"env", FIELD_STRING_MAP, AT(process_body, exec.env), 0, 0, ENV_MAX},
+	{"timeout", FIELD_ANY, AT(process_body, exec.timeout), 0, 0, 0},
+	{"user", FIELD_TEXT, AT(process_body, exec.user), FIELD_NOT_EMPTY, 0, 63},
+	{"name", FIELD_TEXT, AT(process_body, name), 0, 0, 63},
+	{"openStdin", FIELD_BOOL, AT(process_body, open_stdin), 0, 0, 0},
+	{"pty", FIELD_ANY, AT(process_body, pty), 0, 0, 0},
 };
 
 struct size_body {
@@ -37,8 +37,8 @@ struct size_body {
 };
 
 static const struct json_field size_fields[] = {
-	{"rows", JSON_INTEGER, AT(size_body, rows), 0, 1, TERMINAL_SIDE_MAX},
-	{"columns", JSON_INTEGER, AT(size_body, columns), 0, 1, TERMINAL_SIDE_MAX},
+	{"rows", FIELD_INTEGER, AT(size_body, rows), 0, 1, TERMINAL_SIDE_MAX},
+	{"columns", FIELD_INTEGER, AT(size_body, columns), 0, 1, TERMINAL_SIDE_MAX},
 };
 
 int decode_exec_fields(const struct exec_body *body, struct scratch *memory,

@@ -1,4 +1,4 @@
-/* What the files that decode bodies share. */
+/* Shared by the files that decode bodies. */
 #pragma once
 
 #include <stddef.h>
@@ -20,10 +20,10 @@ struct exec_body {
 };
 
 #define EXEC_ONLY_FIELDS(type, in)                                                                 \
-	{"command", JSON_ANY, AT(type, in command), JSON_REQUIRED, 0, 0},                          \
-		{"cwd", JSON_STRING, AT(type, in cwd), JSON_NOT_EMPTY, 0, PATH_LEN_MAX},           \
-		{"stdin", JSON_STRING, AT(type, in input), 0, 0, 32 << 20},                        \
-		{"stdinEncoding", JSON_STRING, AT(type, in input_encoding), 0, 0, 16},
+	{"command", FIELD_ANY, AT(type, in command), FIELD_REQUIRED, 0, 0},                        \
+		{"cwd", FIELD_TEXT, AT(type, in cwd), FIELD_NOT_EMPTY, 0, PATH_LEN_MAX},           \
+		{"stdin", FIELD_TEXT, AT(type, in input), 0, 0, 32 << 20},                         \
+		{"stdinEncoding", FIELD_TEXT, AT(type, in input_encoding), 0, 0, 16},
 
 int decode_exec_fields(const struct exec_body *body, struct scratch *memory,
 	struct exec_options *ret, struct error *e);

@@ -15,10 +15,11 @@ struct file_body {
 };
 
 static const struct json_field file_fields[] = {
-	{"path", JSON_STRING, AT(file_body, path), JSON_REQUIRED | JSON_NOT_EMPTY, 0, PATH_LEN_MAX},
-	{"content", JSON_STRING, AT(file_body, content), JSON_REQUIRED, 0, 32 << 20},
-	{"encoding", JSON_STRING, AT(file_body, encoding), 0, 0, 16},
-	{"mode", JSON_STRING, AT(file_body, mode), 0, 0, 5},
+	{"path", FIELD_TEXT, AT(file_body, path), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0,
+		PATH_LEN_MAX},
+	{"content", FIELD_TEXT, AT(file_body, content), FIELD_REQUIRED, 0, 32 << 20},
+	{"encoding", FIELD_TEXT, AT(file_body, encoding), 0, 0, 16},
+	{"mode", FIELD_TEXT, AT(file_body, mode), 0, 0, 5},
 };
 
 /* ---- single values ---- */

@@ -14,33 +14,6 @@
 #define LIMIT_MAX     1000
 #define KEEPALIVE_MS  30000
 
-static void encode_details(struct json_writer *w, const struct event_view *v)
-{
-	json_key(w, "details");
-	json_begin_object(w);
-	for (size_t at = 0; at < v->details_len; at += strlen(v->details + at) + 1) {
-		const char *entry = v->details + at, *equals = strchr(entry, '=');
-		char name[64];
-		if (!equals)
-			continue;
-		snprintf(name, sizeof name, "%.*s", (int)(equals - entry), entry);
-		json_put_string(w, name, equals + 1);
-	}
-	json_end_object(w);
-}
-
-static void encode_event(struct json_writer *w, const char *sandbox, const struct event_view *v)
-{
-	json_begin_object(w);
-	json_put_int(w, "number", (int64_t)v->number);
-	json_put_string(w, "sandboxId", sandbox);
-	json_put_string(w, "type", v->type);
-	json_put_string(w, "cause", v->cause);
-	json_put_time(w, "createdAt", v->time_ms);
-	encode_details(w, v);
-	json_end_object(w);
-}
-
 /* ---- a page ---- */
 
 struct event_page {
@@ -66,7 +39,7 @@ static int event_page_put(struct answer *a, const struct op_event *event, struct
 	(void)e;
 	if (event->kind == OP_ROW) {
 		page->last = event->happened->number;
-		encode_event(&page->json, a->call.sandbox, event->happened);
+		json_encode_object(&page->json, &event_model, event->happened, NULL);
 	} else if (event->kind == OP_DONE) {
 		event_page_end(a, event->result.count);
 	}
@@ -100,7 +73,7 @@ static int event_stream_put(struct answer *a, const struct op_event *event, stru
 		buf_printf(&a->out,
 			"id: %llu\nevent: %s\ndata: ", (unsigned long long)event->happened->number,
 			event->happened->type);
-	encode_event(&w, a->call.sandbox, event->happened);
+	json_encode_object(&w, &event_model, event->happened, NULL);
 	buf_append_str(&a->out, stream->format == STREAM_SSE ? "\n\n" : "\n");
 	return 0;
 }

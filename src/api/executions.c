@@ -42,10 +42,12 @@ static int parse_kind(const char *text, unsigned *kinds, struct error *e)
 
 static void api_executions_handle_list_executions(struct http_request *req)
 {
+	static const struct answer_records records = PROCESS_LIST("executions");
+	static const struct answer_form form = {ANSWER_PACED_LIST(&records)};
 	struct error e;
 	struct api_page page;
 	unsigned kinds;
-	struct answer *a = process_list_answer(req, "executions", http_query(req, "sandbox"));
+	struct answer *a = process_list_answer(req, &form, http_query(req, "sandbox"));
 	if (parse_kind(http_query(req, "kind"), &kinds, &e) < 0 ||
 		api_parse_page(req, &page, &e) < 0) {
 		a->call.sandbox = NULL; /* it is a filter */

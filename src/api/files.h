@@ -1,5 +1,5 @@
 /*
- * What the routes for files share: how a path, a user and options come in, how an entry goes out.
+ * Shared by the routes for files: parsing of paths, users and options, encoding of entries.
  *
  * A name in a file system is any bytes. In a URL they are percent-encoded; in JSON a name that is
  * not UTF-8 has its twin ("pathBase64" beside "path"), in both directions.
@@ -15,17 +15,18 @@
 #define FILES_ANSWER_MAX    (32u << 20) /* of JSON; what would be more is marked as truncated */
 #define FILES_UPLOAD_MAX    (UINT64_C(1) << 40)
 
-/* Who does it, and where relative paths begin. */
-struct files_place {
+/* The user that does it, and the base of relative paths. */
+struct files_actor {
 	const char *user, *cwd;
 };
 
-/* From the query: user and cwd. */
-int files_query_place(struct http_request *req, struct files_place *ret, struct error *e);
-/* The rest of the URL's path as an absolute path, or the query's "path". */
-int files_query_path(struct http_request *req, const char **ret, struct error *e);
-/* A query parameter that is none of these is refused; NULL ends the list. */
-int files_check_query(struct http_request *req, const char *const *known, struct error *e);
+/* From the query: user and cwd. A parameter that is none of `known`, which NULL ends, is refused.
+ */
+int files_query_actor(struct http_request *req, const char *const *known, struct files_actor *ret,
+	struct error *e);
+/* The same, and the path: the rest of the URL's path as an absolute one, or the query's "path". */
+int files_query_place(struct http_request *req, const char *const *known, struct files_actor *ret,
+	const char **path, struct error *e);
 int files_query_flag(struct http_request *req, const char *name, unsigned flag, unsigned *flags,
 	struct error *e);
 
@@ -33,14 +34,16 @@ int files_query_flag(struct http_request *req, const char *name, unsigned flag, 
 int files_parse_cursor(
 	struct http_request *req, const char *text, const char **ret, struct error *e);
 
-/* Of a body's two fields the one that is there; neither is an error unless `or_else` is given. */
+/*
+ * Takes the one of a body's two fields that is there; neither is an error unless `or_else` is
+ * given.
+ */
 int files_body_name(const char *text, const char *base64, const char *field, const char *or_else,
 	struct scratch *memory, const char **ret, struct error *e);
 /* The same, for a path: without ".." in it. */
 int files_body_path(const char *text, const char *base64, const char *field, const char *or_else,
 	struct scratch *memory, const char **ret, struct error *e);
 
-bool files_is_utf8(const char *text, size_t len);
 /* "path", and "pathBase64" where the first is not the whole truth. */
 void files_put_name(struct json_writer *w, const char *key, const char *name);
 /* The fields of an entry, with braces. */
@@ -66,5 +69,5 @@ enum files_answer {
  * Begins the operation. The caller gives it input, if it takes any, and runs the answer. An entry
  * that says it exists is FILES_ANSWER_ENTRY, and so on.
  */
-struct answer *files_begin(struct http_request *req, const struct files_place *place,
+struct answer *files_begin(struct http_request *req, const struct files_actor *place,
 	const struct file_request *request, enum files_answer kind);

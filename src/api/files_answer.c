@@ -6,6 +6,7 @@
 
 #include "api/files.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "op/files.h"
 
 struct finding {
@@ -88,7 +89,7 @@ static void files_answer_put_attribute(struct answer *a, const struct file_attri
 	struct finding *f = a->own;
 	if (files_answer_is_full(a))
 		return;
-	if (files_is_utf8(attribute->value, attribute->len) &&
+	if (utf8_is_valid(attribute->value, attribute->len) &&
 		!memchr(attribute->value, '\0', attribute->len)) {
 		json_key(&f->w, attribute->name);
 		json_string_n(&f->w, attribute->value, attribute->len);
@@ -189,7 +190,8 @@ static int put_found(struct answer *a, const struct op_event *event, struct erro
 	return 0;
 }
 
-static enum answer_failure fail(struct answer *a, struct error *e, const struct op_event *event)
+static enum answer_failure files_answer_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
 {
 	struct finding *f = a->own;
 	if (f->kind == FILES_ANSWER_EXISTS && e->code == ERROR_NOT_FOUND && event &&
@@ -204,14 +206,14 @@ static enum answer_failure fail(struct answer *a, struct error *e, const struct 
 	return ANSWER_ERROR;
 }
 
-struct answer *files_begin(struct http_request *req, const struct files_place *place,
+struct answer *files_begin(struct http_request *req, const struct files_actor *place,
 	const struct file_request *request, enum files_answer kind)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct finding),
 		.put = put_found,
-		.fail = fail,
+		.fail = files_answer_fail,
 		.finish = finding_finish};
 	struct answer *a = api_answer(req, &form);
 	struct finding *f = a->own;

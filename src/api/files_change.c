@@ -22,18 +22,18 @@ struct change_body {
 #define TEXT_MAX      (16 << 10)
 
 #define PLACE_FIELDS                                                                               \
-	{"user", JSON_STRING, AT(user), JSON_NOT_EMPTY, 0, 63},                                    \
-		{"cwd", JSON_STRING, AT(cwd), JSON_NOT_EMPTY, 0, PATH_MAX_TEXT},
+	{"user", FIELD_TEXT, AT(user), FIELD_NOT_EMPTY, 0, 63},                                    \
+		{"cwd", FIELD_TEXT, AT(cwd), FIELD_NOT_EMPTY, 0, PATH_MAX_TEXT},
 #define NAME_FIELDS(name, member)                                                                  \
-	{name, JSON_STRING, AT(member), 0, 0, PATH_MAX_TEXT},                                      \
-		{name "Base64", JSON_STRING, AT(member##64), 0, 0, 2 * PATH_MAX_TEXT},
-#define FLAG_FIELD(name, member) {name, JSON_BOOL, AT(member), 0, 0, 0},
-#define MODE_FIELD(flags)        {"mode", JSON_STRING, AT(mode), flags, 0, 5},
-#define OWNER_FIELD(flags)       {"owner", JSON_STRING, AT(owner), (flags) | JSON_NOT_EMPTY, 0, 127},
+	{name, FIELD_TEXT, AT(member), 0, 0, PATH_MAX_TEXT},                                       \
+		{name "Base64", FIELD_TEXT, AT(member##64), 0, 0, 2 * PATH_MAX_TEXT},
+#define FLAG_FIELD(name, member) {name, FIELD_BOOL, AT(member), 0, 0, 0},
+#define MODE_FIELD(flags)        {"mode", FIELD_TEXT, AT(mode), flags, 0, 5},
+#define OWNER_FIELD(flags)       {"owner", FIELD_TEXT, AT(owner), (flags) | FIELD_NOT_EMPTY, 0, 127},
 #define PATTERN_FIELDS                                                                             \
-	{"pattern", JSON_STRING, AT(pattern), JSON_REQUIRED | JSON_NOT_EMPTY, 0, TEXT_MAX},        \
+	{"pattern", FIELD_TEXT, AT(pattern), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0, TEXT_MAX},       \
 		FLAG_FIELD("ignoreCase", ignore_case){                                             \
-			"limit", JSON_INTEGER, AT(limit), 0, 1, FILES_LIMIT_MAX},
+			"limit", FIELD_INTEGER, AT(limit), 0, 1, FILES_LIMIT_MAX},
 
 static const struct json_field mkdir_fields[] = {PLACE_FIELDS NAME_FIELDS("path", path) MODE_FIELD(
 	0) OWNER_FIELD(0) FLAG_FIELD("parents", parents) FLAG_FIELD("existOk", exist_ok)};
@@ -45,29 +45,29 @@ static const struct json_field copy_fields[] = {
 static const struct json_field remove_fields[] = {PLACE_FIELDS NAME_FIELDS("path", path)
 		FLAG_FIELD("recursive", recursive) FLAG_FIELD("missingOk", exist_ok)};
 static const struct json_field chmod_fields[] = {PLACE_FIELDS NAME_FIELDS("path", path) MODE_FIELD(
-	JSON_REQUIRED) FLAG_FIELD("recursive", recursive) FLAG_FIELD("follow", follow)};
+	FIELD_REQUIRED) FLAG_FIELD("recursive", recursive) FLAG_FIELD("follow", follow)};
 static const struct json_field chown_fields[] = {PLACE_FIELDS NAME_FIELDS("path", path) OWNER_FIELD(
-	JSON_REQUIRED) FLAG_FIELD("recursive", recursive) FLAG_FIELD("follow", follow)};
+	FIELD_REQUIRED) FLAG_FIELD("recursive", recursive) FLAG_FIELD("follow", follow)};
 static const struct json_field symlink_fields[] = {
 	PLACE_FIELDS NAME_FIELDS("path", path) NAME_FIELDS("target", target)
 		FLAG_FIELD("parents", parents) FLAG_FIELD("overwrite", overwrite)};
 static const struct json_field find_fields[] = {
 	PLACE_FIELDS NAME_FIELDS("path", path)
-		PATTERN_FIELDS{"type", JSON_STRING, AT(type), 0, 0, 16},
-	{"depth", JSON_INTEGER, AT(depth), 0, 1, 10000},
-	{"cursor", JSON_STRING, AT(cursor), 0, 0, 24 << 10}};
+		PATTERN_FIELDS{"type", FIELD_TEXT, AT(type), 0, 0, 16},
+	{"depth", FIELD_INTEGER, AT(depth), 0, 1, 10000},
+	{"cursor", FIELD_TEXT, AT(cursor), 0, 0, 24 << 10}};
 static const struct json_field grep_fields[] = {
 	PLACE_FIELDS NAME_FIELDS("path", path) PATTERN_FIELDS FLAG_FIELD("regex", regex){
-		"include", JSON_STRING, AT(include), JSON_NOT_EMPTY, 0, PATH_MAX_TEXT}};
+		"include", FIELD_TEXT, AT(include), FIELD_NOT_EMPTY, 0, PATH_MAX_TEXT}};
 static const struct json_field replace_fields[] = {
 	PLACE_FIELDS NAME_FIELDS("path", path) PATTERN_FIELDS FLAG_FIELD("regex", regex)
 		FLAG_FIELD("dryRun", dry_run){
-			"replacement", JSON_STRING, AT(replacement), JSON_REQUIRED, 0, TEXT_MAX},
-	{"include", JSON_STRING, AT(include), JSON_NOT_EMPTY, 0, PATH_MAX_TEXT}};
+			"replacement", FIELD_TEXT, AT(replacement), FIELD_REQUIRED, 0, TEXT_MAX},
+	{"include", FIELD_TEXT, AT(include), FIELD_NOT_EMPTY, 0, PATH_MAX_TEXT}};
 static const struct json_field metadata_fields[] = {
-	PLACE_FIELDS NAME_FIELDS("path", path){"set", JSON_STRING_MAP, AT(set), 0, 0, 100},
-	{"setBase64", JSON_STRING_MAP, AT(set64), 0, 0, 100},
-	{"unset", JSON_ARRAY, AT(unset), 0, 0, 100}};
+	PLACE_FIELDS NAME_FIELDS("path", path){"set", FIELD_STRING_MAP, AT(set), 0, 0, 100},
+	{"setBase64", FIELD_STRING_MAP, AT(set64), 0, 0, 100},
+	{"unset", FIELD_ARRAY, AT(unset), 0, 0, 100}};
 
 enum change_paths {
 	PATH_REQUIRED,
@@ -101,7 +101,7 @@ static int decode_paths(const struct change *change, const struct change_body *b
 	case PATH_AND_TARGET:
 		if (files_body_path(b->path, b->path64, "path", NULL, memory, path, e) < 0)
 			return -1;
-		/* What a link says may be anything, ".." too: it is not followed here. */
+		/* The target of a link may be anything, ".." too: it is not followed here. */
 		return files_body_name(b->target, b->target64, "target", NULL, memory, other, e);
 	default:
 		return files_body_path(b->path, b->path64, "path",
@@ -217,14 +217,14 @@ static void files_change_run(
 		api_refuse(req, &e);
 		return;
 	}
-	struct files_place place = {b.user, b.cwd};
+	struct files_actor place = {b.user, b.cwd};
 	struct answer *a = files_begin(req, &place, &request, change->answer);
 	if (change->op == FILE_ATTRIBUTES)
 		files_change_put_metadata(a->op, &b, &memory);
 	answer_run(a);
 }
 
-static void handle(struct http_request *req, const struct change *change)
+static void files_change_handle(struct http_request *req, const struct change *change)
 {
 	cJSON *tree = api_body(req);
 	if (!tree)
@@ -237,7 +237,7 @@ static void handle(struct http_request *req, const struct change *change)
 	static void handle_##name(struct http_request *req)                                        \
 	{                                                                                          \
 		static const struct change change = {__VA_ARGS__};                                 \
-		handle(req, &change);                                                              \
+		files_change_handle(req, &change);                                                 \
 	}
 
 HANDLER(mkdir, FILE_MKDIR, FIELDS(mkdir_fields), PATH_REQUIRED, {.parents = true, .exist_ok = true},
@@ -269,8 +269,10 @@ static const struct http_route change_routes[] = {
 	{HTTP_POST, "/v1/sandboxes/{id}/fs/chmod", handle_chmod, SMALL_BODY_LIMIT},
 	{HTTP_POST, "/v1/sandboxes/{id}/fs/chown", handle_chown, SMALL_BODY_LIMIT},
 	{HTTP_POST, "/v1/sandboxes/{id}/fs/symlink", handle_symlink, SMALL_BODY_LIMIT},
-	{HTTP_POST, "/v1/sandboxes/{id}/fs/find", handle_find, SMALL_BODY_LIMIT},
-	{HTTP_POST, "/v1/sandboxes/{id}/fs/grep", handle_grep, SMALL_BODY_LIMIT},
+	{HTTP_POST, "/v1/sandboxes/{id}/fs/find", handle_find, SMALL_BODY_LIMIT,
+		.scope = HTTP_SCOPE_READ},
+	{HTTP_POST, "/v1/sandboxes/{id}/fs/grep", handle_grep, SMALL_BODY_LIMIT,
+		.scope = HTTP_SCOPE_READ},
 	{HTTP_POST, "/v1/sandboxes/{id}/fs/replace", handle_replace, SMALL_BODY_LIMIT},
 	{HTTP_PATCH, "/v1/sandboxes/{id}/fs/metadata", handle_set_metadata, SMALL_BODY_LIMIT},
 };

@@ -12,7 +12,7 @@
 
 /* ---- in ---- */
 
-int files_check_query(struct http_request *req, const char *const *known, struct error *e)
+static int files_check_query(struct http_request *req, const char *const *known, struct error *e)
 {
 	const char *name, *value;
 	for (size_t i = 0; http_query_at(req, i, &name, &value); i++) {
@@ -26,14 +26,17 @@ int files_check_query(struct http_request *req, const char *const *known, struct
 	return 0;
 }
 
-int files_query_place(struct http_request *req, struct files_place *ret, struct error *e)
+int files_query_actor(struct http_request *req, const char *const *known, struct files_actor *ret,
+	struct error *e)
 {
+	if (files_check_query(req, known, e) < 0)
+		return -1;
 	ret->user = http_query(req, "user");
 	ret->cwd = http_query(req, "cwd");
 	return decode_place(ret->user, ret->cwd, e);
 }
 
-int files_query_path(struct http_request *req, const char **ret, struct error *e)
+static int files_query_path(struct http_request *req, const char **ret, struct error *e)
 {
 	const char *rest = http_param(req, "path"), *path = http_query(req, "path");
 	if (rest && path)
@@ -54,6 +57,12 @@ int files_query_path(struct http_request *req, const char **ret, struct error *e
 			"\"path\" must have 1 to %d bytes", PATH_LEN_MAX);
 	*ret = path;
 	return decode_path(path, "path", false, e);
+}
+
+int files_query_place(struct http_request *req, const char *const *known, struct files_actor *ret,
+	const char **path, struct error *e)
+{
+	return files_query_actor(req, known, ret, e) < 0 ? -1 : files_query_path(req, path, e);
 }
 
 int files_query_flag(
@@ -123,23 +132,11 @@ int files_parse_cursor(
 
 /* ---- out ---- */
 
-bool files_is_utf8(const char *text, size_t len)
-{
-	while (len > 0) {
-		size_t n = utf8_char_len(text, len);
-		if (n == 0)
-			return false;
-		text += n;
-		len -= n;
-	}
-	return true;
-}
-
 void files_put_name(struct json_writer *w, const char *key, const char *name)
 {
 	char twin[48];
 	json_put_string(w, key, name);
-	if (files_is_utf8(name, strlen(name)))
+	if (utf8_is_valid(name, strlen(name)))
 		return;
 	snprintf(twin, sizeof twin, "%sBase64", key);
 	json_key(w, twin);

@@ -11,11 +11,11 @@ static void files_content_handle_get(struct http_request *req)
 {
 	static const char *const known[] = {"path", "user", "cwd", "offset", "length", NULL};
 	struct error e;
-	struct files_place place;
+	struct files_actor place;
 	struct byte_range range;
 	const char *path;
-	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
-		files_query_path(req, &path, &e) < 0 || files_parse_range(req, &range, &e) < 0) {
+	if (files_query_place(req, known, &place, &path, &e) < 0 ||
+		files_parse_range(req, &range, &e) < 0) {
 		api_refuse(req, &e);
 		return;
 	}
@@ -30,8 +30,7 @@ static int parse_target(struct http_request *req, struct file_target *t, struct 
 	bool has_mode;
 	t->flags = FILE_PARENTS;
 	t->owner = http_query(req, "owner");
-	if (files_query_path(req, &t->path, e) < 0 ||
-		files_query_flag(req, "parents", FILE_PARENTS, &t->flags, e) < 0 ||
+	if (files_query_flag(req, "parents", FILE_PARENTS, &t->flags, e) < 0 ||
 		files_query_flag(req, "append", FILE_APPEND, &t->flags, e) < 0 ||
 		files_query_flag(req, "atomic", FILE_ATOMIC, &t->flags, e) < 0 ||
 		files_query_flag(req, "exclusive", FILE_EXCLUSIVE, &t->flags, e) < 0 ||
@@ -59,10 +58,10 @@ static void handle_put(struct http_request *req)
 	static const char *const known[] = {"path", "user", "cwd", "parents", "append", "atomic",
 		"exclusive", "offset", "mode", "owner", NULL};
 	struct error e;
-	struct files_place place;
+	struct files_actor place;
 	struct file_target target = {0};
 	struct file_request request = {.fixed = {.op = FILE_WRITE, .flags = FILE_WITH_NAMES}};
-	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
+	if (files_query_place(req, known, &place, &target.path, &e) < 0 ||
 		parse_target(req, &target, &e) < 0) {
 		api_refuse(req, &e);
 		return;
@@ -80,11 +79,10 @@ static void files_content_handle_delete(struct http_request *req)
 {
 	static const char *const known[] = {"path", "user", "cwd", "recursive", "missingOk", NULL};
 	struct error e;
-	struct files_place place;
+	struct files_actor place;
 	struct file_request request = {.fixed = {.op = FILE_REMOVE}};
 	unsigned *flags = &request.fixed.flags;
-	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
-		files_query_path(req, &request.text[FILE_PATH], &e) < 0 ||
+	if (files_query_place(req, known, &place, &request.text[FILE_PATH], &e) < 0 ||
 		files_query_flag(req, "recursive", FILE_RECURSIVE, flags, &e) < 0 ||
 		files_query_flag(req, "missingOk", FILE_EXIST_OK, flags, &e) < 0) {
 		api_refuse(req, &e);

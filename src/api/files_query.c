@@ -5,10 +5,9 @@ static void files_query_handle_stat(struct http_request *req)
 {
 	static const char *const known[] = {"path", "user", "cwd", "follow", NULL};
 	struct error e;
-	struct files_place place;
+	struct files_actor place;
 	struct file_request request = {.fixed = {.op = FILE_STAT, .flags = FILE_WITH_NAMES}};
-	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
-		files_query_path(req, &request.text[FILE_PATH], &e) < 0 ||
+	if (files_query_place(req, known, &place, &request.text[FILE_PATH], &e) < 0 ||
 		files_query_flag(req, "follow", FILE_FOLLOW, &request.fixed.flags, &e) < 0)
 		api_refuse(req, &e);
 	else
@@ -19,10 +18,9 @@ static void handle_exists(struct http_request *req)
 {
 	static const char *const known[] = {"path", "user", "cwd", NULL};
 	struct error e;
-	struct files_place place;
+	struct files_actor place;
 	struct file_request request = {.fixed = {.op = FILE_STAT, .flags = FILE_FOLLOW}};
-	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
-		files_query_path(req, &request.text[FILE_PATH], &e) < 0)
+	if (files_query_place(req, known, &place, &request.text[FILE_PATH], &e) < 0)
 		api_refuse(req, &e);
 	else
 		answer_run(files_begin(req, &place, &request, FILES_ANSWER_EXISTS));
@@ -33,11 +31,10 @@ static void files_query_handle_list(struct http_request *req)
 	static const char *const known[] = {
 		"path", "user", "cwd", "depth", "limit", "cursor", "type", NULL};
 	struct error e;
-	struct files_place place;
+	struct files_actor place;
 	int64_t depth = 1, limit = FILES_LIMIT_DEFAULT;
 	struct file_request request = {.fixed = {.op = FILE_LIST, .flags = FILE_WITH_NAMES}};
-	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
-		files_query_path(req, &request.text[FILE_PATH], &e) < 0 ||
+	if (files_query_place(req, known, &place, &request.text[FILE_PATH], &e) < 0 ||
 		query_number(req, "depth", 0, 10000, &depth, &e) < 0 ||
 		query_number(req, "limit", 0, FILES_LIMIT_MAX, &limit, &e) < 0 ||
 		files_parse_type(http_query(req, "type"), &request.fixed.mode, &e) < 0 ||
@@ -55,10 +52,9 @@ static void handle_metadata(struct http_request *req)
 {
 	static const char *const known[] = {"path", "user", "cwd", NULL};
 	struct error e;
-	struct files_place place;
+	struct files_actor place;
 	struct file_request request = {.fixed = {.op = FILE_ATTRIBUTES}};
-	if (files_check_query(req, known, &e) < 0 || files_query_place(req, &place, &e) < 0 ||
-		files_query_path(req, &request.text[FILE_PATH], &e) < 0) {
+	if (files_query_place(req, known, &place, &request.text[FILE_PATH], &e) < 0) {
 		api_refuse(req, &e);
 		return;
 	}

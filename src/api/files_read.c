@@ -19,11 +19,11 @@ int files_parse_range(struct http_request *req, struct byte_range *ret, struct e
 static void files_read_add_headers(struct answer *a)
 {
 	http_add_header(a->req, "Accept-Ranges", "bytes");
-	/* Whatever is in it is not for a browser to guess. */
+	/* Keeps browsers from guessing the type. */
 	http_add_header(a->req, "X-Content-Type-Options", "nosniff");
 }
 
-void files_read(struct http_request *req, const struct files_place *place, const char *path,
+void files_read(struct http_request *req, const struct files_actor *place, const char *path,
 	const struct byte_range *range)
 {
 	static const struct answer_form form = {.type = "application/octet-stream",

@@ -5,5 +5,5 @@
 
 /* The query's offset and length, or the header Range. */
 int files_parse_range(struct http_request *req, struct byte_range *ret, struct error *e);
-void files_read(struct http_request *req, const struct files_place *place, const char *path,
+void files_read(struct http_request *req, const struct files_actor *place, const char *path,
 	const struct byte_range *range);

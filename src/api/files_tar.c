@@ -26,9 +26,8 @@ static int pack_query_coding(
 static int pack_decode(struct http_request *req, struct op_pack *ret, struct error *e)
 {
 	static const char *const known[] = {"path", "user", "cwd", "compression", NULL};
-	struct files_place place;
-	if (files_check_query(req, known, e) < 0 || files_query_place(req, &place, e) < 0 ||
-		files_query_path(req, &ret->path, e) < 0)
+	struct files_actor place;
+	if (files_query_place(req, known, &place, &ret->path, e) < 0)
 		return -1;
 	ret->user = place.user;
 	ret->cwd = place.cwd;
@@ -58,9 +57,8 @@ static void handle_pack(struct http_request *req)
 static int unpack_decode(struct http_request *req, struct op_unpack *ret, struct error *e)
 {
 	static const char *const known[] = {"path", "user", "cwd", "owners", "parents", NULL};
-	struct files_place place;
-	if (files_check_query(req, known, e) < 0 || files_query_place(req, &place, e) < 0 ||
-		files_query_path(req, &ret->path, e) < 0)
+	struct files_actor place;
+	if (files_query_place(req, known, &place, &ret->path, e) < 0)
 		return -1;
 	ret->user = place.user;
 	ret->cwd = place.cwd;

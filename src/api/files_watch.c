@@ -109,9 +109,8 @@ static int watch_message(struct answer *a, bool text, const char *data, size_t l
 static int files_watch_decode(struct http_request *req, struct watch_spec *ret, struct error *e)
 {
 	static const char *const known[] = {"path", "user", "cwd", "recursive", NULL};
-	struct files_place place;
-	if (files_check_query(req, known, e) < 0 || files_query_place(req, &place, e) < 0 ||
-		files_query_path(req, &ret->path, e) < 0)
+	struct files_actor place;
+	if (files_query_place(req, known, &place, &ret->path, e) < 0)
 		return -1;
 	ret->user = place.user;
 	ret->cwd = place.cwd;

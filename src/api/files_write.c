@@ -31,23 +31,23 @@ struct file_body {
 #define AT(type, member) offsetof(struct type, member)
 
 static const struct json_field write_fields[] = {
-	{"user", JSON_STRING, AT(write_body, user), JSON_NOT_EMPTY, 0, 63},
-	{"cwd", JSON_STRING, AT(write_body, cwd), JSON_NOT_EMPTY, 0, 4095},
-	{"files", JSON_ARRAY, AT(write_body, files), JSON_REQUIRED, 0, FILES_MAX},
+	{"user", FIELD_TEXT, AT(write_body, user), FIELD_NOT_EMPTY, 0, 63},
+	{"cwd", FIELD_TEXT, AT(write_body, cwd), FIELD_NOT_EMPTY, 0, 4095},
+	{"files", FIELD_ARRAY, AT(write_body, files), FIELD_REQUIRED, 0, FILES_MAX},
 };
 
 static const struct json_field file_fields[] = {
-	{"path", JSON_STRING, AT(file_body, path), 0, 0, 4095},
-	{"pathBase64", JSON_STRING, AT(file_body, path64), 0, 0, 8190},
-	{"content", JSON_STRING, AT(file_body, content), JSON_REQUIRED, 0, 32 << 20},
-	{"encoding", JSON_STRING, AT(file_body, encoding), 0, 0, 16},
-	{"mode", JSON_STRING, AT(file_body, mode), 0, 0, 5},
-	{"owner", JSON_STRING, AT(file_body, owner), JSON_NOT_EMPTY, 0, 127},
-	{"parents", JSON_BOOL, AT(file_body, parents), 0, 0, 0},
-	{"append", JSON_BOOL, AT(file_body, append), 0, 0, 0},
-	{"atomic", JSON_BOOL, AT(file_body, atomic), 0, 0, 0},
-	{"exclusive", JSON_BOOL, AT(file_body, exclusive), 0, 0, 0},
-	{"offset", JSON_INTEGER, AT(file_body, offset), 0, 0, INT64_MAX},
+	{"path", FIELD_TEXT, AT(file_body, path), 0, 0, 4095},
+	{"pathBase64", FIELD_TEXT, AT(file_body, path64), 0, 0, 8190},
+	{"content", FIELD_TEXT, AT(file_body, content), FIELD_REQUIRED, 0, 32 << 20},
+	{"encoding", FIELD_TEXT, AT(file_body, encoding), 0, 0, 16},
+	{"mode", FIELD_TEXT, AT(file_body, mode), 0, 0, 5},
+	{"owner", FIELD_TEXT, AT(file_body, owner), FIELD_NOT_EMPTY, 0, 127},
+	{"parents", FIELD_BOOL, AT(file_body, parents), 0, 0, 0},
+	{"append", FIELD_BOOL, AT(file_body, append), 0, 0, 0},
+	{"atomic", FIELD_BOOL, AT(file_body, atomic), 0, 0, 0},
+	{"exclusive", FIELD_BOOL, AT(file_body, exclusive), 0, 0, 0},
+	{"offset", FIELD_INTEGER, AT(file_body, offset), 0, 0, INT64_MAX},
 };
 
 struct decoded_file {
@@ -124,7 +124,7 @@ static void api_files_write_files(struct http_request *req, const cJSON *tree)
 		api_refuse(req, &e);
 		return;
 	}
-	struct files_place place = {b.user, b.cwd};
+	struct files_actor place = {b.user, b.cwd};
 	struct answer *a = files_begin(req, &place, &request, FILES_ANSWER_ENTRIES);
 	for (size_t i = 0; i < count; i++)
 		op_put_file(a->op, &files[i].target, files[i].content, files[i].len);
@@ -202,13 +202,13 @@ static int upload_end(struct answer *a, struct error *e)
 }
 
 static int parse_upload(
-	struct http_request *req, struct files_place *place, struct file_target *t, struct error *e)
+	struct http_request *req, struct files_actor *place, struct file_target *t, struct error *e)
 {
 	static const char *const known[] = {"user", "cwd", "mode", "owner", "atomic", NULL};
 	bool has_mode;
 	t->flags = FILE_PARENTS;
 	t->owner = http_query(req, "owner");
-	if (files_check_query(req, known, e) < 0 || files_query_place(req, place, e) < 0 ||
+	if (files_query_actor(req, known, place, e) < 0 ||
 		files_query_flag(req, "atomic", FILE_ATOMIC, &t->flags, e) < 0 ||
 		decode_mode(http_query(req, "mode"), "mode", &has_mode, &t->mode, e) < 0)
 		return -1;
@@ -223,7 +223,7 @@ static void api_files_write_handle_upload(struct http_request *req)
 	static const struct answer_body body = {
 		upload_data, upload_end, api_files_write_upload_finish};
 	struct error e;
-	struct files_place place;
+	struct files_actor place;
 	struct file_request request = {.fixed = {.op = FILE_WRITE, .flags = FILE_WITH_NAMES}};
 	struct upload *u = mem_new(sizeof *u);
 	if (parse_upload(req, &place, &u->target, &e) < 0 ||

@@ -63,12 +63,10 @@ static int import_decode(const struct http_request *req, struct scratch *memory,
 
 static void handle_import(struct http_request *req)
 {
-	static const struct answer_form form = {
-		.type = "application/json", .pace = ANSWER_WHOLE, .put = build_put};
 	struct error e = {0};
 	struct build_new what = {0};
 	struct import_spec spec = {0};
-	struct answer *a = api_answer(req, &form);
+	struct answer *a = api_answer(req, &build_form);
 	if (import_decode(req, &a->call.memory, &what, &spec, &e) < 0) {
 		answer_refuse(a, &e);
 		return;

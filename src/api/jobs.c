@@ -13,14 +13,16 @@
 
 static void handle_start_job(struct http_request *req)
 {
-	process_start(req, EXECUTION_JOB);
+	processes_start(req, EXECUTION_JOB);
 }
 
 static void handle_list_jobs(struct http_request *req)
 {
+	static const struct answer_records records = PROCESS_LIST("jobs");
+	static const struct answer_form form = {ANSWER_PACED_LIST(&records)};
 	struct error e;
 	struct api_page page;
-	struct answer *a = process_list_answer(req, "jobs", http_param(req, "id"));
+	struct answer *a = process_list_answer(req, &form, http_param(req, "id"));
 	if (api_parse_page(req, &page, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
@@ -57,8 +59,8 @@ struct stop_body {
 };
 
 static const struct json_field stop_fields[] = {
-	{"grace", JSON_DURATION, offsetof(struct stop_body, grace_ms), 0, 0, GRACE_MAX_MS},
-	{"force", JSON_BOOL, offsetof(struct stop_body, force), 0, 0, 0},
+	{"grace", FIELD_DURATION, offsetof(struct stop_body, grace_ms), 0, 0, GRACE_MAX_MS},
+	{"force", FIELD_BOOL, offsetof(struct stop_body, force), 0, 0, 0},
 };
 
 static void handle_stop_job(struct http_request *req)

@@ -5,12 +5,12 @@
 #include "api/routes.h"
 #include "op/life.h"
 
-struct move_body {
+struct pause_body {
 	bool memory;
 };
 
-static const struct json_field move_fields[] = {
-	{"memory", JSON_BOOL, offsetof(struct move_body, memory), 0, 0, 0},
+static const struct json_field pause_fields[] = {
+	{"memory", FIELD_BOOL, offsetof(struct pause_body, memory), 0, 0, 0},
 };
 
 static struct op *begin_pause(const struct op_call *call, bool keep_memory)
@@ -18,13 +18,13 @@ static struct op *begin_pause(const struct op_call *call, bool keep_memory)
 	return op_pause(call, &(struct op_pause){.keep_memory = keep_memory});
 }
 
-static void api_lifecycle_handle_move(
+static void lifecycle_handle(
 	struct http_request *req, struct op *(*move)(const struct op_call *call, bool keep_memory))
 {
 	struct error e = {0};
-	struct move_body body = {.memory = true};
+	struct pause_body body = {.memory = true};
 	struct answer *a = api_answer(req, &api_sandbox_form);
-	if (answer_decode_json(a, move_fields, ARRAY_LEN(move_fields), &body, &e) < 0) {
+	if (answer_decode_json(a, pause_fields, ARRAY_LEN(pause_fields), &body, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}
@@ -34,12 +34,12 @@ static void api_lifecycle_handle_move(
 
 static void api_lifecycle_handle_pause(struct http_request *req)
 {
-	api_lifecycle_handle_move(req, begin_pause);
+	lifecycle_handle(req, begin_pause);
 }
 
 static void api_lifecycle_handle_resume(struct http_request *req)
 {
-	api_lifecycle_handle_move(req, op_resume_sandbox);
+	lifecycle_handle(req, op_resume_sandbox);
 }
 
 static void api_lifecycle_handle_update(struct http_request *req)

@@ -36,9 +36,12 @@ int api_parse_page(const struct http_request *req, struct api_page *ret, struct 
 	return 0;
 }
 
-void api_put_cursor(struct json_writer *w, int64_t ms, const char *id)
+void api_put_next(struct answer *a, struct json_writer *w, const struct op_event *event)
 {
+	const struct answer_list *list = a->own;
 	char cursor[CURSOR_SIZE];
-	cursor_format(ms, id, cursor);
+	if (!event->more)
+		return;
+	cursor_format(list->last_ms, list->last_id, cursor);
 	json_put_string(w, "nextCursor", cursor);
 }

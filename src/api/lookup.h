@@ -1,6 +1,7 @@
-/* What several resources have in their queries: how long to wait, which page of a list. */
+/* Query parameters of several resources: how long to wait, which page of a list. */
 #pragma once
 
+#include "answer/records.h"
 #include "api/routes.h"
 
 /* ?wait=DURATION, at most 10m; 0 when it is absent. */
@@ -12,4 +13,5 @@ struct api_page {
 	char before_id[ID_SIZE];
 };
 int api_parse_page(const struct http_request *req, struct api_page *ret, struct error *e);
-void api_put_cursor(struct json_writer *w, int64_t ms, const char *id);
+/* For the `rest` of a list: where the next page begins, if there is one. */
+void api_put_next(struct answer *a, struct json_writer *w, const struct op_event *event);

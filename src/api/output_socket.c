@@ -96,9 +96,9 @@ static int viewer_put(struct answer *a, const struct op_event *event, struct err
 		return 0;
 	w = message_begin(a, event->kind == OP_STARTED ? "start" : "exit");
 	if (event->kind == OP_STARTED)
-		encode_process(&w, event->execution);
+		json_encode(&w, &process_model, event->execution, NULL);
 	else
-		encode_execution(&w, event->execution);
+		json_encode(&w, &execution_model, event->execution, NULL);
 	message_send(a, &w);
 	return 0;
 }
@@ -121,11 +121,11 @@ struct control {
 };
 
 static const struct json_field control_fields[] = {
-	{"type", JSON_STRING, offsetof(struct control, type), JSON_REQUIRED, 0, 16},
-	{"signal", JSON_STRING, offsetof(struct control, signal), 0, 0, 16},
-	{"rows", JSON_INTEGER, offsetof(struct control, rows), 0, 1, 1000},
-	{"columns", JSON_INTEGER, offsetof(struct control, columns), 0, 1, 1000},
-	{"tree", JSON_BOOL, offsetof(struct control, tree), 0, 0, 0},
+	{"type", FIELD_TEXT, offsetof(struct control, type), FIELD_REQUIRED, 0, 16},
+	{"signal", FIELD_TEXT, offsetof(struct control, signal), 0, 0, 16},
+	{"rows", FIELD_INTEGER, offsetof(struct control, rows), 0, 1, 1000},
+	{"columns", FIELD_INTEGER, offsetof(struct control, columns), 0, 1, 1000},
+	{"tree", FIELD_BOOL, offsetof(struct control, tree), 0, 0, 0},
 };
 
 static int control_signal(struct answer *a, const struct control *c, struct error *e)
@@ -171,6 +171,9 @@ static int control_take(struct answer *a, const char *text, size_t len, struct e
 static int viewer_message(
 	struct answer *a, bool text, const char *data, size_t len, struct error *e)
 {
+	if (!auth_may(a->req, HTTP_SCOPE_USE))
+		return error_set(e, ERROR_SCOPE_MISSING,
+			"input needs a key of the scope 'use'; this one may look");
 	if (text)
 		return control_take(a, data, len, e);
 	op_put(a->op, &(struct op_item){OP_ITEM_DATA, .bytes = {data, len}});

@@ -95,21 +95,11 @@ static int portable_check_type(struct http_request *req, struct error *e)
 		"the body must be JSON, with 'Content-Type: application/json'");
 }
 
-static int portable_imported_put(struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct json_writer w = {.out = &a->out};
-	(void)e;
-	encode_sandbox(&w, event->sandbox);
-	return 0;
-}
-
 static void handle_import_sandbox(struct http_request *req)
 {
-	static const struct answer_form form = {
-		.type = "application/json", .pace = ANSWER_WHOLE, .put = portable_imported_put};
 	struct sandbox_spec spec = {0};
 	struct error e = {0};
-	struct answer *a = answer_new(req, &form);
+	struct answer *a = answer_new(req, &api_sandbox_form);
 	if (portable_check_type(req, &e) < 0 || portable_parse_spec(req, &spec, &e) < 0) {
 		answer_refuse(a, &e);
 		return;

@@ -1,4 +1,4 @@
-/* What is said to a process that runs: signals, its terminal's size. */
+/* Control of a running process: signals, the size of its terminal. */
 #include "answer/json_body.h"
 #include "api/processes.h"
 
@@ -22,9 +22,9 @@ struct signal_body {
 };
 
 static const struct json_field signal_fields[] = {
-	{"signal", JSON_STRING, offsetof(struct signal_body, signal),
-		JSON_REQUIRED | JSON_NOT_EMPTY, 0, 16},
-	{"tree", JSON_BOOL, offsetof(struct signal_body, tree), 0, 0, 0},
+	{"signal", FIELD_TEXT, offsetof(struct signal_body, signal),
+		FIELD_REQUIRED | FIELD_NOT_EMPTY, 0, 16},
+	{"tree", FIELD_BOOL, offsetof(struct signal_body, tree), 0, 0, 0},
 };
 
 static int api_process_control_decode_signal(
@@ -58,8 +58,8 @@ struct size_body {
 };
 
 static const struct json_field size_fields[] = {
-	{"rows", JSON_INTEGER, offsetof(struct size_body, rows), JSON_REQUIRED, 1, 1000},
-	{"columns", JSON_INTEGER, offsetof(struct size_body, columns), JSON_REQUIRED, 1, 1000},
+	{"rows", FIELD_INTEGER, offsetof(struct size_body, rows), FIELD_REQUIRED, 1, 1000},
+	{"columns", FIELD_INTEGER, offsetof(struct size_body, columns), FIELD_REQUIRED, 1, 1000},
 };
 
 static void handle_resize(struct http_request *req)

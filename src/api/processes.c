@@ -8,7 +8,6 @@
 
 #include "answer/json_body.h"
 #include "api/decode.h"
-#include "api/encode.h"
 #include "api/lookup.h"
 #include "api/output.h"
 #include "op/exec.h"
@@ -56,9 +55,9 @@ static int process_put(struct answer *a, const struct op_event *event, struct er
 	else if (event->kind != OP_EXECUTION)
 		return 0;
 	json_begin_object(&w);
-	encode_process(&w, event->execution);
+	json_encode(&w, &process_model, event->execution, NULL);
 	if (event->usage)
-		encode_usage(&w, event->usage);
+		json_encode(&w, &execution_usage_model, event->usage, NULL);
 	json_end_object(&w);
 	return 0;
 }
@@ -79,7 +78,7 @@ const struct answer_form process_done_form = {
 
 /* ---- start ---- */
 
-void process_start(struct http_request *req, enum execution_kind kind)
+void processes_start(struct http_request *req, enum execution_kind kind)
 {
 	struct error e;
 	struct op_exec exec = {
@@ -96,10 +95,28 @@ void process_start(struct http_request *req, enum execution_kind kind)
 
 static void handle_start_process(struct http_request *req)
 {
-	process_start(req, EXECUTION_PROCESS);
+	processes_start(req, EXECUTION_PROCESS);
 }
 
 /* ---- list ---- */
+
+/* A page begins behind the last one that has ended. */
+int64_t process_place(const void *record, const char **id)
+{
+	const struct execution_view *view = record;
+	if (view->status > EXECUTION_RUNNING)
+		*id = view->id;
+	return view->started_ms;
+}
+
+struct answer *process_list_answer(
+	struct http_request *req, const struct answer_form *form, const char *sandbox_id)
+{
+	struct answer *a = api_answer(req, form);
+	a->call.sandbox = sandbox_id;
+	a->call.finds_gone = true;
+	return a;
+}
 
 static int api_processes_parse_status(const struct http_request *req, bool *ended, struct error *e)
 {
@@ -113,10 +130,12 @@ static int api_processes_parse_status(const struct http_request *req, bool *ende
 
 static void handle_list_processes(struct http_request *req)
 {
+	static const struct answer_records records = PROCESS_LIST("processes");
+	static const struct answer_form form = {ANSWER_PACED_LIST(&records)};
 	struct error e;
 	struct api_page page = {0};
 	bool ended = false;
-	struct answer *a = process_list_answer(req, "processes", http_param(req, "id"));
+	struct answer *a = process_list_answer(req, &form, http_param(req, "id"));
 	if (api_processes_parse_status(req, &ended, &e) < 0 ||
 		(ended && api_parse_page(req, &page, &e) < 0)) {
 		answer_refuse(a, &e);

@@ -1,6 +1,8 @@
-/* What the files about processes, jobs and executions share. */
+/* Shared by the files about processes, jobs and executions. */
 #pragma once
 
+#include "answer/records.h"
+#include "api/lookup.h"
 #include "api/routes.h"
 #include "op/process.h"
 
@@ -18,17 +20,14 @@ extern const struct answer_form process_form;
 extern const struct answer_form process_done_form;
 
 /* Starts what the body describes; answers once it runs, or has ended without having run. */
-void process_start(struct http_request *req, enum execution_kind kind);
+void processes_start(struct http_request *req, enum execution_kind kind);
 
-/* Of a list's answers what `own` is. */
-struct process_list {
-	struct json_writer writer;
-	int64_t last_ms; /* of those that have ended */
-	char last_id[ID_SIZE];
-};
-/*
- * Answers with {KEY: [processes], nextCursor} of a sandbox, or of all if its id is NULL.
- * api/list.c
- */
+/* Lists of processes of a sandbox, or of all if its id is NULL: {KEY: [processes], nextCursor}. */
+#define PROCESS_LIST(key)                                                                          \
+	{                                                                                          \
+		.table = &process_model, .list = (key), .rest = api_put_next,                      \
+		.place = process_place                                                             \
+	}
+int64_t process_place(const void *record, const char **id);
 struct answer *process_list_answer(
-	struct http_request *req, const char *key, const char *sandbox_id);
+	struct http_request *req, const struct answer_form *form, const char *sandbox_id);

@@ -11,7 +11,7 @@ static void begin_result(struct answer *a, const struct execution_view *view)
 	const struct result *r = a->own;
 	struct json_writer w = {.out = &a->out};
 	json_begin_object(&w);
-	encode_execution(&w, view);
+	json_encode(&w, &execution_model, view, NULL);
 	json_put_string(&w, "encoding", r->base64 ? "base64" : "utf8");
 }
 

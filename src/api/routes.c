@@ -10,9 +10,11 @@ static const struct route_table *const closed_tables[] = {
 	&sandbox_table,
 	&sandbox_list_table,
 	&lifecycle_table,
+	&network_table,
 	&event_table,
 	&usage_table,
 	&checkpoint_table,
+	&port_table,
 	&diff_table,
 	&snapshot_table,
 	&bundle_table,
@@ -38,6 +40,7 @@ static const struct route_table *const closed_tables[] = {
 	&template_table,
 	&build_table,
 	&import_table,
+	&key_table,
 	&metrics_table,
 	NULL,
 };
@@ -68,13 +71,11 @@ void api_refuse(struct http_request *req, const struct error *e)
 cJSON *api_body(struct http_request *req)
 {
 	struct error e;
-	size_t len;
 	cJSON *tree = NULL;
-	const char *text = http_body(req, &len);
 	if (!http_has_type(req, "application/json"))
 		error_set(&e, ERROR_UNSUPPORTED_MEDIA_TYPE,
 			"the body must be JSON, with 'Content-Type: application/json'");
-	else if (json_parse(text, len, &tree, &e) == 0 && !cJSON_IsObject(tree)) {
+	else if (http_json(req, &tree, &e) == 0 && !cJSON_IsObject(tree)) {
 		cJSON_Delete(take_ptr(tree));
 		error_set(&e, ERROR_INVALID_JSON, "the body must be a JSON object");
 	}

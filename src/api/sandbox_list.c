@@ -1,6 +1,7 @@
 /* GET /v1/sandboxes: a page in the order of creation. */
 #include <string.h>
 
+#include "answer/records.h"
 #include "answer/query.h"
 #include "api/encode.h"
 #include "api/lookup.h"
@@ -66,44 +67,14 @@ static int parse_list_query(struct http_request *req, struct scratch *memory,
 
 /* ---- the answer ---- */
 
-struct sandbox_list {
-	struct json_writer w;
-	int64_t last_ms; /* the place of the last one that is in the answer */
-	char last_id[ID_SIZE];
-};
-
-static void list_begin(struct answer *a)
-{
-	struct sandbox_list *list = a->own;
-	list->w.out = &a->out;
-	json_begin_object(&list->w);
-	json_key(&list->w, "sandboxes");
-	json_begin_array(&list->w);
-}
-
-static int api_sandbox_list_put(struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct sandbox_list *list = a->own;
-	(void)e;
-	if (event->kind == OP_ROW) {
-		list->last_ms = event->sandbox->created_ms;
-		memcpy(list->last_id, event->sandbox->id, ID_SIZE);
-		encode_sandbox(&list->w, event->sandbox);
-		return 0;
-	}
-	json_end_array(&list->w);
-	if (event->more)
-		api_put_cursor(&list->w, list->last_ms, list->last_id);
-	json_end_object(&list->w);
-	return 0;
-}
-
 static void handle_list_sandboxes(struct http_request *req)
 {
-	static const struct answer_form form = {.type = "application/json",
-		.pace = ANSWER_WHOLE,
-		.own_size = sizeof(struct sandbox_list),
-		.put = api_sandbox_list_put};
+	static const struct answer_records records = {.table = &sandbox_model,
+		.own = encode_sandbox_own,
+		.list = "sandboxes",
+		.rest = api_put_next,
+		.place = sandbox_place};
+	static const struct answer_form form = {ANSWER_PACED_LIST(&records)};
 	struct error e;
 	struct op_list_sandboxes query = {.ephemeral = -1, .limit = LIST_LIMIT_DEFAULT};
 	struct answer *a = api_answer(req, &form);
@@ -111,7 +82,6 @@ static void handle_list_sandboxes(struct http_request *req)
 		answer_refuse(a, &e);
 		return;
 	}
-	list_begin(a);
 	a->op = op_list_sandboxes(&a->call, &query);
 	answer_run(a);
 }

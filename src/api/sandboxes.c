@@ -1,22 +1,15 @@
 /* /v1/sandboxes: create, get, delete. */
 #include "answer/json_body.h"
 #include "answer/query.h"
+#include "answer/records.h"
 #include "api/decode.h"
 #include "api/encode.h"
 #include "api/routes.h"
 #include "op/life.h"
 
-static int api_sandboxes_sandbox_put(
-	struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct json_writer w = {.out = &a->out};
-	(void)e;
-	encode_sandbox(&w, event->sandbox);
-	return 0;
-}
-
-const struct answer_form api_sandbox_form = {
-	.type = "application/json", .pace = ANSWER_WHOLE, .put = api_sandboxes_sandbox_put};
+static const struct answer_records sandbox_records = {
+	.table = &sandbox_model, .own = encode_sandbox_own};
+const struct answer_form api_sandbox_form = {ANSWER_RECORD(&sandbox_records)};
 
 static void handle_create_sandbox(struct http_request *req)
 {
@@ -33,7 +26,10 @@ static void handle_create_sandbox(struct http_request *req)
 	answer_run(a);
 }
 
-/* One that ended by itself is shown for as long as it is known; a deleted one only on request. */
+/*
+ * A sandbox that ended by itself is shown for as long as it is known; a deleted one only on
+ * request.
+ */
 static void handle_get_sandbox(struct http_request *req)
 {
 	struct error e;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "answer/records.h"
 #include "answer/json_body.h"
 #include "api/encode.h"
 #include "api/lookup.h"
@@ -17,27 +18,30 @@ struct snapshot_answer {
 	struct error refusal;
 };
 
+static void snapshot_put_rest(struct answer *a, struct json_writer *w, const struct op_event *event)
+{
+	if (((const struct snapshot_answer *)a->own)->created)
+		encode_milliseconds(w, "frozenMs", event->frozen_us);
+}
+
+static const struct answer_records snapshot_records = {
+	.table = &snapshot_model, .rest = snapshot_put_rest};
+
 static int api_snapshots_snapshot_put(
 	struct answer *a, const struct op_event *event, struct error *e)
 {
 	const struct snapshot_answer *own = a->own;
-	struct json_writer w = {.out = &a->out};
-	if (own->refused) {
-		*e = own->refusal;
-		return -1;
-	}
-	json_begin_object(&w);
-	encode_snapshot(&w, event->snapshot);
-	if (own->created)
-		encode_milliseconds(&w, "frozenMs", event->frozen_us);
-	json_end_object(&w);
-	return 0;
+	if (!own->refused)
+		return answer_put_record(a, event, e);
+	*e = own->refusal;
+	return -1;
 }
 
 static const struct answer_form snapshot_form = {.type = "application/json",
 	.pace = ANSWER_WHOLE,
 	.own_size = sizeof(struct snapshot_answer),
-	.put = api_snapshots_snapshot_put};
+	.put = api_snapshots_snapshot_put,
+	.records = &snapshot_records};
 
 static void api_snapshots_handle_get_snapshot(struct http_request *req)
 {
@@ -49,9 +53,9 @@ static void api_snapshots_handle_get_snapshot(struct http_request *req)
 /* ---- create ---- */
 
 static const struct json_field snapshot_create_fields[] = {
-	{"name", JSON_STRING, offsetof(struct snapshot_spec, name), 0, 0, 128},
-	{"tag", JSON_STRING, offsetof(struct snapshot_spec, tag), JSON_NOT_EMPTY, 0, 128},
-	{"description", JSON_STRING, offsetof(struct snapshot_spec, description), 0, 0, 1024},
+	{"name", FIELD_TEXT, offsetof(struct snapshot_spec, name), 0, 0, 128},
+	{"tag", FIELD_TEXT, offsetof(struct snapshot_spec, tag), FIELD_NOT_EMPTY, 0, 128},
+	{"description", FIELD_TEXT, offsetof(struct snapshot_spec, description), 0, 0, 1024},
 };
 
 static void api_snapshots_handle_create_snapshot(struct http_request *req)
@@ -72,53 +76,6 @@ static void api_snapshots_handle_create_snapshot(struct http_request *req)
 }
 
 /* ---- lists ---- */
-
-struct snapshot_list_answer {
-	const char *key;
-	struct json_writer writer;
-	bool begun;
-	int64_t last_ms;
-	char last_id[ID_SIZE];
-};
-
-static int api_snapshots_snapshot_list_put(
-	struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct snapshot_list_answer *own = a->own;
-	struct json_writer *w = &own->writer;
-	(void)e;
-	if (!own->begun) {
-		own->begun = true;
-		w->out = &a->out;
-		json_begin_object(w);
-		json_key(w, own->key);
-		json_begin_array(w);
-	}
-	if (event->kind == OP_ROW) {
-		json_begin_object(w);
-		encode_snapshot(w, event->snapshot);
-		json_end_object(w);
-		own->last_ms = event->snapshot->created_ms;
-		memcpy(own->last_id, event->snapshot->id, ID_SIZE);
-		return 0;
-	}
-	json_end_array(w);
-	if (event->more)
-		api_put_cursor(w, own->last_ms, own->last_id);
-	json_end_object(w);
-	return 0;
-}
-
-static struct answer *snapshot_list_answer(struct http_request *req, const char *key)
-{
-	static const struct answer_form form = {.type = "application/json",
-		.pace = ANSWER_WHOLE,
-		.own_size = sizeof(struct snapshot_list_answer),
-		.put = api_snapshots_snapshot_list_put};
-	struct answer *a = api_answer(req, &form);
-	((struct snapshot_list_answer *)a->own)->key = key;
-	return a;
-}
 
 static int api_snapshots_snapshot_list_parse(
 	struct http_request *req, struct snapshot_filter *ret, struct error *e)
@@ -147,9 +104,14 @@ static int api_snapshots_snapshot_list_parse(
 
 static void api_snapshots_handle_list_snapshots(struct http_request *req)
 {
+	static const struct answer_records records = {.table = &snapshot_model,
+		.list = "snapshots",
+		.rest = api_put_next,
+		.place = snapshot_place};
+	static const struct answer_form form = {ANSWER_LIST(&records)};
 	struct error e = {0};
 	struct snapshot_filter filter;
-	struct answer *a = snapshot_list_answer(req, "snapshots");
+	struct answer *a = api_answer(req, &form);
 	if (api_snapshots_snapshot_list_parse(req, &filter, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
@@ -161,7 +123,9 @@ static void api_snapshots_handle_list_snapshots(struct http_request *req)
 /* From itself to the root. */
 static void api_snapshots_handle_lineage(struct http_request *req)
 {
-	struct answer *a = snapshot_list_answer(req, "lineage");
+	static const struct answer_records records = {.table = &snapshot_model, .list = "lineage"};
+	static const struct answer_form form = {ANSWER_LIST(&records)};
+	struct answer *a = api_answer(req, &form);
 	a->op = op_snapshot_lineage(&a->call, http_param(req, "snapshot"), INT64_MAX);
 	answer_run(a);
 }
@@ -212,43 +176,22 @@ struct fork_body {
 };
 
 static const struct json_field fork_fields[] = {
-	{"count", JSON_INTEGER, offsetof(struct fork_body, count), 0, 1, FORKS_MAX},
+	{"count", FIELD_INTEGER, offsetof(struct fork_body, count), 0, 1, FORKS_MAX},
 };
 
-struct fork_answer {
-	struct json_writer writer;
-	bool begun;
-};
-
-static int api_snapshots_fork_put(struct answer *a, const struct op_event *event, struct error *e)
+static void fork_put_rest(struct answer *a, struct json_writer *w, const struct op_event *event)
 {
-	struct fork_answer *own = a->own;
-	struct json_writer *w = &own->writer;
-	(void)e;
-	if (!own->begun) {
-		own->begun = true;
-		w->out = &a->out;
-		json_begin_object(w);
-		json_key(w, "sandboxes");
-		json_begin_array(w);
-	}
-	if (event->kind == OP_ROW) {
-		if (event->sandbox)
-			encode_sandbox(w, event->sandbox);
-		return 0;
-	}
-	json_end_array(w);
+	(void)a;
 	encode_milliseconds(w, "frozenMs", event->frozen_us);
-	json_end_object(w);
-	return 0;
 }
 
 static void api_snapshots_handle_fork(struct http_request *req)
 {
-	static const struct answer_form form = {.type = "application/json",
-		.pace = ANSWER_WHOLE,
-		.own_size = sizeof(struct fork_answer),
-		.put = api_snapshots_fork_put};
+	static const struct answer_records records = {.table = &sandbox_model,
+		.own = encode_sandbox_own,
+		.list = "sandboxes",
+		.rest = fork_put_rest};
+	static const struct answer_form form = {ANSWER_LIST(&records)};
 	struct fork_body body = {.count = 1};
 	struct error e = {0};
 	struct answer *a = api_answer(req, &form);

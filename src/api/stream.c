@@ -72,7 +72,7 @@ static void api_stream_put_data(
 static void put_exit(struct stream *s, const struct execution_view *view, struct buf *out)
 {
 	struct json_writer w = event_begin(s, "exit", out);
-	encode_execution(&w, view);
+	json_encode(&w, &execution_model, view, NULL);
 	event_end(s, &w);
 }
 

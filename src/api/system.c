@@ -53,6 +53,10 @@ static int counters_put(struct answer *a, const struct op_event *event, struct e
 	put_metric(out, "http_connections", "gauge", "Open connections.", h.connections_open);
 	put_metric(out, "http_connections_total", "counter", "Connections accepted.",
 		h.connections_total);
+	put_metric(out, "http_requests_unaffordable_total", "counter",
+		"Requests refused because there was no memory for them.", h.requests_unaffordable);
+	put_metric(out, "http_connections_evicted_total", "counter",
+		"Connections without a key that were closed to make room.", h.connections_evicted);
 	put_metric(out, "http_requests_total", "counter", "Requests read.", h.requests_total);
 	buf_append_str(out, "# HELP bunker_http_responses_total Responses by class of status.\n"
 			    "# TYPE bunker_http_responses_total counter\n");

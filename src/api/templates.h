@@ -1,4 +1,4 @@
-/* What the files about templates share. */
+/* Shared by the files about templates. */
 #pragma once
 
 #include "api/routes.h"
@@ -6,5 +6,5 @@
 
 /* An object. */
 void encode_build(struct json_writer *w, const struct build_view *v);
-/* For forms: the build of OP_DONE is the answer. */
-int build_put(struct answer *a, const struct op_event *event, struct error *e);
+/* The build of OP_DONE is the answer. */
+extern const struct answer_form build_form;

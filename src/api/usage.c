@@ -10,13 +10,13 @@
 
 /* ---- usage ---- */
 
-static void put_totals(struct json_writer *w, int64_t cpu_us, int64_t memory_byte_seconds)
+static void put_totals(struct json_writer *w, const struct sandbox_view *view, int64_t cpu_us,
+	int64_t memory_byte_seconds)
 {
 	json_put_int(w, "cpuTimeMs", cpu_us / 1000);
 	json_put_int(w, "memoryByteSeconds", memory_byte_seconds);
-	/* Sandboxes have no network yet. */
-	json_put_int(w, "networkBytesIn", 0);
-	json_put_int(w, "networkBytesOut", 0);
+	json_put_int(w, "networkBytesIn", view->network_in);
+	json_put_int(w, "networkBytesOut", view->network_out);
 }
 
 static int usage_put(struct answer *a, const struct op_event *event, struct error *e)
@@ -28,7 +28,7 @@ static int usage_put(struct answer *a, const struct op_event *event, struct erro
 	const struct sandbox_view *view = event->used->sandbox;
 	const struct usage_view *now = event->used->now;
 	json_begin_object(&w);
-	put_totals(&w, now ? now->cpu_us : view->cpu_us,
+	put_totals(&w, view, now ? now->cpu_us : view->cpu_us,
 		now ? now->memory_byte_seconds : view->memory_byte_seconds);
 	if (now) {
 		json_put_int(&w, "memoryBytes", now->memory);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 
 void buf_finish(struct buf *b)
 {
@@ -42,6 +43,12 @@ void buf_append(struct buf *b, const void *data, size_t len)
 		return;
 	memcpy(b->data + b->len, data, len);
 	b->len += len;
+}
+
+void buf_require(const struct buf *b)
+{
+	if (b->failed)
+		mem_exhausted(b->len);
 }
 
 void buf_append_str(struct buf *b, const char *s)

@@ -20,6 +20,8 @@ struct buf {
 void buf_finish(struct buf *b);
 bool buf_reserve(struct buf *b, size_t more);
 void buf_append(struct buf *b, const void *data, size_t len);
+/* Aborts if it has failed: for content whose size is bounded, where memory alone can be missing. */
+void buf_require(const struct buf *b);
 void buf_append_str(struct buf *b, const char *s);
 void buf_append_char(struct buf *b, char c);
 /* For log lines, messages and headers; never for JSON, SQL or shell. */

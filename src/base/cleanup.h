@@ -1,6 +1,7 @@
 /* Ownership you can grep: locals that own something say so, and giving it away is spelled out. */
 #pragma once
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -15,6 +16,13 @@ static inline void cleanup_close(const int *fd)
 		close(*fd);
 }
 
+static inline void cleanup_closedir(DIR *const *dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+#define autodir   __attribute__((cleanup(cleanup_closedir)))
 #define autofree  __attribute__((cleanup(cleanup_free)))
 #define autoclose __attribute__((cleanup(cleanup_close)))
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -29,8 +30,12 @@ void fault_become(enum fault_process process)
 
 void fault_point(void)
 {
-	if (!countdowns || __atomic_load_n(&countdowns[own], __ATOMIC_RELAXED) <= 0)
-		return;
-	if (__atomic_sub_fetch(&countdowns[own], 1, __ATOMIC_RELAXED) == 0)
+	int64_t left = countdowns ? __atomic_load_n(&countdowns[own], __ATOMIC_RELAXED) : 0;
+	if (left > 0 && __atomic_sub_fetch(&countdowns[own], 1, __ATOMIC_RELAXED) == 0)
 		kill(getpid(), SIGKILL);
+	/* The one that is watched is the thread of the loop. */
+	if (left < 0 && gettid() == getpid() &&
+		__atomic_add_fetch(&countdowns[own], 1, __ATOMIC_RELAXED) == 0)
+		for (volatile bool spin = true; spin;)
+			;
 }

@@ -4,7 +4,8 @@
  *
  * BUNKER_FAULTS names a file of one 64-bit number per process. It is mapped, so whoever writes a
  * number there arms that process at once; each FAULT_POINT() it passes takes one off, and the one
- * that reaches 0 kills it. A number that is 0 does nothing: a process that is started again lives.
+ * that reaches 0 kills it. A number below 0 counts up, and at 0 the process stays where it is and
+ * spins. A number that is 0 does nothing: a process that is started again lives.
  */
 #pragma once
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -75,6 +76,15 @@ int64_t fd_read_number_at(int dir_fd, const char *path, const char *key)
 	return 0;
 }
 
+DIR *fd_open_dir_at(int dir_fd, const char *path)
+{
+	int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (fd >= 0 && !dir)
+		close(fd);
+	return dir;
+}
+
 int fd_write_file_at(int dir_fd, const char *path, const char *text)
 {
 	autoclose int fd = openat(dir_fd, path, O_WRONLY | O_CLOEXEC);
@@ -85,6 +95,32 @@ int fd_write_file_at(int dir_fd, const char *path, const char *text)
 		n = write(fd, text, strlen(text));
 	while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : 0;
+}
+
+int fd_write_number_at(int dir_fd, const char *path, int64_t value)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%lld", (long long)value);
+	return fd_write_file_at(dir_fd, path, text);
+}
+
+int fd_keep_file_at(int dir_fd, const char *path, const char *text)
+{
+	char aside[64];
+	autobuf now = {0};
+	size_t len = strlen(text);
+	if (fd_read_file_at(dir_fd, path, &now, len) == 0 && now.data && now.len == len &&
+		memcmp(now.data, text, len) == 0)
+		return 0;
+	snprintf(aside, sizeof aside, "%s.new", path);
+	autoclose int fd =
+		openat(dir_fd, aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int r = fd < 0 ? -errno : fd_write_all(fd, text, len);
+	if (r == 0 && (fsync(fd) < 0 || renameat(dir_fd, aside, dir_fd, path) < 0))
+		r = -errno;
+	if (r < 0)
+		unlinkat(dir_fd, aside, 0);
+	return r;
 }
 
 int fd_seal_copy(const char *name, const void *data, size_t len)
@@ -98,6 +134,26 @@ int fd_seal_copy(const char *name, const void *data, size_t len)
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return -errno;
 	return take_fd(&fd);
+}
+
+int fd_send(int socket_fd, const void *data, size_t len, int fd, int flags)
+{
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec bytes = {.iov_base = (void *)(uintptr_t)data, .iov_len = len};
+	struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
+	if (fd >= 0) {
+		message.msg_control = control.space;
+		message.msg_controllen = sizeof control.space;
+		struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(int));
+	}
+	return sendmsg(socket_fd, &message, flags | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 void fd_widen(int socket_fd)

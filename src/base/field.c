@@ -1,6 +1,7 @@
 #include "base/field.h"
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +11,7 @@
 
 void field_set_add(struct field_set *set, size_t row)
 {
-	if (row >= FIELD_SET_MAX)
-		abort();
+	assert(row < FIELD_SET_MAX && "a set has a bit for each row of the longest table");
 	set->bits[row / 64] |= UINT64_C(1) << row % 64;
 }
 
@@ -28,9 +28,9 @@ bool field_set_has(const struct field_set *set, size_t row)
 
 int field_at(const struct field_table *t, size_t offset)
 {
-	for (size_t i = 0; i < t->count; i++)
-		if (t->fields[i].size && t->fields[i].offset == offset)
-			return (int)i;
+	for (const struct field *f = t->fields; f < t->fields + t->count; f++)
+		if (f->offset == offset && f->size)
+			return (int)(f - t->fields);
 	return -1;
 }
 
@@ -154,21 +154,4 @@ void fields_free(const struct field_table *t, void *record)
 {
 	for (size_t i = 0; i < t->count; i++)
 		free_one(&t->fields[i], record);
-}
-
-void fields_alias(const struct field_table *t, const struct field_alias *aliases, size_t count,
-	struct field *rows)
-{
-	for (size_t i = 0; i < count; i++) {
-		size_t k = 0;
-		while (k < t->count &&
-			(!t->fields[k].name || strcmp(t->fields[k].name, aliases[i].field) != 0))
-			k++;
-		if (k == t->count)
-			abort();
-		rows[i] = t->fields[k];
-		rows[i].name = aliases[i].name;
-		rows[i].scale = aliases[i].scale;
-		rows[i].check = NULL;
-	}
 }

@@ -33,19 +33,10 @@ enum field_kind {
 	FIELD_LIST,       /* struct strings, written as an array */
 	FIELD_JSON,       /* const char *: an object, kept as the text that came */
 	FIELD_CHARS,      /* char[], in place: ids, reasons */
+	FIELD_COUNT,      /* uint64_t below 2^63 */
+	FIELD_CODE,       /* int64_t, written as the text that `format` makes of it */
 	FIELD_CONSTANT,   /* in no struct: always `missing` */
 	FIELD_OWN,        /* in no struct: written by a function of the API */
-	/* The names that tables of single requests have used so far. */
-	JSON_STRING = FIELD_TEXT,
-	JSON_BOOL = FIELD_BOOL,
-	JSON_INTEGER = FIELD_INTEGER,
-	JSON_DURATION = FIELD_DURATION,
-	JSON_SIZE = FIELD_BYTES,
-	JSON_CPU = FIELD_CPU,
-	JSON_OBJECT = FIELD_OBJECT,
-	JSON_ARRAY = FIELD_ARRAY,
-	JSON_STRING_MAP = FIELD_STRING_MAP,
-	JSON_ANY = FIELD_ANY,
 };
 
 enum field_flags {
@@ -58,8 +49,6 @@ enum field_flags {
 	FIELD_KEY = 64,        /* SQL: the primary key */
 	FIELD_FIXED = 128,     /* SQL: written with a new row, never by a later put */
 	FIELD_SETTING = FIELD_CREATE | FIELD_CHANGE | FIELD_SHOWN,
-	JSON_REQUIRED = FIELD_REQUIRED,
-	JSON_NOT_EMPTY = FIELD_NOT_EMPTY,
 };
 
 /* A row of a table that serves a single request: only the members that the decoder needs. */
@@ -76,6 +65,8 @@ struct json_field {
 	int64_t min, max;
 };
 
+#define FIELD_CODE_SIZE 16
+
 /* A row of an object's table. */
 struct field {
 	struct json_field;
@@ -83,6 +74,9 @@ struct field {
 	const char *const *names; /* of an enum, closed by NULL */
 	const char *missing;      /* the text where none was given; NULL: "" */
 	int (*check)(const char *text, const char *field, struct error *e);
+	/* Whether an answer has it, where that depends on other members; NULL: it has. */
+	bool (*shown_if)(const void *record);
+	void (*format)(int64_t code, char out[FIELD_CODE_SIZE]); /* of a FIELD_CODE */
 	int64_t scale;      /* units per plain JSON number (1000: seconds for a field in ms); 0: not
 			       scaled */
 	const char *column; /* in SQL; NULL: not stored */
@@ -116,6 +110,8 @@ struct field_table {
 #define FIELD_TYPE_JSON     const char *
 #define FIELD_TYPE_BOOL     bool
 #define FIELD_TYPE_INTEGER  int64_t
+#define FIELD_TYPE_COUNT    uint64_t
+#define FIELD_TYPE_CODE     int64_t
 #define FIELD_TYPE_DURATION int64_t
 #define FIELD_TYPE_BYTES    int64_t
 #define FIELD_TYPE_CPU      int64_t
@@ -160,22 +156,6 @@ const char *field_text(const struct field *f, const void *from);
 bool field_is_empty(const struct field *f, const void *from);
 /* The index of a text among a row's names; -1: none of them. */
 int field_enum_of(const struct field *f, const char *text);
-
-/*
- * Maps a name of another API to a field: "timeout" in seconds is {"timeout", "timeout.lease",
- * 1000}.
- */
-struct field_alias {
-	const char *name, *field;
-	int64_t scale;
-};
-
-/*
- * Copies rows of a table under the names of another API, with their limits but without the rules
- * for texts, which that API has itself. Aborts if a field does not exist.
- */
-void fields_alias(const struct field_table *t, const struct field_alias *aliases, size_t count,
-	struct field *rows);
 
 /*
  * Copies the rows that have all of `flags`, below the offset `end`. Copied texts are owned by `to`,

@@ -21,6 +21,14 @@ size_t utf8_char_len(const char *s, size_t len)
 	return n;
 }
 
+bool utf8_is_valid(const char *text, size_t len)
+{
+	size_t n = 1;
+	for (; len > 0 && n > 0; text += n, len -= n)
+		n = utf8_char_len(text, len);
+	return n > 0;
+}
+
 size_t utf8_incomplete_tail(const char *data, size_t len)
 {
 	for (size_t back = 1; back <= 3 && back <= len; back++) {

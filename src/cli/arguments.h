@@ -1,6 +1,6 @@
 /*
- * What the command line said, for every command: the option tables that commands share fill this
- * struct, most of them straight into the option structs of the client library.
+ * The parsed command line of every command: the option tables that commands share fill this struct,
+ * most of them straight into the option structs of the client library.
  */
 #pragma once
 
@@ -56,6 +56,13 @@ struct arguments {
 		bool text, yes, untag;
 		int64_t count; /* fork */
 	} disk;
+	struct {
+		const char *tenant, *scope, *expires;
+	} key;
+	struct {
+		bool open, open_to_all, close;
+		const char *forward, *token, *revoke;
+	} port;
 	struct bunker_create_options create;
 	struct bunker_exec_options exec;
 	struct bunker_list_options list;
@@ -63,7 +70,7 @@ struct arguments {
 	char **operands; /* closed by NULL */
 	int operand_count;
 
-	/* What the option structs borrow from. */
+	/* Owns the memory that the option structs borrow. */
 	struct bunker_pair *env_pairs;
 	struct bunker_pair *metadata_pairs;
 	struct bunker_file *local_files;

@@ -31,7 +31,7 @@
 #define LOG_MAX       ((size_t)1 << 20)
 #define LOG_SHOWN     5 /* lines */
 
-struct starting {
+struct autostart {
 	char *log_path;
 	int log_fd;   /* for reading, from where this server's part begins; holds the lock */
 	int watch_fd; /* inotify on the log */
@@ -50,7 +50,7 @@ static int make_data_dir(void)
 	return 0;
 }
 
-static int autostart_open_log(struct starting *s)
+static int autostart_open_log(struct autostart *s)
 {
 	s->log_path = cli_session_data_path("serve.log");
 	if (!s->log_path)
@@ -82,7 +82,7 @@ static _Noreturn void become_server(const char *log_path)
 	_exit(STATUS_FAILED);
 }
 
-static int autostart_spawn(struct starting *s)
+static int autostart_spawn(struct autostart *s)
 {
 	s->pid = fork();
 	if (s->pid == 0)
@@ -94,7 +94,7 @@ static int autostart_spawn(struct starting *s)
 	return 0;
 }
 
-static bool autostart_is_ready(struct starting *s)
+static bool autostart_is_ready(struct autostart *s)
 {
 	char events[4096];
 	while (read(s->watch_fd, events, sizeof events) > 0)
@@ -104,7 +104,7 @@ static bool autostart_is_ready(struct starting *s)
 }
 
 /* NULL once it is up, or what went wrong. */
-static const char *await_ready(struct starting *s)
+static const char *await_ready(struct autostart *s)
 {
 	int64_t deadline_us = clock_monotonic_us() + READY_TIME_US;
 	struct pollfd fds[] = {
@@ -120,7 +120,7 @@ static const char *await_ready(struct starting *s)
 	return NULL;
 }
 
-static void show_log_end(const struct starting *s)
+static void show_log_end(const struct autostart *s)
 {
 	size_t start = s->log.len, lines = 0;
 	while (start > 0) {
@@ -132,7 +132,7 @@ static void show_log_end(const struct starting *s)
 		fd_write_all(STDERR_FILENO, s->log.data + start, s->log.len - start);
 }
 
-static int start_and_wait(struct starting *s)
+static int start_and_wait(struct autostart *s)
 {
 	if (autostart_spawn(s) < 0)
 		return -1;
@@ -149,7 +149,7 @@ static int start_and_wait(struct starting *s)
 
 int cli_autostart_server(const char *url)
 {
-	struct starting s = {.log_fd = -1, .watch_fd = -1, .child_fd = -1};
+	struct autostart s = {.log_fd = -1, .watch_fd = -1, .child_fd = -1};
 	if (geteuid() != 0)
 		return cli_report(
 			"no server at %s, and only root can start one: sudo bunker serve", url);

@@ -18,7 +18,7 @@
 #include "cli/target.h"
 
 /* One side of a copy. */
-struct place {
+struct copy_side {
 	char *sandbox; /* NULL: here */
 	const char *path;
 };
@@ -33,10 +33,10 @@ struct job {
 /* ---- what goes where ---- */
 
 /* "SANDBOX:PATH"; a path that has a slash before its colon is one of here, as with scp. Owned. */
-static int parse_place(const char *text, struct place *ret)
+static int parse_place(const char *text, struct copy_side *ret)
 {
 	const char *colon = strchr(text, ':'), *slash = strchr(text, '/');
-	*ret = (struct place){.path = text};
+	*ret = (struct copy_side){.path = text};
 	if (!colon || colon == text || (slash && slash < colon))
 		return 0;
 	ret->sandbox = strndup(text, (size_t)(colon - text));
@@ -66,7 +66,7 @@ static bool means_content(const char *path)
 	return strcmp(path, ".") == 0 || (len > 1 && path[len - 1] == '.' && path[len - 2] == '/');
 }
 
-static char *join(const char *directory, const char *name)
+static char *cp_join(const char *directory, const char *name)
 {
 	struct buf text = {0};
 	buf_append_str(&text, directory);
@@ -93,7 +93,7 @@ static bool ends_with_slash(const char *path)
 	return len > 0 && path[len - 1] == '/';
 }
 
-static int report(const struct job *j, const struct bunker_error *e)
+static int cp_report(const struct job *j, const struct bunker_error *e)
 {
 	cli_session_report(j->args, e);
 	return -1;
@@ -111,7 +111,7 @@ static int remote_type(const struct job *j, const char *path, char type[32])
 		bunker_entry_finish(&entry);
 		return 0;
 	}
-	return strcmp(e.code, "not_found") == 0 ? 0 : report(j, &e);
+	return strcmp(e.code, "not_found") == 0 ? 0 : cp_report(j, &e);
 }
 
 /* ---- up ---- */
@@ -131,7 +131,7 @@ static int plan_upload(const struct job *j, bool is_directory, struct upload *re
 	bool into = strcmp(type, "directory") == 0 || ends_with_slash(j->remote);
 	if (is_directory) {
 		bool as_itself = !into || means_content(j->local) || name[0] == '\0';
-		ret->directory = as_itself ? strdup(j->remote) : join(j->remote, name);
+		ret->directory = as_itself ? strdup(j->remote) : cp_join(j->remote, name);
 	} else {
 		ret->directory = into ? strdup(j->remote) : parent_of(j->remote);
 		ret->name = into ? take_ptr(name) : last_name(j->remote);
@@ -152,13 +152,13 @@ static int send_archive(const struct job *j, const struct upload *u)
 		j->bunker, j->sandbox, u->directory, &j->args->file.place, cli_pack_read, p, &e);
 	cli_progress_end(&progress);
 	cli_pack_close(p);
-	/* What could not be read here has been said. */
+	/* The local read error has been printed. */
 	if (r < 0 && strcmp(e.code, BUNKER_STOPPED) == 0)
 		return -1;
-	return r < 0 ? report(j, &e) : 0;
+	return r < 0 ? cp_report(j, &e) : 0;
 }
 
-static int upload(const struct job *j)
+static int cp_upload(const struct job *j)
 {
 	struct stat st;
 	struct upload u = {0};
@@ -191,7 +191,7 @@ static int upload_stdin(const struct job *j)
 	struct bunker_error e;
 	int r = bunker_file_write(
 		j->bunker, j->sandbox, j->remote, NULL, &j->args->file.place, read_stdin, NULL, &e);
-	return r < 0 ? report(j, &e) : 0;
+	return r < 0 ? cp_report(j, &e) : 0;
 }
 
 /* ---- down ---- */
@@ -219,7 +219,7 @@ static int download_stdout(const struct job *j)
 		    &e) == 0)
 		return 0;
 	if (strcmp(e.code, BUNKER_STOPPED) != 0)
-		return report(j, &e);
+		return cp_report(j, &e);
 	return errno == EPIPE ? -1 : cli_report("cannot write the output: %s", strerror(errno));
 }
 
@@ -236,9 +236,9 @@ static pid_t start_download(const struct job *j, int *fd)
 		close(p[0]);
 		int r = bunker_tar_get(j->bunker, j->sandbox, j->remote, &j->args->file.place,
 			write_to, &p[1], &e);
-		/* When nobody takes any more, that has been explained. */
+		/* A transfer that was stopped has been explained. */
 		if (r < 0 && strcmp(e.code, BUNKER_STOPPED) != 0)
-			report(j, &e);
+			cp_report(j, &e);
 		_exit(r < 0);
 	}
 	close(p[1]);
@@ -270,7 +270,7 @@ static int download_directory(const struct job *j, bool into)
 {
 	autofree char *name = last_name(j->remote);
 	bool as_itself = !into || means_content(j->remote) || !name || !name[0];
-	autofree char *target = as_itself ? strdup(j->local) : join(j->local, name);
+	autofree char *target = as_itself ? strdup(j->local) : cp_join(j->local, name);
 	if (!target)
 		return cli_report("out of memory");
 	if (mkdir(target, 0755) < 0 && errno != EEXIST)
@@ -278,7 +278,7 @@ static int download_directory(const struct job *j, bool into)
 	return receive_archive(j, target, NULL);
 }
 
-static int download(const struct job *j)
+static int cp_download(const struct job *j)
 {
 	struct stat st;
 	char type[32];
@@ -300,14 +300,15 @@ static int download(const struct job *j)
 
 /* ---- the command ---- */
 
-static int copy(struct job *j, bool up)
+static int cp_copy(struct job *j, bool up)
 {
 	if (strcmp(j->local, "-") == 0)
 		return up ? upload_stdin(j) : download_stdout(j);
-	return up ? upload(j) : download(j);
+	return up ? cp_upload(j) : cp_download(j);
 }
 
-static int run_places(struct arguments *args, const struct place *from, const struct place *to)
+static int run_places(
+	struct arguments *args, const struct copy_side *from, const struct copy_side *to)
 {
 	bool up = to->sandbox != NULL;
 	struct job j = {.args = args,
@@ -323,16 +324,16 @@ static int run_places(struct arguments *args, const struct place *from, const st
 		return STATUS_FAILED;
 	int r = cli_target_find(j.bunker, up ? to->sandbox : from->sandbox, j.sandbox, &e);
 	if (r < 0)
-		report(&j, &e);
+		cp_report(&j, &e);
 	else
-		r = copy(&j, up);
+		r = cp_copy(&j, up);
 	bunker_close(j.bunker);
 	return r < 0 ? STATUS_FAILED : 0;
 }
 
 static int run_cp(struct arguments *args)
 {
-	struct place from = {0}, to = {0};
+	struct copy_side from = {0}, to = {0};
 	int status = STATUS_FAILED;
 	if (parse_place(args->operands[0], &from) == 0 && parse_place(args->operands[1], &to) == 0)
 		status = run_places(args, &from, &to);

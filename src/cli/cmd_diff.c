@@ -49,7 +49,7 @@ static int diff_compare(
 
 /* ---- a list ---- */
 
-static void count(struct diff_counts *c, const struct bunker_change *change)
+static void diff_count(struct diff_counts *c, const struct bunker_change *change)
 {
 	if (strcmp(change->change, "added") == 0)
 		c->added++;
@@ -84,7 +84,7 @@ static int print_change(void *arg, const struct bunker_change *c)
 	bool deleted = strcmp(c->change, "deleted") == 0;
 	if (!cli_diff_paths_match(&w->paths, c->path, deleted))
 		return 0;
-	count(&w->counts, c);
+	diff_count(&w->counts, c);
 	printf("%c ", deleted ? 'D' : strcmp(c->change, "added") == 0 ? 'A' : 'M');
 	cli_files_print_text(c->path);
 	if (strcmp(c->type, "directory") == 0)
@@ -95,7 +95,7 @@ static int print_change(void *arg, const struct bunker_change *c)
 	return ferror(stdout) ? -1 : 0;
 }
 
-static int list(
+static int diff_list(
 	struct diff_work *w, const struct bunker_diff_options *options, struct bunker_error *e)
 {
 	struct job *j = w->job;
@@ -123,7 +123,7 @@ static void print_end(const struct diff_counts *c)
 
 static int work_list(struct diff_work *w, struct bunker_error *e)
 {
-	int r = diff_compare(w, w->job->args->disk.against, list, e);
+	int r = diff_compare(w, w->job->args->disk.against, diff_list, e);
 	if (r == 0)
 		print_end(&w->counts);
 	return r;
@@ -131,7 +131,7 @@ static int work_list(struct diff_work *w, struct bunker_error *e)
 
 static int add_to_counts(void *arg, const struct bunker_change *change)
 {
-	count(arg, change);
+	diff_count(arg, change);
 	return 0;
 }
 
@@ -165,7 +165,7 @@ static int keep_change(void *arg, const struct bunker_change *c)
 	if (!cli_diff_paths_match(&w->paths, c->path, strcmp(c->change, "deleted") == 0))
 		return 0;
 	autofree char *json = bunker_json_text(c->json);
-	count(&w->counts, c);
+	diff_count(&w->counts, c);
 	return cJSON_AddItemToArray(w->changes, cJSON_CreateRaw(json ? json : "null")) ? 0 : -1;
 }
 
@@ -201,7 +201,7 @@ static int work_json(struct diff_work *w, struct bunker_error *e)
 
 /* ---- a text ---- */
 
-static int text(
+static int diff_text(
 	struct diff_work *w, const struct bunker_diff_options *options, struct bunker_error *e)
 {
 	const char *no_color = getenv("NO_COLOR");
@@ -213,7 +213,7 @@ static int text(
 	int r = bunker_diff_bytes(w->job->bunker, w->job->sandbox, options, BUNKER_DIFF_TEXT,
 		cli_diff_text_take, &t, e);
 	cli_diff_text_finish(&t);
-	/* Who reads wants no more; or that is said at the end. */
+	/* The reader of our output has left, or the error is printed at the end. */
 	return r < 0 && strcmp(e->code, BUNKER_STOPPED) == 0 ? JOB_SAID : r;
 }
 
@@ -268,7 +268,7 @@ static int work_diff(struct job *j, struct bunker_error *e)
 	if (r < 0)
 		return r;
 	if (args->disk.text)
-		r = diff_compare(&w, args->disk.against, text, e);
+		r = diff_compare(&w, args->disk.against, diff_text, e);
 	else if (args->disk.tar)
 		r = diff_compare(&w, args->disk.against, diff_tar, e);
 	else

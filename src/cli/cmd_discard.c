@@ -5,7 +5,7 @@
 #include "cli/disks.h"
 #include "client/failure.h"
 
-/* What is not a clear yes is a no. */
+/* Anything but a clear yes is a no. */
 static bool says_yes(void)
 {
 	char answer[16] = "";
@@ -17,7 +17,7 @@ static bool says_yes(void)
 }
 
 /* 1: go on; 0: there is nothing to do, or it is not wanted. */
-static int ask(struct job *j, const char *to, struct bunker_error *e)
+static int discard_ask(struct job *j, const char *to, struct bunker_error *e)
 {
 	struct diff_counts counts;
 	char text[DIFF_COUNTS_TEXT];
@@ -39,7 +39,7 @@ static int work_discard(struct job *j, struct bunker_error *e)
 	const char *to = j->args->disk.to;
 	if (to && strcmp(to, "template") == 0)
 		to = NULL;
-	int r = j->args->disk.yes ? 1 : ask(j, to, e);
+	int r = j->args->disk.yes ? 1 : discard_ask(j, to, e);
 	if (r == 0) {
 		cli_report("nothing was thrown away");
 		return JOB_SAID;

@@ -1,6 +1,6 @@
 /*
- * bunker env DIALECT: the variables that point somebody else's SDK at this server, as lines for a
- * shell. Each dialect is a row of a table.
+ * bunker env DIALECT: the variables that point a foreign SDK at this server, as lines for a shell.
+ * Each dialect is a row of a table.
  */
 #include <cjson/cJSON.h>
 #include <stdio.h>

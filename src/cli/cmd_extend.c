@@ -1,5 +1,5 @@
 #include "cli/commands.h"
-#include "cli/moves.h"
+#include "cli/changes.h"
 
 static int extend_one(struct bunker *b, const char *id, const struct arguments *args,
 	struct bunker_sandbox *ret, struct bunker_error *e)
@@ -9,7 +9,7 @@ static int extend_one(struct bunker *b, const char *id, const struct arguments *
 
 static int run_extend(struct arguments *args)
 {
-	return cli_move_sandboxes(args, 1, extend_one);
+	return cli_change_sandboxes(args, 1, extend_one);
 }
 
 static const struct option *const extend_options[] = {

@@ -1,4 +1,4 @@
-/* What is found, and what happens: find, grep, watch. */
+/* Searching and watching files: find, grep, watch. */
 #include <stdio.h>
 #include <string.h>
 

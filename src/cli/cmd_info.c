@@ -25,6 +25,11 @@ static void print_sandbox(const struct bunker_sandbox *s)
 		const struct field *f = &sandbox_model.fields[i];
 		char number[32], time[40];
 		const char *text = f->title ? client_answer_text(s->json, f->name, number) : NULL;
+		autobuf list = {0};
+		if (f->title && f->kind == FIELD_LIST) {
+			client_answer_list(s->json, f->name, &list);
+			text = list.failed ? NULL : list.data;
+		}
 		if (text && f->kind == FIELD_MICROS) {
 			snprintf(time, sizeof time, "%.1f ms", strtod(text, NULL));
 			text = time;

@@ -1,5 +1,5 @@
 #include "cli/commands.h"
-#include "cli/moves.h"
+#include "cli/changes.h"
 
 static int pause_one(struct bunker *b, const char *id, const struct arguments *args,
 	struct bunker_sandbox *ret, struct bunker_error *e)
@@ -9,7 +9,7 @@ static int pause_one(struct bunker *b, const char *id, const struct arguments *a
 
 static int run_pause(struct arguments *args)
 {
-	return cli_move_sandboxes(args, args->operand_count, pause_one);
+	return cli_change_sandboxes(args, args->operand_count, pause_one);
 }
 
 static const struct option own_options[] = {

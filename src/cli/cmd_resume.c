@@ -1,5 +1,5 @@
 #include "cli/commands.h"
-#include "cli/moves.h"
+#include "cli/changes.h"
 
 static int resume_one(struct bunker *b, const char *id, const struct arguments *args,
 	struct bunker_sandbox *ret, struct bunker_error *e)
@@ -9,7 +9,7 @@ static int resume_one(struct bunker *b, const char *id, const struct arguments *
 
 static int run_resume(struct arguments *args)
 {
-	return cli_move_sandboxes(args, args->operand_count, resume_one);
+	return cli_change_sandboxes(args, args->operand_count, resume_one);
 }
 
 static const struct option own_options[] = {

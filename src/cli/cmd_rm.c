@@ -23,7 +23,7 @@ static int rm_destroy(struct bunker *b, const char *id, void *arg, struct bunker
 	return r;
 }
 
-/* One that fails does not spare the others. */
+/* A failure does not stop the rest. */
 static void remove_one(struct removal *removal, const char *target)
 {
 	struct bunker_error e;

@@ -36,7 +36,7 @@ static int start_in_new(const struct arguments *args, struct bunker *b, struct b
 	return r;
 }
 
-/* A sandbox that was made for this shell goes with it, unless somebody may come back. */
+/* A sandbox that was made for this shell is destroyed with it, unless the user may come back. */
 static int end_shell(const struct arguments *args, struct bunker *b,
 	const struct bunker_sandbox *made, const struct bunker_process *process, int status)
 {

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
-#include "cli/context.h"
+#include "cli/build_context.h"
 #include "image/dockerfile.h"
 #include "cli/template.h"
 
@@ -60,7 +60,7 @@ static int read_ignore(struct building *g)
 	return 0;
 }
 
-/* What FROM names has variables that the Dockerfile may use. */
+/* The image that FROM names has variables that the Dockerfile may use. */
 static int make_plan(struct building *g, const char *path)
 {
 	static const char default_path[] =
@@ -112,8 +112,8 @@ static void add_copy(struct building *g, const struct dockerfile_step *from, con
 	const char *source, const char *path)
 {
 	struct bunker_build_step *step = template_build_add_step(g, BUNKER_STEP_COPY);
-	char *context = scratch_alloc(&g->memory, CONTEXT_HASH_SIZE);
-	memcpy(context, hash, CONTEXT_HASH_SIZE);
+	char *context = scratch_alloc(&g->memory, BUILD_CONTEXT_HASH_SIZE);
+	memcpy(context, hash, BUILD_CONTEXT_HASH_SIZE);
 	step->context = context;
 	step->source = source;
 	step->path = path;
@@ -131,12 +131,12 @@ static int template_build_sent(struct building *g, int r, const struct bunker_er
 /* An archive that ADD names is unpacked: into a directory, whatever the path looks like. */
 static int add_archive(struct building *g, const struct dockerfile_step *from, const char *source)
 {
-	char hash[CONTEXT_HASH_SIZE];
+	char hash[BUILD_CONTEXT_HASH_SIZE];
 	struct bunker_error e;
 	size_t size = strlen(from->path) + 2;
 	char *path = scratch_alloc(&g->memory, size);
 	snprintf(path, size, "%s/", from->path);
-	if (template_build_sent(g, cli_context_send_archive(g->b, source, hash, &e), &e) < 0)
+	if (template_build_sent(g, cli_build_context_send_archive(g->b, source, hash, &e), &e) < 0)
 		return -1;
 	add_copy(g, from, hash, ".", path);
 	return 0;
@@ -145,9 +145,9 @@ static int add_archive(struct building *g, const struct dockerfile_step *from, c
 static int add_copies(struct building *g, const struct dockerfile_step *from)
 {
 	const char *const *paths;
-	char hash[CONTEXT_HASH_SIZE];
+	char hash[BUILD_CONTEXT_HASH_SIZE];
 	struct bunker_error e;
-	if (cli_context_expand(from->sources, &g->memory, &paths) < 0)
+	if (cli_build_context_expand(from->sources, &g->memory, &paths) < 0)
 		return -1;
 	size_t count = 0, plain = 0;
 	while (paths[count])
@@ -157,7 +157,7 @@ static int add_copies(struct building *g, const struct dockerfile_step *from)
 		return cli_report("%d: with more than one source the destination must end with '/'",
 			from->line);
 	for (size_t i = 0; i < count; i++) {
-		if (from->unpack && cli_context_is_archive(paths[i])) {
+		if (from->unpack && cli_build_context_is_archive(paths[i])) {
 			if (add_archive(g, from, paths[i]) < 0)
 				return -1;
 		} else {
@@ -166,7 +166,8 @@ static int add_copies(struct building *g, const struct dockerfile_step *from)
 	}
 	if (plain == 0)
 		return count ? 0 : cli_report("%d: there is nothing to copy", from->line);
-	if (template_build_sent(g, cli_context_send(g->b, packed, &g->ignore, hash, &e), &e) < 0)
+	if (template_build_sent(g, cli_build_context_send(g->b, packed, &g->ignore, hash, &e), &e) <
+		0)
 		return -1;
 	for (size_t i = 0; i < plain; i++)
 		add_copy(g, from, hash, packed[i], from->path);
@@ -223,7 +224,7 @@ static const char *const *start_of(struct building *g)
 	return count ? argv : NULL;
 }
 
-static int build(struct building *g)
+static int template_build(struct building *g)
 {
 	struct bunker_build made;
 	struct bunker_error e;
@@ -301,7 +302,7 @@ static int run_build(struct arguments *args)
 		cli_report("the template needs a name: -t NAME[:TAG]");
 		return STATUS_USAGE;
 	}
-	int status = template_build_prepare(&g) < 0 ? STATUS_FAILED : build(&g);
+	int status = template_build_prepare(&g) < 0 ? STATUS_FAILED : template_build(&g);
 	bunker_close(g.b);
 	cli_ignore_finish(&g.ignore);
 	scratch_finish(&g.memory);

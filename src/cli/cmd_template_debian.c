@@ -9,7 +9,7 @@
 #include "cli/template.h"
 
 #define DEFAULT_SUITE "bookworm"
-/* What every one of them has: names of hosts, certificates, and what agents reach for first. */
+/* Packages of every recipe: host names, certificates, and the tools that agents use first. */
 #define USUAL "ca-certificates,curl,git,sudo,procps,less,nano,xz-utils,unzip,jq"
 
 static const struct {
@@ -55,7 +55,7 @@ static const char *packages_of(struct arguments *args)
 	return recipe ? NULL : "";
 }
 
-/* A recipe is for agents: nobody reads manuals in it, and dpkg need not wait for the medium. */
+/* A recipe is for agents: it has no manuals, and dpkg need not sync. */
 static const char *const lean[] = {"--dpkgopt=force-unsafe-io",
 	"--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
 	"--dpkgopt=path-exclude=/usr/share/doc/*",

@@ -35,7 +35,7 @@ int cli_template_send(struct arguments *args, const struct bunker_import_options
 		return STATUS_FAILED;
 	int r = bunker_template_import(b, &options, &build, &e);
 	bunker_close(b);
-	/* What the program says of itself explains an archive that was cut short. */
+	/* The program's own error explains an archive that was cut short. */
 	bool well = !program || cli_program_end(program, program_name) == 0;
 	if (r < 0 && (well || strcmp(e.code, "invalid_archive") != 0))
 		cli_session_report(args, &e);

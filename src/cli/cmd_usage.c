@@ -29,7 +29,7 @@ static void print_usage(const struct bunker_usage *u)
 	cli_table_print_field("processes", pids);
 }
 
-static int measure(struct bunker *b, const char *id, void *usage, struct bunker_error *e)
+static int usage_measure(struct bunker *b, const char *id, void *usage, struct bunker_error *e)
 {
 	return bunker_usage(b, id, usage, e);
 }
@@ -41,7 +41,7 @@ static int run_usage(struct arguments *args)
 	struct bunker_error e;
 	if (cli_session_open(args, SESSION_NEEDS_SERVER, &b) < 0)
 		return STATUS_FAILED;
-	int r = cli_target_apply(b, args->operands[0], measure, &usage, &e);
+	int r = cli_target_apply(b, args->operands[0], usage_measure, &usage, &e);
 	bunker_close(b);
 	if (r < 0) {
 		cli_session_report(args, &e);
@@ -65,7 +65,7 @@ const struct command cmd_usage = {
 	.usage = "[options] SANDBOX",
 	.description =
 		"Shows the cpu time and the memory over time of a sandbox since its creation, and what it\n"
-		"uses now. By its id also of one that has ended. Sandboxes have no network, so that is 0.",
+		"uses now. By its id also of one that has ended.",
 	.examples = "  bunker usage work\n"
 		    "  bunker usage --json work",
 	.options = usage_options,

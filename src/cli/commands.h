@@ -29,8 +29,10 @@ struct command {
 	job_fn *work;                          /* instead of run, with a server found; see job.h */
 	bool in_sandbox;                       /* and a sandbox, by the first operand */
 	int (*forward)(int argc, char **argv); /* instead of all the above but name and summary */
-	/* Of a command of commands, whose names have two words: closed by NULL. It has a name,
-	 * summary, usage and description. */
+	/*
+	 * The subcommands of a command with two words, closed by NULL. Such a command has a name,
+	 * summary, usage and description.
+	 */
 	const struct command *const *parts;
 };
 
@@ -48,9 +50,12 @@ extern const struct command cmd_cp;
 extern const struct command cmd_files;
 extern const struct command cmd_ls;
 extern const struct command cmd_info;
+extern const struct command cmd_port;
 extern const struct command cmd_pause;
 extern const struct command cmd_resume;
 extern const struct command cmd_extend;
+extern const struct command cmd_allow;
+extern const struct command cmd_deny;
 extern const struct command cmd_events;
 extern const struct command cmd_usage;
 extern const struct command cmd_rm;
@@ -61,6 +66,7 @@ extern const struct command cmd_checkpoint;
 extern const struct command cmd_snapshot;
 extern const struct command cmd_fork;
 extern const struct command cmd_volume;
+extern const struct command cmd_key;
 extern const struct command cmd_du;
 extern const struct command cmd_export;
 extern const struct command cmd_import;
@@ -90,4 +96,5 @@ const char *cli_command_word(const struct command *part);
 
 /* Implemented by src/server, which main.c is linked with. argv[0] is the command's name. */
 int serve_main(int argc, char **argv);
+int egress_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);

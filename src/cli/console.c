@@ -82,7 +82,7 @@ static void console_say(const char *text)
 
 /* ---- what is typed ---- */
 
-/* What of the keys goes to the process; true when the user wants to leave. */
+/* Sends keys to the process. Returns true if the user wants to leave. */
 static bool filter_keys(struct console_run *r, const char *keys, size_t len, struct buf *out)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -281,7 +281,7 @@ int cli_console_run(const struct arguments *args, struct bunker *b, const struct
 	}
 	r.signal_fd = open_signals(&before);
 	make_raw(&r);
-	/* What came with the handshake waits in no socket. */
+	/* Bytes that came with the handshake are not in the socket any more. */
 	int status = connection_ready(&r);
 	while (status == STATUS_GOES_ON)
 		status = wait_and_handle(&r);

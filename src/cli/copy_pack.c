@@ -98,7 +98,7 @@ static int set_file(struct packing *p, struct tar_member *m, const char *path)
 	return 0;
 }
 
-/* What is neither file, directory nor link is passed over: it would not be the same there. */
+/* Skips devices, sockets and pipes: they would not be the same there. */
 static int add_member(struct packing *p, const FTSENT *f)
 {
 	const struct stat *st = f->fts_statp;

@@ -70,7 +70,7 @@ static int copy_unpack_take_content(struct unpacking *u, int fd)
 
 /* ---- members ---- */
 
-/* What is in the way goes, unless it is a directory. */
+/* Removes an existing entry of that name, unless it is a directory. */
 static int copy_unpack_make_room(int dir, const char *name)
 {
 	return unlinkat(dir, name, 0) < 0 && errno != ENOENT ? -errno : 0;
@@ -233,7 +233,7 @@ int cli_unpack(int fd, const char *directory, const char *name, struct progress 
 		if (r < 0)
 			break;
 	}
-	/* What is behind the end. */
+	/* Skips the bytes after the end of the archive. */
 	for (last = r; last == 0;)
 		last = copy_unpack_read_archive(&u, rest, sizeof rest);
 	int settled = copy_unpack_apply_later(&u);

@@ -86,7 +86,9 @@ static char *diff_filter_unquote(const char *at, const char *end)
 	return buf_take_str(&out);
 }
 
-/* Of `diff --git a/PATH b/PATH`, where both are the same. NULL: out of memory. */
+/*
+ * Returns the path of `diff --git a/PATH b/PATH`, where both are the same, or NULL without memory.
+ */
 static char *section_path(const struct buf *line)
 {
 	const char *at = line->data + sizeof section - 1, *end = line->data + line->len - 1;
@@ -166,7 +168,7 @@ void cli_diff_text_finish(struct diff_text *t)
 
 static const char whiteout[] = ".wh.";
 
-/* What the member is about: a whiteout is about what it hides. */
+/* Returns the path that a member is about; a whiteout is about the path that it hides. */
 static bool diff_filter_is_wanted(const struct diff_tar *t)
 {
 	autobuf path = {0};

@@ -1,4 +1,4 @@
-/* Of what was changed, only what lies at or below some paths; as it passes. */
+/* Filters a diff to changes at or below some paths, as a stream. */
 #pragma once
 
 #include "base/tar_push.h"

@@ -1,4 +1,4 @@
-/* What the commands about disks share. */
+/* Shared by the commands about disks. */
 #pragma once
 
 #include "cli/job.h"

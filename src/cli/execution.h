@@ -1,9 +1,9 @@
-/* What run and exec share: the command's input, its output and how its end becomes our status. */
+/* Shared by run and exec: the command's input, its output and the exit status. */
 #pragma once
 
 #include "cli/arguments.h"
 
-/* What came of the call, for cli_execution_finish. */
+/* The result of the call, for cli_execution_finish. */
 struct execution {
 	int write_error; /* the errno that ended the output; 0: none */
 };

@@ -1,4 +1,4 @@
-/* What the parts of `bunker files` share. */
+/* Shared by the parts of `bunker files`. */
 #pragma once
 
 #include "cli/job.h"
@@ -9,5 +9,5 @@ extern const struct command cmd_files_ls, cmd_files_cat, cmd_files_rm, cmd_files
 /* -u and -w, which all of them have. */
 extern const struct option cli_files_options[];
 
-/* Names are anybody's: what could steer a terminal is not let through to one. */
+/* Prints a name. Names come from strangers, so control characters are escaped on a terminal. */
 void cli_files_print_text(const char *text);

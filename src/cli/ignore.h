@@ -1,6 +1,6 @@
 /*
- * What a build does not take from its directory: the patterns of .dockerignore. A pattern is about
- * a path and all that is below it; one with '!' takes back what an earlier one said; the last that
+ * Files that a build leaves out of its context: the patterns of .dockerignore. A pattern is about a
+ * path and all that is below it; one with '!' takes back what an earlier one said; the last that
  * matches counts.
  */
 #pragma once
@@ -14,7 +14,7 @@ struct ignore {
 	bool has_exceptions;
 };
 
-/* Of the text of such a file. -1: out of memory. */
+/* Parses the text of such a file. Returns -1 without memory. */
 int cli_ignore_parse(struct ignore *i, const char *text, size_t len);
 void cli_ignore_finish(struct ignore *i);
 /* A relative path without "." and "..". */

@@ -1,5 +1,4 @@
-/* What most commands do around their own work: find the server, the sandbox, say what went wrong.
- */
+/* The frame of most commands: find the server and the sandbox, report errors. */
 #pragma once
 
 #include "base/id.h"

@@ -8,12 +8,13 @@
 
 const struct command *const cli_commands[] = {&cmd_run, &cmd_create, &cmd_exec, &cmd_shell, &cmd_ps,
 	&cmd_logs, &cmd_attach, &cmd_kill, &cmd_jobs, &cmd_vars, &cmd_cp, &cmd_files, &cmd_ls,
-	&cmd_info, &cmd_pause, &cmd_resume, &cmd_extend, &cmd_events, &cmd_usage, &cmd_rm,
-	&cmd_diff, &cmd_commit, &cmd_discard, &cmd_checkpoint, &cmd_snapshot, &cmd_fork,
-	&cmd_volume, &cmd_du, &cmd_export, &cmd_import, &cmd_template, &cmd_templates, &cmd_env,
-	&cmd_serve, &cmd_doctor, &cmd_version, &cmd_help, NULL};
+	&cmd_info, &cmd_pause, &cmd_resume, &cmd_extend, &cmd_events, &cmd_usage, &cmd_allow,
+	&cmd_deny, &cmd_rm, &cmd_diff, &cmd_commit, &cmd_discard, &cmd_checkpoint, &cmd_snapshot,
+	&cmd_fork, &cmd_volume, &cmd_du, &cmd_port, &cmd_key, &cmd_export, &cmd_import,
+	&cmd_template, &cmd_templates, &cmd_env, &cmd_serve, &cmd_doctor, &cmd_version, &cmd_help,
+	NULL};
 
-/* What people try first on a program they do not know. */
+/* Words that new users try first. */
 static const struct {
 	const char *option;
 	const struct command *command;
@@ -34,6 +35,9 @@ static const struct command *cli_main_find(const char *word)
 
 int main(int argc, char **argv)
 {
+	/* Not a command: how the server starts a process of its own. */
+	if (argc > 0 && strcmp(argv[0], "bunker-egress") == 0)
+		return egress_main(argc, argv);
 	if (argc < 2) {
 		cli_help_print_overview();
 		return STATUS_USAGE;

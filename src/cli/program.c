@@ -15,7 +15,7 @@
 __attribute__((noreturn)) static void become(const char *const *argv, int input_fd, int output_fd)
 {
 	int in = input_fd >= 0 ? input_fd : open("/dev/null", O_RDONLY);
-	/* What it says belongs to the user, not into what we print. */
+	/* Its stderr goes to the user, not into our output. */
 	int out = output_fd >= 0 ? output_fd : STDERR_FILENO;
 	if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
 		execvp(argv[0], (char *const *)(uintptr_t)argv);

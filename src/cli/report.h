@@ -1,4 +1,4 @@
-/* What the CLI says on stderr: always one line that starts with "bunker: ". */
+/* Messages on stderr: always one line that starts with "bunker: ". */
 #pragma once
 
 #include "bunker.h"

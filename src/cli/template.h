@@ -1,4 +1,4 @@
-/* What the parts of `bunker template` share. */
+/* Shared by the parts of `bunker template`. */
 #pragma once
 
 #include "cli/job.h"

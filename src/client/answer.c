@@ -57,7 +57,7 @@ int client_answer_pairs(const cJSON *object, struct bunker_pair **ret, size_t *r
 	return 0;
 }
 
-const char *client_answer_text(const struct bunker_json *json, const char *name, char number[32])
+static const cJSON *answer_find(const struct bunker_json *json, const char *name)
 {
 	const cJSON *value = client_answer_from_json(json);
 	while (value && *name) {
@@ -67,6 +67,23 @@ const char *client_answer_text(const struct bunker_json *json, const char *name,
 		value = cJSON_GetObjectItemCaseSensitive(value, key);
 		name += len + (name[len] == '.');
 	}
+	return value;
+}
+
+void client_answer_list(const struct bunker_json *json, const char *name, struct buf *out)
+{
+	const cJSON *list = answer_find(json, name), *item;
+	cJSON_ArrayForEach(item, list)
+	{
+		if (cJSON_IsString(item))
+			buf_printf(out, "%s%s", out->len ? ", " : "", item->valuestring);
+	}
+	buf_append_char(out, '\0');
+}
+
+const char *client_answer_text(const struct bunker_json *json, const char *name, char number[32])
+{
+	const cJSON *value = answer_find(json, name);
 	if (!value)
 		return NULL;
 	if (cJSON_IsNumber(value))

@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "bunker.h"
 
 enum answer_kind {
@@ -30,6 +31,8 @@ void client_answer_decode(
 int client_answer_pairs(const cJSON *object, struct bunker_pair **ret, size_t *ret_count);
 
 /* The text of "timeout.idle" in an answer; numbers are printed to number. NULL: not there. */
+/* The entries of a list, with commas between them; "" if there is none. */
+void client_answer_list(const struct bunker_json *json, const char *name, struct buf *out);
 const char *client_answer_text(const struct bunker_json *json, const char *name, char number[32]);
 
 /* A result's JSON is the tree its strings live in. */

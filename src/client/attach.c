@@ -24,7 +24,6 @@
 struct bunker_attachment {
 	int fd;
 	wslay_event_context_ptr wslay;
-	struct buf rest; /* came with the handshake */
 	bunker_output_fn *output;
 	void *output_arg;
 	int64_t offset[2];
@@ -110,12 +109,6 @@ static ssize_t attach_give_bytes(
 {
 	struct bunker_attachment *a = arg;
 	(void)flags;
-	if (a->rest.len > 0) {
-		size_t part = len < a->rest.len ? len : a->rest.len;
-		memcpy(buf, a->rest.data, part);
-		buf_consume(&a->rest, part);
-		return (ssize_t)part;
-	}
 	ssize_t n = recv(a->fd, buf, len, MSG_DONTWAIT);
 	if (n > 0)
 		return n;
@@ -175,7 +168,7 @@ int bunker_attach(struct bunker *b, const char *sandbox_id, const char *process,
 	const int64_t offset[2], bunker_output_fn *output, void *output_arg,
 	struct bunker_attachment **ret, struct bunker_error *e)
 {
-	autobuf target = {0};
+	autobuf target = {0}, refusal = {0};
 	int status = 0;
 	write_target(&target, sandbox_id, process, offset);
 	struct bunker_attachment *a = calloc(1, sizeof *a);
@@ -187,10 +180,10 @@ int bunker_attach(struct bunker *b, const char *sandbox_id, const char *process,
 		.output = output,
 		.output_arg = output_arg,
 		.offset = {offset[0], offset[1]}};
-	int r = client_transport_upgrade(
-		client_call_url(b), target.data, client_call_key(b), &a->fd, &a->rest, &status, e);
+	int r = client_transport_upgrade(client_call_url(b), target.data, client_call_key(b),
+		"websocket", &a->fd, &refusal, &status, e);
 	if (r == 0 && status != 101)
-		r = client_call_fail_refused(e, status, &a->rest);
+		r = client_call_fail_refused(e, status, &refusal);
 	if (r == 0)
 		r = start_wslay(a, e);
 	if (r < 0) {
@@ -212,7 +205,6 @@ void bunker_attachment_close(struct bunker_attachment *a)
 	}
 	if (a->fd >= 0)
 		close(a->fd);
-	buf_finish(&a->rest);
 	cJSON_Delete(a->exit);
 	free(a);
 }

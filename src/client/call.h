@@ -19,7 +19,7 @@ int client_call_json(struct bunker *b, const char *method, struct buf *target,
 /* One whose answer says nothing. */
 int client_call_nothing(struct bunker *b, const char *method, struct buf *target,
 	const struct buf *body, struct bunker_error *e);
-/* One that is answered by lines, each fed to `lines` as it arrives. */
+/* Makes a call that is answered by lines, each fed to `lines` as it arrives. */
 int client_call_lines(struct bunker *b, const char *method, struct buf *target,
 	const struct buf *body, struct lines *lines, struct bunker_error *e);
 
@@ -27,11 +27,11 @@ int client_call_lines(struct bunker *b, const char *method, struct buf *target,
 int client_call_upload(struct bunker *b, const char *method, struct buf *target, const char *type,
 	bunker_read_fn *source, void *arg, cJSON **ret, struct bunker_error *e);
 
-/* One that is answered by bytes; accept: their type. */
+/* Makes a call that is answered by bytes of the type `accept`. */
 int client_call_bytes(struct bunker *b, struct buf *target, const char *accept,
 	bunker_data_fn *data, void *arg, struct bunker_error *e);
 
-/* What an upgrade needs to know. */
+/* The parameters of an upgrade. */
 const struct transport_url *client_call_url(const struct bunker *b);
 const char *client_call_key(const struct bunker *b);
 /* An answer that is not a success. */

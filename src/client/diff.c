@@ -1,4 +1,4 @@
-/* What was changed on a disk, and what disks take: both told line by line. */
+/* Diffs of disks, and the space that disks take: both told line by line. */
 #include <stdlib.h>
 #include <string.h>
 

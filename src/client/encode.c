@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "model/sandbox.h"
 
 static void put_optional_string(struct json_writer *w, const char *key, const char *value)
@@ -149,6 +150,27 @@ static void put_setting(struct json_writer *w, const struct field *f, const char
 		json_string(w, text);
 }
 
+/* Every value of this setting, and what stands between their commas. */
+static void put_list(
+	struct json_writer *w, const struct field *f, const struct bunker_create_options *o)
+{
+	json_key(w, strchr(f->name, '.') ? strchr(f->name, '.') + 1 : f->name);
+	json_begin_array(w);
+	/* The last one given comes first. */
+	for (size_t i = o->setting_count; i-- > 0;) {
+		if (strcmp(o->settings[i].name, f->name) != 0)
+			continue;
+		for (const char *at = o->settings[i].value; *at; at += strspn(at, ",")) {
+			size_t len = strcspn(at, ",");
+			autofree char *entry = mem_copy_text_n(at, len);
+			if (len > 0)
+				json_string(w, entry);
+			at += len;
+		}
+	}
+	json_end_array(w);
+}
+
 /* Rows of one object stand together in the table. */
 static void put_settings(struct json_writer *w, const struct bunker_create_options *o)
 {
@@ -175,13 +197,16 @@ static void put_settings(struct json_writer *w, const struct bunker_create_optio
 			group = f->name;
 			open = len;
 		}
-		put_setting(w, f, text);
+		if (f->kind == FIELD_LIST)
+			put_list(w, f, o);
+		else
+			put_setting(w, f, text);
 	}
 	if (open)
 		json_end_object(w);
 }
 
-/* What has the same name and form in a create and in a run. */
+/* Fields that a create and a run have in common. */
 static void put_strings(
 	struct json_writer *w, const char *key, const char *const *strings, size_t count)
 {

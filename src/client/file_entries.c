@@ -1,4 +1,4 @@
-/* What there is: entries, listings in pages, and lines that were found. */
+/* File entries, listings in pages, and search results. */
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>

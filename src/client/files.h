@@ -1,4 +1,4 @@
-/* What the files of libbunker about files share. */
+/* Shared by the files of libbunker about files. */
 #pragma once
 
 #include "bunker.h"

@@ -1,4 +1,4 @@
-/* What happens to sandboxes in time: pause, resume, leases, events, usage. */
+/* The life cycle of sandboxes: pause, resume, leases, events, usage. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,7 +107,8 @@ static void client_lifecycle_append_number(struct buf *target, const char *name,
 	buf_printf(target, "%s=%lld", name, (long long)number);
 }
 
-static int follow(struct bunker *b, const char *id, struct event_reader *r, struct bunker_error *e)
+static int lifecycle_follow(
+	struct bunker *b, const char *id, struct event_reader *r, struct bunker_error *e)
 {
 	autobuf target = {0};
 	struct lines lines = {.take = client_lifecycle_take_line, .arg = r};
@@ -143,7 +144,7 @@ int bunker_events(struct bunker *b, const char *id, int64_t after, bool go_on,
 	struct event_reader reader = {each, arg, after};
 	int r;
 	if (go_on)
-		return follow(b, id, &reader, e);
+		return lifecycle_follow(b, id, &reader, e);
 	while ((r = client_lifecycle_read_page(b, id, &reader, e)) > 0)
 		;
 	return r;

@@ -21,7 +21,7 @@ struct list_kind {
 /* target: of the first page. limit 0: all of them, however many pages that takes. */
 int client_list(struct bunker *b, const struct buf *target, const struct list_kind *kind,
 	size_t limit, void **ret, size_t *ret_count, struct bunker_error *e);
-/* Of one answer. */
+/* Takes the items of one answer. */
 int client_list_take(const cJSON *page, const struct list_kind *kind, void **ret, size_t *ret_count,
 	struct bunker_error *e);
 void client_list_finish(const struct list_kind *kind, void *items, size_t count);

@@ -1,4 +1,4 @@
-/* What exec, attach and processes have in common. */
+/* Shared by exec, attach and processes. */
 #pragma once
 
 #include <cjson/cJSON.h>

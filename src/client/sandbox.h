@@ -1,4 +1,4 @@
-/* What other calls on sandboxes share with create, get and list. */
+/* Shared by create, get, list and other calls on sandboxes. */
 #pragma once
 
 #include <cjson/cJSON.h>

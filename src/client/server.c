@@ -1,4 +1,4 @@
-/* What the server says about itself. */
+/* Calls about the server itself. */
 #include <stdlib.h>
 
 #include "base/cleanup.h"

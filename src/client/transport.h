@@ -45,8 +45,10 @@ int client_transport_receive(
 	int fd, const struct transport_url *url, struct response *response, struct bunker_error *e);
 
 /*
- * Asks for a WebSocket. On success *fd is connected, and what came behind the answer's head is in
- * *rest. An answer that refuses leaves its status and body there.
+ * Asks for another protocol, "websocket" or "tcp". With status 101 *fd is connected, and what the
+ * server has sent in that protocol is still to be read. An answer that refuses leaves its status
+ * and body.
  */
 int client_transport_upgrade(const struct transport_url *url, const char *target,
-	const char *api_key, int *fd, struct buf *rest, int *status, struct bunker_error *e);
+	const char *api_key, const char *protocol, int *fd, struct buf *refusal, int *status,
+	struct bunker_error *e);

@@ -1,6 +1,7 @@
 /*
- * The opening handshake of a WebSocket, from the client's side (RFC 6455, section 4.1). A server
- * that answers something else is read to the end like any other, so that its reason is known.
+ * Upgrades, from the client's side: to a WebSocket by its opening handshake (RFC 6455, section
+ * 4.1), or to another protocol, which needs none. A server that answers something else is read to
+ * the end like any other, so that its reason is known.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -27,7 +28,7 @@ static void make_nonce(char nonce[NONCE_SIZE])
 	sodium_bin2base64(nonce, NONCE_SIZE, random, sizeof random, sodium_base64_VARIANT_ORIGINAL);
 }
 
-/* What only a WebSocket server answers. */
+/* Computes the proof that only a WebSocket server answers. */
 static void make_proof(const char *nonce, char proof[PROOF_SIZE])
 {
 	static const char magic[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -40,44 +41,55 @@ static void make_proof(const char *nonce, char proof[PROOF_SIZE])
 	sodium_bin2base64(proof, PROOF_SIZE, digest, sizeof digest, sodium_base64_VARIANT_ORIGINAL);
 }
 
+static bool is_websocket(const char *protocol)
+{
+	return strcmp(protocol, "websocket") == 0;
+}
+
 static int send_head(int fd, const struct transport_url *url, const char *target,
-	const char *api_key, const char *nonce)
+	const char *api_key, const char *protocol, const char *nonce)
 {
 	autobuf head = {0};
 	buf_printf(&head, "GET %s%s HTTP/1.1\r\nHost: %s\r\n", url->prefix, target, url->authority);
 	buf_append_str(&head, "User-Agent: libbunker/" BUNKER_VERSION "\r\n");
 	if (api_key)
 		buf_printf(&head, "Authorization: Bearer %s\r\n", api_key);
-	buf_printf(&head,
-		"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-		"Sec-WebSocket-Key: %s\r\n\r\n",
-		nonce);
+	buf_printf(&head, "Connection: Upgrade\r\nUpgrade: %s\r\n", protocol);
+	if (is_websocket(protocol))
+		buf_printf(&head, "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n", nonce);
+	buf_append_str(&head, "\r\n");
 	return head.failed ? -ENOMEM : client_transport_send(fd, head.data, head.len, 0);
 }
 
-/* Until the empty line; *end is what follows it. 0, or -errno. */
-static int receive_head(int fd, struct buf *out, size_t *end)
+/* Receives up to the empty line and nothing behind it. Returns 0, or -errno. */
+static int receive_head(int fd, struct buf *out)
 {
 	while (out->len < HEAD_MAX) {
 		char data[4096];
-		ssize_t n = recv(fd, data, sizeof data, 0);
+		size_t before = out->len;
+		ssize_t n = recv(fd, data, sizeof data, MSG_PEEK);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : -ECONNRESET;
 		buf_append(out, data, (size_t)n);
-		const char *at = memmem(out->data, out->len, "\r\n\r\n", 4);
-		*end = at ? (size_t)(at - out->data) + 4 : 0;
-		if (at || out->failed)
-			return out->failed ? -ENOMEM : 0;
+		if (out->failed)
+			return -ENOMEM;
+		const char *end = memmem(out->data, out->len, "\r\n\r\n", 4);
+		if (end)
+			out->len = (size_t)(end - out->data) + 4;
+		if (recv(fd, data, out->len - before, MSG_WAITALL) < 0)
+			return -errno;
+		if (end)
+			return 0;
 	}
 	return -EMSGSIZE;
 }
 
-static bool has_proof(const struct buf *head, size_t end, const char *proof)
+static bool has_proof(const struct buf *head, const char *proof)
 {
 	static const char name[] = "Sec-WebSocket-Accept:";
-	const char *line = head->data, *stop = head->data + end;
+	const char *line = head->data, *stop = head->data + head->len;
 	while (line < stop) {
 		const char *newline = memchr(line, '\n', (size_t)(stop - line));
 		if (!newline)
@@ -115,11 +127,11 @@ static int receive_refusal(int fd, const struct transport_url *url, const struct
 }
 
 int client_transport_upgrade(const struct transport_url *url, const char *target,
-	const char *api_key, int *ret_fd, struct buf *rest, int *status, struct bunker_error *e)
+	const char *api_key, const char *protocol, int *ret_fd, struct buf *refusal, int *status,
+	struct bunker_error *e)
 {
 	char nonce[NONCE_SIZE], proof[PROOF_SIZE];
 	autobuf head = {0};
-	size_t end = 0;
 	autoclose int fd = client_transport_connect(url, e);
 	if (fd < 0)
 		return -1;
@@ -128,19 +140,18 @@ int client_transport_upgrade(const struct transport_url *url, const char *target
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 	make_nonce(nonce);
 	make_proof(nonce, proof);
-	int r = send_head(fd, url, target, api_key, nonce);
+	int r = send_head(fd, url, target, api_key, protocol, nonce);
 	if (r == 0)
-		r = receive_head(fd, &head, &end);
+		r = receive_head(fd, &head);
 	if (r < 0)
 		return client_fail(e, BUNKER_CONNECTION_LOST, "no answer from %s: %s",
 			url->authority, strerror(-r));
 	if (!head.data || strncmp(head.data, "HTTP/1.1 101", 12) != 0)
-		return receive_refusal(fd, url, &head, rest, status, e);
-	if (!has_proof(&head, end, proof))
+		return receive_refusal(fd, url, &head, refusal, status, e);
+	if (is_websocket(protocol) && !has_proof(&head, proof))
 		return client_fail(e, BUNKER_INVALID_RESPONSE,
 			"the server's answer to the upgrade is not that of a WebSocket server");
 	*status = 101;
-	buf_append(rest, head.data + end, head.len - end);
 	*ret_fd = take_fd(&fd);
 	return 0;
 }

@@ -1,5 +1,7 @@
 #include "http/auth.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,45 +12,49 @@
 #include "base/mem.h"
 #include "http/http.h"
 
-#define KEY_BODY_MIN 16
-#define KEY_BODY_MAX 128
-
-static const char *const prefixes[] = {"bnk_", "e2b_"};
-
-struct auth_key {
-	struct auth_key *next;
-	char *tenant;
-	uint8_t hash[AUTH_HASH_SIZE];
-};
+/* What a token names: an id, and the mark of a key. */
+#define AUTH_NAMED_LEN (ID_LEN + AUTH_MARK_SIZE - 1)
 
 struct auth {
 	bool disabled;
+	char *domain; /* without keys: of the names that sandboxes have */
+	struct auth_keys keys;
 	uint8_t secret[AUTH_SECRET_SIZE];
-	struct auth_key *keys;
 };
 
-struct auth *auth_new(void)
+/* What http_principal returns. */
+struct auth_principal {
+	enum http_scope scope;
+	bool by_token;
+	char mark[AUTH_MARK_SIZE];
+	char tenant[];
+};
+
+static const struct auth_grant anybody = {"default", AUTH_NO_MARK, HTTP_SCOPE_ADMIN};
+static const char *const scope_names[] = {
+	[HTTP_SCOPE_READ] = "read", [HTTP_SCOPE_USE] = "use", [HTTP_SCOPE_ADMIN] = "admin"};
+
+struct auth *auth_new(const struct auth_keys *keys)
 {
 	struct auth *a = mem_new(sizeof *a);
-	if (sodium_init() < 0)
-		abort();
+	int r = sodium_init();
+	assert(r >= 0 && "libsodium finds the kernel's random numbers");
+	(void)r;
+	if (keys)
+		a->keys = *keys;
 	return a;
 }
 
 void auth_free(struct auth *a)
 {
-	while (a->keys) {
-		struct auth_key *key = a->keys;
-		a->keys = key->next;
-		free(key->tenant);
-		free(key);
-	}
+	free(a->domain);
 	free(a);
 }
 
-void auth_disable(struct auth *a)
+void auth_disable(struct auth *a, const char *domain)
 {
 	a->disabled = true;
+	a->domain = mem_copy_text_n(domain, strcspn(domain, ":"));
 }
 
 bool auth_is_disabled(const struct auth *a)
@@ -80,104 +86,184 @@ void auth_sign(
 	make_mac(a, kind, text, strlen(text), out);
 }
 
-void auth_make_token(
-	const struct auth *a, const char *kind, const char *id, char out[AUTH_TOKEN_SIZE])
+/* The MAC is of the id and the mark. */
+void auth_make_token(const struct auth *a, const char *mark, const char *kind, const char *id,
+	char out[AUTH_TOKEN_SIZE])
 {
 	memcpy(out, id, ID_LEN);
-	make_mac(a, kind, id, ID_LEN, out + ID_LEN);
+	memcpy(out + ID_LEN, mark, AUTH_MARK_SIZE - 1);
+	make_mac(a, kind, out, AUTH_NAMED_LEN, out + AUTH_NAMED_LEN);
 }
 
-bool auth_open_token(const struct auth *a, const char *kind, const char *token, char id[ID_SIZE])
+bool auth_open_token(const struct auth *a, const char *kind, const char *token, char id[ID_SIZE],
+	char mark[AUTH_MARK_SIZE])
 {
-	char real[AUTH_TOKEN_SIZE];
+	char real[AUTH_SIGNATURE_SIZE];
 	if (strnlen(token, AUTH_TOKEN_SIZE) != AUTH_TOKEN_SIZE - 1)
 		return false;
-	auth_make_token(a, kind, token, real);
-	if (sodium_memcmp(real, token, AUTH_TOKEN_SIZE) != 0)
+	make_mac(a, kind, token, AUTH_NAMED_LEN, real);
+	if (sodium_memcmp(real, token + AUTH_NAMED_LEN, sizeof real) != 0)
 		return false;
 	memcpy(id, token, ID_LEN);
 	id[ID_LEN] = '\0';
+	memcpy(mark, token + ID_LEN, AUTH_MARK_SIZE - 1);
+	mark[AUTH_MARK_SIZE - 1] = '\0';
 	return id_is_valid(id);
 }
 
-void auth_add(struct auth *a, const char *tenant, const uint8_t hash[AUTH_HASH_SIZE])
+/* ---- without keys ---- */
+
+static bool auth_has_suffix(const char *host, size_t len, const char *suffix)
 {
-	struct auth_key *key = mem_new(sizeof *key);
-	key->tenant = mem_copy_text(tenant);
-	memcpy(key->hash, hash, AUTH_HASH_SIZE);
-	key->next = a->keys;
-	a->keys = key;
+	size_t n = strlen(suffix);
+	return len > n + 1 && host[len - n - 1] == '.' &&
+	       strncasecmp(host + len - n, suffix, n) == 0;
 }
 
-void auth_generate_key(char out[AUTH_KEY_SIZE])
-{
-	uint8_t random[20];
-	char hex[sizeof random * 2 + 1];
-	randombytes_buf(random, sizeof random);
-	sodium_bin2hex(hex, sizeof hex, random, sizeof random);
-	snprintf(out, AUTH_KEY_SIZE, "bnk_%s", hex);
-}
-
-/* The body behind any of our prefixes; a key may also be given without one. */
-static const char *auth_key_body(const char *key)
-{
-	for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
-		if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0)
-			return key + strlen(prefixes[i]);
-	return key;
-}
-
-bool auth_hash_key(const char *key, uint8_t hash[AUTH_HASH_SIZE])
-{
-	static const char allowed[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
-	const char *body = auth_key_body(key);
-	size_t len = strnlen(body, KEY_BODY_MAX + 1);
-	if (len < KEY_BODY_MIN || len > KEY_BODY_MAX || strspn(body, allowed) != len)
-		return false;
-	crypto_generichash(hash, AUTH_HASH_SIZE, (const uint8_t *)body, len, NULL, 0);
-	return true;
-}
-
-const char *auth_find(const struct auth *a, const char *key)
-{
-	uint8_t hash[AUTH_HASH_SIZE];
-	const char *found = NULL;
-	if (a->disabled)
-		return "default";
-	if (!key || !auth_hash_key(key, hash))
-		return NULL;
-	for (const struct auth_key *k = a->keys; k; k = k->next)
-		if (sodium_memcmp(k->hash, hash, AUTH_HASH_SIZE) == 0)
-			found = k->tenant;
-	return found;
-}
-
-/* Without keys, the Host check is the only defence against DNS rebinding by web pages. */
-static bool is_loopback_host(const char *host)
+static bool is_loopback_name(const char *host, size_t len)
 {
 	static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
-	size_t len = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (strlen(names[i]) == len && strncasecmp(names[i], host, len) == 0)
 			return true;
 	return strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == len;
 }
 
-int auth_admit(const struct auth *a, struct http_request *req, struct error *e)
+/* Of "NAME[:PORT]". */
+static size_t auth_name_len(const char *host)
 {
-	const char *key = http_header(req, "x-api-key");
+	return host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+}
+
+/*
+ * "null" is that of pages that hide theirs. Names below localhost are those of sandboxes' pages,
+ * which must not reach the API either.
+ */
+static bool is_loopback_origin(const char *origin)
+{
+	static const char *const schemes[] = {"http://", "https://"};
+	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
+		const char *host = origin + strlen(schemes[i]);
+		if (strncasecmp(origin, schemes[i], strlen(schemes[i])) == 0)
+			return is_loopback_name(host, auth_name_len(host));
+	}
+	return false;
+}
+
+/*
+ * Any page that a local user opens can send requests to loopback. A browser says where they come
+ * from (Origin, Sec-Fetch-Site), and by which name it found us (Host): a name of somebody else is
+ * one that was made to lead here.
+ */
+int auth_guard_name(const struct auth *a, const struct http_request *req, struct error *e)
+{
+	const char *host = http_header(req, "host");
+	size_t len = host ? auth_name_len(host) : 0;
+	if (!a->disabled ||
+		(host && (is_loopback_name(host, len) || auth_has_suffix(host, len, "localhost") ||
+				 auth_has_suffix(host, len, a->domain))))
+		return 0;
+	return error_set(e, ERROR_UNAUTHORIZED,
+		"without keys, this server answers only to the name of the loopback interface");
+}
+
+int auth_guard_site(const struct auth *a, const struct http_request *req, struct error *e)
+{
+	const char *origin = http_header(req, "origin"), *site = http_header(req, "sec-fetch-site");
+	if (auth_guard_name(a, req, e) < 0)
+		return -1;
+	bool is_foreign = (origin && !is_loopback_origin(origin)) ||
+			  (site && strcasecmp(site, "cross-site") == 0);
+	if (!a->disabled || !is_foreign)
+		return 0;
+	return error_set(e, ERROR_UNAUTHORIZED,
+		"without keys, this server does not answer to pages of other sites");
+}
+
+/* ---- who it is ---- */
+
+static const char *auth_key_of(const struct http_request *req)
+{
 	const char *authorization = http_header(req, "authorization");
 	if (authorization && strncasecmp(authorization, "Bearer ", 7) == 0)
-		key = authorization + 7;
-	const char *host = http_header(req, "host");
-	if (auth_is_disabled(a) && host && !is_loopback_host(host))
-		return error_set(e, ERROR_UNAUTHORIZED,
-			"without keys, this server answers only to the name of the loopback interface");
-	const char *tenant = auth_find(a, key);
-	if (!tenant)
+		return authorization + 7;
+	return http_header(req, "x-api-key");
+}
+
+/* Checks what the route needs, and attaches who it is: a copy, as the key may end before it. */
+static int auth_let_in(
+	struct http_request *req, const struct auth_grant *grant, bool by_token, struct error *e)
+{
+	enum http_scope needed = http_needed_scope(req);
+	if (grant->scope < needed)
+		return error_set(e, ERROR_SCOPE_MISSING,
+			"this needs a key of the scope '%s'; the one that was sent has '%s'",
+			scope_names[needed], scope_names[grant->scope]);
+	size_t size = strlen(grant->tenant) + 1;
+	struct auth_principal *p = http_alloc(req, sizeof *p + size);
+	if (!p)
+		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
+	p->scope = grant->scope;
+	p->by_token = by_token;
+	memcpy(p->mark, grant->mark, AUTH_MARK_SIZE);
+	memcpy(p->tenant, grant->tenant, size);
+	http_set_principal(req, p);
+	return 0;
+}
+
+int auth_admit(const struct auth *a, struct http_request *req, struct error *e)
+{
+	struct auth_grant grant = anybody;
+	const char *key = auth_key_of(req);
+	int r = 0;
+	if (!a->disabled)
+		r = key ? a->keys.admit(a->keys.arg, key, &grant) : -ENOENT;
+	if (r == -EKEYEXPIRED)
+		return error_set(e, ERROR_UNAUTHORIZED, "the API key has expired");
+	if (r < 0)
 		return error_set(e, ERROR_UNAUTHORIZED,
 			"a valid API key is needed, as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'");
-	http_set_principal(req, (void *)(uintptr_t)tenant);
-	return 0;
+	return auth_let_in(req, &grant, false, e);
+}
+
+int auth_admit_mark(
+	const struct auth *a, struct http_request *req, const char *mark, struct error *e)
+{
+	struct auth_grant grant = anybody;
+	if (!a->disabled && a->keys.admit_mark(a->keys.arg, mark, &grant) < 0)
+		return error_set(
+			e, ERROR_UNAUTHORIZED, "the API key that this was made for has ended");
+	return auth_let_in(req, &grant, true, e);
+}
+
+bool auth_search_marks(const struct auth *a, const char *tenant,
+	bool (*matches)(void *arg, const char *mark), void *arg)
+{
+	if (a->disabled)
+		return matches(arg, AUTH_NO_MARK);
+	return a->keys.search_marks(a->keys.arg, tenant, matches, arg);
+}
+
+const char *auth_tenant(const struct http_request *req)
+{
+	const struct auth_principal *p = http_principal(req);
+	return p && !p->by_token ? p->tenant : NULL;
+}
+
+const char *auth_mark(const struct http_request *req)
+{
+	const struct auth_principal *p = http_principal(req);
+	return p ? p->mark : AUTH_NO_MARK;
+}
+
+bool auth_may(const struct http_request *req, enum http_scope scope)
+{
+	const struct auth_principal *p = http_principal(req);
+	return p && p->scope >= scope;
+}
+
+bool auth_is_marked(void *mark, const void *principal)
+{
+	const struct auth_principal *p = principal;
+	return strcmp(p->mark, mark) == 0;
 }

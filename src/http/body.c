@@ -10,6 +10,7 @@
  */
 #include <assert.h>
 
+#include "http/budget.h"
 #include "http/connection.h"
 #include "http/server.h"
 
@@ -57,7 +58,7 @@ static void send_continue(struct http_connection *c)
 	/* A socket without room for 25 bytes belongs to a client that does not read. */
 	if (uv_try_write((uv_stream_t *)&c->tcp, &buf, 1) != (int)buf.len) {
 		c->lost = true;
-		http_server_wake(c);
+		http_wake(c);
 	}
 }
 
@@ -126,6 +127,8 @@ static int hand_over(struct http_connection *c, const struct http_piece *piece, 
 	if (complete)
 		c->body_state = HTTP_BODY_COMPLETE;
 	watch_client(c);
+	if (!req->sink.data && http_budget_hold_body(c, req->body.len + piece->len, e) < 0)
+		return -1;
 	if (!req->sink.data)
 		buf_append(&req->body, piece->data, piece->len);
 	else if (piece->len > 0)
@@ -150,7 +153,7 @@ void http_body_settle(struct http_connection *c)
 		return;
 	if (c->phase == HTTP_PHASE_BODY) {
 		c->body_state = HTTP_BODY_TOLD;
-		http_connection_handle(c);
+		http_connection_take_body(c);
 	} else if (is_being_answered(c) && sink->data && !c->body_paused) {
 		c->body_state = HTTP_BODY_TOLD;
 		sink->end(sink->arg);
@@ -215,7 +218,7 @@ void http_body_resume(struct http_request *req)
 		return;
 	watch_client(c);
 	if (!c->processing)
-		http_server_wake(c);
+		http_wake(c);
 }
 
 void http_body_unread(struct http_request *req, size_t n)

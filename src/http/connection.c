@@ -17,6 +17,7 @@
  * time and amount. Closing at once with unread bytes would make the kernel send a reset, and the
  * client might never see the answer.
  */
+#include "http/parsed.h"
 #include "http/connection.h"
 
 #include <stdlib.h>
@@ -39,17 +40,22 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf);
 static void on_written(uv_write_t *write, int status);
 static void on_closed(uv_handle_t *handle);
 static void take_share(struct http_connection *c, size_t len, bool more);
-static void receive(struct http_connection *c, const char *data, size_t len);
+static void connection_receive(struct http_connection *c, const char *data, size_t len);
 static void receive_eof(struct http_connection *c);
+static void connection_resume(struct http_connection *c);
+static void connection_expire(struct http_connection *c);
+static void connection_parsed(struct http_connection *c);
 static void process_kept(struct http_connection *c);
-static size_t kept(const struct http_connection *c);
+static void connection_cut(struct http_connection *c);
+static void connection_end_by_reset(struct http_connection *c);
+static size_t connection_kept(const struct http_connection *c);
 static void forget_kept(struct http_connection *c);
-static size_t process(struct http_connection *c, const char *data, size_t len);
+static size_t connection_process(struct http_connection *c, const char *data, size_t len);
 static size_t take_head(struct http_connection *c, const char *data, size_t len);
 static void answer_error(struct http_connection *c, const struct error *e);
-static void linger(struct http_connection *c);
-static bool discards(const struct http_connection *c);
-static void discard(struct http_connection *c, size_t len);
+static void connection_linger(struct http_connection *c);
+static bool connection_discards(const struct http_connection *c);
+static void connection_discard(struct http_connection *c, size_t len);
 static void update_reading(struct http_connection *c);
 static bool wants_bytes(const struct http_connection *c);
 
@@ -64,6 +70,9 @@ struct http_connection *http_connection_open(struct http_server *server, int fd)
 	c->request.connection = c;
 	c->tcp.data = c->timer.data = c->write.data = c;
 	c->deadline = UINT64_MAX;
+	c->resume = connection_resume;
+	c->expire = connection_expire;
+	c->parsed = connection_parsed;
 	c->handles_open = 2;
 	id_generate(c->id);
 	uv_tcp_init(server->loop, &c->tcp);
@@ -80,7 +89,7 @@ struct http_connection *http_connection_open(struct http_server *server, int fd)
 	/* Without delay for small answers; with probes, so that a vanished client is noticed. */
 	uv_tcp_nodelay(&c->tcp, 1);
 	uv_tcp_keepalive(&c->tcp, 1, 60);
-	http_set_deadline(c, server->limits.idle_timeout_ms);
+	http_set_deadline(c, server->limits.first_timeout_ms);
 	update_reading(c);
 	return c;
 }
@@ -94,7 +103,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 	/*
 	 * Bodies are consumed in place; bytes that may have to be kept are read in smaller pieces.
 	 */
-	bool taken = http_body_flows(c) || discards(c);
+	bool taken = http_body_flows(c) || connection_discards(c);
 	*buf = uv_buf_init(c->server->read_buffer, taken ? HTTP_READ_SIZE : PIPELINE_MAX);
 }
 
@@ -103,7 +112,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 	struct http_connection *c = stream->data;
 	if (n > 0) {
 		take_share(c, (size_t)n, (size_t)n == buf->len);
-		receive(c, buf->base, (size_t)n);
+		connection_receive(c, buf->base, (size_t)n);
 	} else if (n == UV_EOF) {
 		receive_eof(c);
 	} else if (n < 0) {
@@ -119,19 +128,19 @@ static void take_share(struct http_connection *c, size_t len, bool more)
 	if (!c->yielding)
 		return;
 	c->turn_bytes = 0;
-	http_server_wake(c);
+	http_wake(c);
 }
 
-static void receive(struct http_connection *c, const char *data, size_t len)
+static void connection_receive(struct http_connection *c, const char *data, size_t len)
 {
-	if (discards(c)) {
-		discard(c, len);
+	if (connection_discards(c)) {
+		connection_discard(c, len);
 		update_reading(c);
 		return;
 	}
-	if (kept(c) == 0) {
+	if (connection_kept(c) == 0) {
 		/* The usual case: whole requests are taken right from the read buffer. */
-		size_t used = process(c, data, len);
+		size_t used = connection_process(c, data, len);
 		buf_append(&c->in, data + used, len - used);
 	} else {
 		buf_append(&c->in, data, len);
@@ -154,11 +163,13 @@ static void receive_eof(struct http_connection *c)
 	}
 }
 
-void http_connection_resume(struct http_connection *c)
+static void connection_resume(struct http_connection *c)
 {
 	c->yielding = false;
 	if (c->lost) {
 		http_connection_lose(c);
+	} else if (c->cut) {
+		connection_cut(c);
 	} else {
 		if (c->phase == HTTP_PHASE_STREAMING)
 			http_stream_proceed(c);
@@ -168,12 +179,36 @@ void http_connection_resume(struct http_connection *c)
 	update_reading(c);
 }
 
+/* Answers 401 if nothing has been answered. A handler that did not ask about aborts goes on. */
+static void connection_cut(struct http_connection *c)
+{
+	struct http_request *req = &c->request;
+	bool to_sink = http_body_has_listener(c);
+	struct error e;
+	c->cut = false;
+	if (c->phase == HTTP_PHASE_STREAMING || c->phase == HTTP_PHASE_FLUSHING) {
+		/* Without length and chunks nothing else tells the client that it was cut. */
+		if (req->head.http10 && !c->sized)
+			connection_end_by_reset(c);
+		http_connection_lose(c);
+		return;
+	}
+	if (c->phase == HTTP_PHASE_HANDLING && to_sink)
+		req->sink.abort(req->sink.arg);
+	else if (c->phase == HTTP_PHASE_HANDLING && req->aborted)
+		req->aborted(req->aborted_arg);
+	else if (c->phase != HTTP_PHASE_BODY)
+		return;
+	error_set(&e, ERROR_UNAUTHORIZED, "the API key was revoked, or its time is over");
+	http_connection_refuse(c, &e);
+}
+
 static void process_kept(struct http_connection *c)
 {
-	if (kept(c) > 0)
-		c->in_used += process(c, c->in.data + c->in_used, kept(c));
+	if (connection_kept(c) > 0)
+		c->in_used += connection_process(c, c->in.data + c->in_used, connection_kept(c));
 	/* Idle connections are many, so they do not keep buffers that a burst has grown. */
-	if (kept(c) == 0)
+	if (connection_kept(c) == 0)
 		forget_kept(c);
 	/* Moved when it halves, so that taking it in small pieces costs no more than its length. */
 	if (c->in_used > c->in.len / 2) {
@@ -182,7 +217,7 @@ static void process_kept(struct http_connection *c)
 	}
 }
 
-static size_t kept(const struct http_connection *c)
+static size_t connection_kept(const struct http_connection *c)
 {
 	return c->in.len - c->in_used;
 }
@@ -194,7 +229,7 @@ static void forget_kept(struct http_connection *c)
 }
 
 /* Consumes the bytes of requests that can proceed now. Returns how many; the rest is kept. */
-static size_t process(struct http_connection *c, const char *data, size_t len)
+static size_t connection_process(struct http_connection *c, const char *data, size_t len)
 {
 	size_t used = 0;
 	c->processing = true;
@@ -241,6 +276,24 @@ static size_t take_head(struct http_connection *c, const char *data, size_t len)
 	return used;
 }
 
+void http_connection_take_body(struct http_connection *c)
+{
+	if (!http_parse_body(c)) {
+		http_connection_handle(c);
+		return;
+	}
+	c->phase = HTTP_PHASE_HANDLING;
+	http_set_deadline(c, 0);
+}
+
+static void connection_parsed(struct http_connection *c)
+{
+	if (c->lost)
+		http_connection_close(c);
+	else if (c->phase == HTTP_PHASE_HANDLING)
+		http_connection_handle(c);
+}
+
 void http_connection_handle(struct http_connection *c)
 {
 	c->phase = HTTP_PHASE_HANDLING;
@@ -280,10 +333,10 @@ static bool wants_bytes(const struct http_connection *c)
 {
 	if (c->eof || c->lost || c->yielding)
 		return false;
-	if (discards(c))
+	if (connection_discards(c))
 		return true;
 	bool stalled = c->body_state == HTTP_BODY_COMING && !http_body_flows(c);
-	return !stalled && kept(c) < PIPELINE_MAX;
+	return !stalled && connection_kept(c) < PIPELINE_MAX;
 }
 
 /* ---- bytes out ---- */
@@ -332,19 +385,36 @@ void http_connection_answered(struct http_connection *c)
 	bool more = c->request.head.keep_alive && !c->eof && !c->server->closing;
 	http_request_end(&c->request);
 	if (!more) {
-		linger(c);
+		connection_linger(c);
 		return;
 	}
 	c->phase = HTTP_PHASE_HEAD;
 	http_request_begin(c);
 	http_set_deadline(c, c->server->limits.idle_timeout_ms);
-	if (!c->processing && kept(c) > 0)
-		http_server_wake(c);
+	if (!c->processing && connection_kept(c) > 0)
+		http_wake(c);
 }
 
 /* ---- the end ---- */
 
-static void linger(struct http_connection *c)
+static void connection_expire(struct http_connection *c)
+{
+	struct error e;
+	bool answerable = c->phase == HTTP_PHASE_BODY || c->phase == HTTP_PHASE_HANDLING;
+	error_set(&e, ERROR_REQUEST_TIMEOUT, "the request did not arrive in time");
+	if (c->writing && http_client_reads(c))
+		http_set_deadline(c, c->server->limits.body_timeout_ms);
+	else if (answerable && c->body_state == HTTP_BODY_COMING)
+		http_body_fail(c, &e);
+	else if (c->phase == HTTP_PHASE_STREAMING && !c->writing)
+		http_stream_quiet(c);
+	else if (c->scan.at > 0)
+		http_connection_refuse(c, &e);
+	else
+		http_connection_lose(c);
+}
+
+static void connection_linger(struct http_connection *c)
 {
 	uv_os_fd_t fd;
 	if (c->eof || uv_fileno((uv_handle_t *)&c->tcp, &fd) < 0 || shutdown(fd, SHUT_WR) < 0) {
@@ -364,13 +434,13 @@ static void linger(struct http_connection *c)
  * Returns whether input is discarded because the connection closes after the answer. It is read
  * nevertheless: a client that is still sending may not read before it is done.
  */
-static bool discards(const struct http_connection *c)
+static bool connection_discards(const struct http_connection *c)
 {
 	return c->phase == HTTP_PHASE_LINGERING ||
 	       (c->phase == HTTP_PHASE_FLUSHING && !c->request.head.keep_alive);
 }
 
-static void discard(struct http_connection *c, size_t len)
+static void connection_discard(struct http_connection *c, size_t len)
 {
 	if (c->phase == HTTP_PHASE_FLUSHING)
 		return;
@@ -405,17 +475,24 @@ void http_connection_close(struct http_connection *c)
 	if (c->phase == HTTP_PHASE_CLOSED)
 		return;
 	c->phase = HTTP_PHASE_CLOSED;
-	http_server_let_sleep(c);
+	c->server->left(c);
+	http_let_sleep(c);
 	uv_close((uv_handle_t *)&c->tcp, on_closed);
 	uv_close((uv_handle_t *)&c->timer, on_closed);
 }
 
-void http_connection_reset(struct http_connection *c)
+/* However it is closed from now on, the client sees a reset. */
+static void connection_end_by_reset(struct http_connection *c)
 {
 	const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
 	uv_os_fd_t fd;
 	if (uv_fileno((uv_handle_t *)&c->tcp, &fd) == 0)
 		setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
+void http_connection_reset(struct http_connection *c)
+{
+	connection_end_by_reset(c);
 	http_connection_close(c);
 }
 
@@ -425,10 +502,11 @@ static void on_closed(uv_handle_t *handle)
 	if (--c->handles_open > 0)
 		return;
 	http_request_end(&c->request);
+	http_parse_forget(c);
 	buf_finish(&c->request.body);
 	buf_finish(&c->request.fields);
 	buf_finish(&c->in);
 	buf_finish(&c->out_head);
-	http_server_forget(c);
+	c->server->forget(c);
 	free(c);
 }

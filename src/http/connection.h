@@ -60,7 +60,9 @@ struct http_request {
 	struct http_destination destination;
 	bool has_destination;
 	struct buf body;
-	struct http_body_sink sink; /* without `data`: the handler has not asked for the body */
+	struct http_parsing *parsing; /* under way, or ... */
+	bool is_parsed;               /* ... done; whoever wants it calls http_json */
+	struct http_body_sink sink;   /* without `data`: the handler has not asked for the body */
 
 	void (*aborted)(void *arg);
 	void *aborted_arg;
@@ -79,6 +81,13 @@ struct http_connection {
 	struct http_connection *prev, *next; /* in the server's list */
 	/* In the server's list of those to wake, if `woken`. */
 	struct http_connection *wake_prev, *wake_next;
+	/* In the server's list of strangers, if `stranger`. */
+	struct http_connection *stranger_prev, *stranger_next;
+	struct http_peer *peer;       /* NULL: it is not counted */
+	bool entered;                 /* it has one of the places */
+	struct http_account *account; /* of the request, once it is admitted */
+	size_t held_body, held_answer, held_queue;
+	bool stranger;
 	uv_tcp_t tcp;
 	uv_timer_t timer;
 	unsigned handles_open;
@@ -90,7 +99,14 @@ struct http_connection {
 	bool processing; /* input is being processed; that loop also handles the next request */
 	bool woken;
 	bool lost; /* the client is gone, but the request's owner has not been told */
+	bool cut;  /* the request is to end, because its principal has */
 	bool eof;  /* the client has closed its side; pending output is still sent */
+
+	/* Set by connection.c: called by wake.c and deadline.c. */
+	void (*resume)(struct http_connection *c);
+	void (*expire)(struct http_connection *c);
+	/* Called by parsed.c: the handler can be called. */
+	void (*parsed)(struct http_connection *c);
 
 	uint64_t deadline;  /* in the loop's time */
 	uint64_t timer_due; /* while the timer is active: never later than the deadline */
@@ -135,6 +151,8 @@ struct http_connection {
 
 /* Takes the fd. NULL: there is no connection. */
 struct http_connection *http_connection_open(struct http_server *server, int fd);
+/* The body is there: calls the handler, or has the body parsed first. */
+void http_connection_take_body(struct http_connection *c);
 /* Calls the handler, which owes an answer from here on. */
 void http_connection_handle(struct http_connection *c);
 /* Answers a partly received request, or the connection itself, with an error; then closes. */
@@ -146,8 +164,6 @@ void http_connection_lose(struct http_connection *c);
 void http_connection_close(struct http_connection *c);
 /* Closes in a way that the client cannot take for an end. */
 void http_connection_reset(struct http_connection *c);
-/* The turn of the loop that http_server_wake asked for. */
-void http_connection_resume(struct http_connection *c);
 
 enum http_sent {
 	HTTP_SENT,   /* the kernel has it all */
@@ -156,10 +172,19 @@ enum http_sent {
 };
 enum http_sent http_connection_send(struct http_connection *c, uv_buf_t *bufs, unsigned count);
 
+/* ---- wake.c ---- */
+
+/* Has c->resume called at the next turn of the loop. */
+void http_wake(struct http_connection *c);
+/* Cancels http_wake. */
+void http_let_sleep(struct http_connection *c);
+
 /* ---- deadline.c ---- */
 
-/* In ms from now; 0: none. */
+/* Has c->expire called in `ms` milliseconds; 0 sets no deadline. */
 void http_set_deadline(struct http_connection *c, uint64_t ms);
+/* Returns whether the client has received anything since the last call or write. */
+bool http_client_reads(struct http_connection *c);
 /* Returns the number of written bytes that the client has not received. */
 size_t http_unread_by_client(const struct http_connection *c);
 
@@ -187,6 +212,10 @@ void http_request_begin(struct http_connection *c);
 int http_request_parse(struct http_request *req, const char *head, size_t len, struct error *e);
 /* Finds the route and asks for admission. Negative: *e is the answer. */
 int http_request_route(struct http_request *req, struct error *e);
+/* The methods that the path of a routed request has, as a header. */
+void http_request_add_allow(struct http_request *req);
+/* What answers OPTIONS (options.c). */
+extern const struct http_mount http_options;
 void http_request_end(struct http_request *req);
 
 /* ---- head.c ---- */

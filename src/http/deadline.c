@@ -14,8 +14,6 @@
 
 static void arm_timer(struct http_connection *c);
 static void deadline_on_timer(uv_timer_t *timer);
-static void deadline_expire(struct http_connection *c);
-static bool client_reads(struct http_connection *c);
 
 void http_set_deadline(struct http_connection *c, uint64_t ms)
 {
@@ -37,31 +35,14 @@ static void arm_timer(struct http_connection *c)
 static void deadline_on_timer(uv_timer_t *timer)
 {
 	struct http_connection *c = timer->data;
-	if (c->deadline <= uv_now(c->server->loop))
-		deadline_expire(c);
+	if (c->deadline <= uv_now(c->server->loop)) {
+		c->deadline = NO_DEADLINE;
+		c->expire(c);
+	}
 	arm_timer(c);
 }
 
-static void deadline_expire(struct http_connection *c)
-{
-	struct error e;
-	bool answerable = c->phase == HTTP_PHASE_BODY || c->phase == HTTP_PHASE_HANDLING;
-	c->deadline = NO_DEADLINE;
-	error_set(&e, ERROR_REQUEST_TIMEOUT, "the request did not arrive in time");
-	if (c->writing && client_reads(c))
-		http_set_deadline(c, c->server->limits.body_timeout_ms);
-	else if (answerable && c->body_state == HTTP_BODY_COMING)
-		http_body_fail(c, &e);
-	else if (c->phase == HTTP_PHASE_STREAMING && !c->writing)
-		http_stream_quiet(c);
-	else if (c->scan.at > 0)
-		http_connection_refuse(c, &e);
-	else
-		http_connection_lose(c);
-}
-
-/* Whether the client has taken anything since we last looked. */
-static bool client_reads(struct http_connection *c)
+bool http_client_reads(struct http_connection *c)
 {
 	size_t before = c->write_left;
 	c->write_left = http_unread_by_client(c);

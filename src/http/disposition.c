@@ -31,7 +31,6 @@ static int cut_quoted(char **text, char **value, struct error *e);
 static void decode_browser(char *text);
 static int decode_extended(char *text, char **value, struct error *e);
 static int set_once(const char **place, const char *value, struct error *e);
-static bool disposition_is_utf8(const char *text);
 static bool is_boundary(const char *text);
 static int disposition_set_malformed(struct error *e);
 
@@ -68,23 +67,10 @@ int disposition_parse(char *text, struct disposition *ret, struct error *e)
 
 static int set_once(const char **place, const char *value, struct error *e)
 {
-	if (*place || !value || !disposition_is_utf8(value))
+	if (*place || !value || !utf8_is_valid(value, strlen(value)))
 		return disposition_set_malformed(e);
 	*place = value;
 	return 0;
-}
-
-static bool disposition_is_utf8(const char *text)
-{
-	size_t len = strlen(text);
-	while (len > 0) {
-		size_t n = utf8_char_len(text, len);
-		if (n == 0)
-			return false;
-		text += n;
-		len -= n;
-	}
-	return true;
 }
 
 /* ---- parameters ---- */

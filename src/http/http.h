@@ -34,6 +34,8 @@
 #include "base/error.h"
 #include "base/id.h"
 
+struct json_writer;
+
 enum http_method {
 	HTTP_GET,
 	HTTP_HEAD,
@@ -45,6 +47,15 @@ enum http_method {
 	HTTP_ANY /* of a route: every method, also those that are not listed here */
 };
 
+/* What a route asks of the key that a request comes with. Each includes those before it. */
+enum http_scope {
+	HTTP_SCOPE_BY_METHOD, /* of a route: READ for GET, USE for all others */
+	HTTP_SCOPE_READ,      /* looking, and streams of output */
+	HTTP_SCOPE_USE,       /* everything that a tenant has */
+	HTTP_SCOPE_ADMIN      /* keys */
+};
+
+struct cJSON;
 struct http_request;
 struct http_server;
 
@@ -61,6 +72,7 @@ struct http_route {
 	void (*handler)(struct http_request *req);
 	uint64_t body_limit; /* in bytes; 0: a body is refused */
 	bool streams_body;   /* the handler runs before the body */
+	enum http_scope scope;
 };
 
 /* How an error is put for the client. The body is the server's afterwards. */
@@ -103,13 +115,22 @@ struct http_mount {
 	 * mounts that let nobody in without a key or a token, which the page must know.
 	 */
 	bool any_origin;
+	/* Asked before `admit`: 0, or *e and the request ends there. NULL: nobody. */
+	int (*guard)(const struct http_request *req, struct error *e);
 };
 
 struct http_limits {
-	unsigned connections;     /* open at once; the next one is answered 503 and closed */
-	uint64_t head_timeout_ms; /* from the first byte of a head to its end */
-	uint64_t body_timeout_ms; /* without a byte of body, or of response taken by the client */
-	uint64_t idle_timeout_ms; /* between two requests */
+	unsigned connections;      /* open at once; the next one is answered 503 and closed */
+	unsigned refused;          /* more of them that are told so; the rest are just closed */
+	unsigned known_places;     /* of `connections`: for clients that have shown a key */
+	unsigned per_address;      /* of one address, of IPv6 one /64; 0: as many as there are */
+	bool counts_loopback;      /* ... of loopback, too, where proxies are */
+	uint64_t memory;           /* for bodies and answers of all requests; 0: no limit */
+	uint64_t account_memory;   /* of one account, see http_server_on_account */
+	uint64_t first_timeout_ms; /* from the connection to its first byte */
+	uint64_t head_timeout_ms;  /* from the first byte of a head to its end */
+	uint64_t body_timeout_ms;  /* without a byte of body, or of response taken by the client */
+	uint64_t idle_timeout_ms;  /* between two requests */
 	uint64_t
 		websocket_ping_ms; /* how often WebSockets are asked for a sign of life; 0: never */
 };
@@ -119,6 +140,9 @@ int http_server_open(struct http_server **ret, uv_loop_t *loop, int listen_fd,
 	const struct http_limits *limits, const struct http_mount *mounts, size_t mount_count);
 /* Calls `addressed` once for each request, after its head and before its route is looked for. */
 void http_server_on_head(struct http_server *s, void (*addressed)(struct http_request *req));
+/* Asks whose memory an admitted request takes. NULL: that of everybody who has no account. */
+void http_server_on_account(struct http_server *s,
+	const char *(*account_of)(void *arg, const struct http_request *req), void *arg);
 /*
  * Stop accepting, finish what is being answered for at most grace_ms, abort the rest, then call
  * closed and free. Requests whose handlers did not ask about aborts are waited for.
@@ -126,10 +150,20 @@ void http_server_on_head(struct http_server *s, void (*addressed)(struct http_re
 void http_server_close(
 	struct http_server *s, uint64_t grace_ms, void (*closed)(void *arg), void *arg);
 
+/*
+ * Ends every request of the principals that are meant, from the loop, as if its client had left: an
+ * answer that has not begun is a 401. Those that need HTTP_SCOPE_ADMIN go on: they are short, and
+ * one of them may be what this is called for.
+ */
+void http_server_cut(
+	struct http_server *s, bool (*is_meant)(void *arg, const void *principal), void *arg);
+
 struct http_counters {
 	uint64_t connections_open;
 	uint64_t connections_total;
+	uint64_t connections_evicted; /* without a key, to make room */
 	uint64_t requests_total;
+	uint64_t requests_unaffordable; /* refused because there was no memory for them */
 	uint64_t responses_by_class[6]; /* [2] counts 2xx, and so on */
 };
 void http_server_counters(const struct http_server *s, struct http_counters *out);
@@ -155,6 +189,11 @@ bool http_is_preflight(const struct http_request *req);
 /* Whether the body's Content-Type is this one, whatever its parameters. */
 bool http_has_type(const struct http_request *req, const char *type);
 const char *http_body(const struct http_request *req, size_t *len);
+/*
+ * Parses the body, once: one of more than 1 MiB has been parsed by a thread, and its text is gone
+ * afterwards. *ret is the caller's.
+ */
+int http_json(struct http_request *req, struct cJSON **ret, struct error *e);
 /* Returns the announced length of the body; 0: no body, -1: not known before its end. */
 int64_t http_content_length(const struct http_request *req);
 /* Every query pair in order; false ends. For filters such as metadata.KEY. */
@@ -164,6 +203,8 @@ bool http_query_at(
 void *http_alloc(struct http_request *req, size_t size);
 /* Copies the text into memory of the request; NULL stays NULL. */
 char *http_copy(struct http_request *req, const char *text);
+/* A number of the client's address, of IPv6 of its network: the same one for the same client. */
+uint64_t http_client_network(const struct http_request *req);
 /*
  * The sandbox and port that a request is addressed to, if not to the server itself. Set by
  * http_server_on_head's function, or by admit.
@@ -172,10 +213,15 @@ struct http_destination {
 	unsigned port;
 	char id[ID_SIZE]; /* "": no sandbox can have the name */
 	char name[64];    /* of the sandbox, as the client wrote it, cut */
+	bool reserved;    /* the port is one of a dialect's own services */
 };
 void http_set_destination(struct http_request *req, const struct http_destination *destination);
 /* NULL: the request is for the server itself. */
 const struct http_destination *http_destination(const struct http_request *req);
+/* What a route needs; never HTTP_SCOPE_BY_METHOD. */
+enum http_scope http_route_scope(const struct http_route *route);
+/* The same of the request's; where that has any method, by the one that was sent. */
+enum http_scope http_needed_scope(const struct http_request *req);
 /* Attaches the caller's identity, as admit found it, for the handlers. */
 void http_set_principal(struct http_request *req, void *principal);
 void *http_principal(const struct http_request *req);
@@ -215,6 +261,8 @@ void http_respond(struct http_request *req, int status, const char *type, struct
  * logged with the request's id.
  */
 void http_respond_error(struct http_request *req, const struct error *e);
+/* The member "error" of that. request_id: NULL for none. */
+void http_put_error(struct json_writer *w, const struct error *e, const char *request_id);
 
 void http_on_abort(struct http_request *req, void (*aborted)(void *arg), void *arg);
 

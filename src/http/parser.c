@@ -22,6 +22,9 @@
 /* 15 hexadecimal digits cannot overflow 64 bits, and real chunks are far smaller. */
 #define CHUNK_DIGITS_MAX 15
 
+static char *cut_first_line(char *text, size_t len, struct http_head *head);
+static int parse_fields(char *line, char *end, struct http_head *head, struct error *e);
+static int parse_status_line(char *line, struct http_head *head, int *status, struct error *e);
 static int parse_request_line(char *line, struct http_head *head, struct error *e);
 static int parse_version(const char *text, struct http_head *head, struct error *e);
 static int parser_check_target(const char *target, struct error *e);
@@ -98,24 +101,57 @@ int http_scan_head(struct http_head_scan *s, const char *data, size_t len, struc
 
 int http_parse_head(char *text, size_t len, struct http_head *head, struct error *e)
 {
-	/* The scan promised that every CR is the end of a line and that the last line is empty. */
-	char *end = text + len;
+	char *fields = cut_first_line(text, len, head);
+	int r = parse_request_line(text, head, e);
+	if (r == 0)
+		r = parse_fields(fields, text + len, head, e);
+	return r < 0 ? r : check_framing(head, e);
+}
+
+int http_parse_answer(char *text, size_t len, struct http_head *head, int *status, struct error *e)
+{
+	char *fields = cut_first_line(text, len, head);
+	int r = parse_status_line(text, head, status, e);
+	if (r == 0)
+		r = parse_fields(fields, text + len, head, e);
+	if (r == 0 && head->chunked && (head->http10 || http_head_has_length(head)))
+		r = error_set(e, ERROR_INVALID_REQUEST, "the answer's length is ambiguous");
+	return r;
+}
+
+/* The scan promised that every CR is the end of a line and that the last line is empty. */
+static char *cut_first_line(char *text, size_t len, struct http_head *head)
+{
 	char *eol = memchr(text, '\r', len);
 	*eol = '\0';
 	head->content_length = 0;
 	head->chunked = head->expects_continue = false;
 	head->seen = 0;
 	head->field_count = 0;
-	int r = parse_request_line(text, head, e);
-	if (r < 0)
-		return r;
-	for (char *line = eol + 2; *line != '\r'; line = eol + 2) {
-		eol = memchr(line, '\r', (size_t)(end - line));
-		r = parse_field(line, eol, head, e);
+	return eol + 2;
+}
+
+static int parse_fields(char *line, char *end, struct http_head *head, struct error *e)
+{
+	while (*line != '\r') {
+		char *eol = memchr(line, '\r', (size_t)(end - line));
+		int r = parse_field(line, eol, head, e);
 		if (r < 0)
 			return r;
+		line = eol + 2;
 	}
-	return check_framing(head, e);
+	return 0;
+}
+
+static int parse_status_line(char *line, struct http_head *head, int *status, struct error *e)
+{
+	char *code = strchr(line, ' ');
+	if (!code || strspn(code + 1, "0123456789") != 3 || code[1] == '0' ||
+		(code[4] != ' ' && code[4] != '\0'))
+		return error_set(e, ERROR_INVALID_REQUEST, "the status line is malformed");
+	*code++ = '\0';
+	*status = (code[0] - '0') * 100 + (code[1] - '0') * 10 + (code[2] - '0');
+	return parse_version(line, head, e);
 }
 
 static int parse_request_line(char *line, struct http_head *head, struct error *e)
@@ -305,6 +341,46 @@ static int check_framing(const struct http_head *head, struct error *e)
 		return error_set(e, ERROR_INVALID_REQUEST,
 			"Content-Length and Transfer-Encoding exclude each other");
 	return 0;
+}
+
+/* ---- fields ---- */
+
+/* Compares the first letter before calling strcasecmp; its two cases differ in bit 5 only. */
+const char *http_head_field(const struct http_head *head, const char *name)
+{
+	for (size_t i = 0; i < head->field_count; i++) {
+		const struct http_field *field = &head->fields[i];
+		if (((field->name[0] ^ name[0]) & ~0x20) == 0 && strcasecmp(field->name, name) == 0)
+			return field->value;
+	}
+	return NULL;
+}
+
+static bool list_has_token(const char *list, const char *token)
+{
+	static const char separators[] = ", \t";
+	size_t len = strlen(token);
+	for (const char *p = list + strspn(list, separators); *p; p += strspn(p, separators)) {
+		size_t n = strcspn(p, separators);
+		if (n == len && strncasecmp(p, token, len) == 0)
+			return true;
+		p += n;
+	}
+	return false;
+}
+
+bool http_head_has_token(const struct http_head *head, const char *name, const char *token)
+{
+	for (size_t i = 0; i < head->field_count; i++)
+		if (strcasecmp(head->fields[i].name, name) == 0 &&
+			list_has_token(head->fields[i].value, token))
+			return true;
+	return false;
+}
+
+bool http_head_has_length(const struct http_head *head)
+{
+	return head->seen & FRAMING_LENGTH;
 }
 
 /* ---- chunked bodies ---- */

@@ -53,6 +53,19 @@ int http_scan_head(struct http_head_scan *s, const char *data, size_t len, struc
 /* Splits a scanned head. The result points into text, which is cut into strings. */
 int http_parse_head(char *text, size_t len, struct http_head *head, struct error *e);
 
+/*
+ * The same for the head of an answer, whose status is 100 to 999. Of `head` only the version, the
+ * framing and the fields are set.
+ */
+int http_parse_answer(char *text, size_t len, struct http_head *head, int *status, struct error *e);
+
+/* Returns the first field of this name, in any case, or NULL. */
+const char *http_head_field(const struct http_head *head, const char *name);
+/* Returns whether a field that is a list, such as Connection, has this token in any case. */
+bool http_head_has_token(const struct http_head *head, const char *name, const char *token);
+/* Returns whether a Content-Length was given. */
+bool http_head_has_length(const struct http_head *head);
+
 /* A name as RFC 9110 calls a token: of header fields and methods. */
 bool http_is_token(const char *s, size_t len);
 const char *http_method_name(enum http_method method);

@@ -15,7 +15,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "http/budget.h"
 #include "http/connection.h"
+#include "http/parsed.h"
 #include "http/server.h"
 
 /* Buffers that have grown beyond this are not kept for the next request. */
@@ -26,16 +28,11 @@ struct http_block {
 	_Alignas(max_align_t) char data[];
 };
 
+static int admit_request(struct http_request *req, struct error *e);
 static int find_rest(struct http_request *req, const char *text);
-static void answer_options(struct http_request *req);
 static void add_origin_fields(struct http_request *req, const struct http_match *match);
-static void add_allow(struct http_request *req);
 static void log_access(const struct http_request *req);
 static void empty_buffer(struct buf *b);
-
-/* Answers OPTIONS for every known path, without admission and without a body. */
-static const struct http_route options_route = {HTTP_OPTIONS, "/", answer_options};
-static const struct http_mount options_mount = {&options_route, 1};
 
 void http_request_begin(struct http_connection *c)
 {
@@ -58,6 +55,7 @@ void http_request_begin(struct http_connection *c)
 	req->aborted = NULL;
 	req->status = 0;
 	req->arena_used = 0;
+	c->cut = false;
 	c->body_state = HTTP_BODY_TOLD;
 	c->body_paused = false;
 	c->piece_len = c->body_unread = 0;
@@ -97,11 +95,11 @@ int http_request_route(struct http_request *req, struct error *e)
 	if (refused && !match.route)
 		return refused;
 	if (match.allowed && !match.route && head->method_known && head->method == HTTP_OPTIONS)
-		match = (struct http_match){&options_mount, &options_route, "/", match.allowed};
+		match = (struct http_match){&http_options, http_options.routes, "/", match.allowed};
 	if (!match.allowed)
 		return error_set(e, ERROR_ROUTE_NOT_FOUND, "there is nothing at this path");
 	if (!match.route) {
-		add_allow(req);
+		http_request_add_allow(req);
 		return error_set(e, ERROR_METHOD_NOT_ALLOWED, "this path has other methods");
 	}
 	req->mount = match.mount;
@@ -109,7 +107,18 @@ int http_request_route(struct http_request *req, struct error *e)
 	req->pattern = match.pattern;
 	if (find_rest(req, text) < 0)
 		return error_set(e, ERROR_RESOURCE_EXHAUSTED, "out of memory");
-	return req->mount->admit ? req->mount->admit(req, e) : 0;
+	if (req->mount->guard && req->mount->guard(req, e) < 0)
+		return -1;
+	int r = req->mount->admit ? admit_request(req, e) : 0;
+	return r < 0 ? r : http_budget_join(req->connection, e);
+}
+
+static int admit_request(struct http_request *req, struct error *e)
+{
+	int r = req->mount->admit(req, e);
+	if (r == 0)
+		req->connection->server->known(req->connection);
+	return r;
 }
 
 /* text is where the target's segments are. */
@@ -135,12 +144,6 @@ static int find_rest(struct http_request *req, const char *text)
 	return 0;
 }
 
-static void answer_options(struct http_request *req)
-{
-	add_allow(req);
-	http_respond(req, 204, NULL, NULL);
-}
-
 bool http_is_preflight(const struct http_request *req)
 {
 	return req->head.method_known && req->head.method == HTTP_OPTIONS &&
@@ -164,7 +167,7 @@ static void add_origin_fields(struct http_request *req, const struct http_match 
 	http_add_header(req, "Access-Control-Max-Age", "600");
 }
 
-static void add_allow(struct http_request *req)
+void http_request_add_allow(struct http_request *req)
 {
 	char allow[HTTP_ALLOW_SIZE];
 	http_format_allow(req->allowed, allow);
@@ -181,10 +184,12 @@ void http_request_end(struct http_request *req)
 		req->blocks = block->next;
 		free(block);
 	}
+	http_parse_drop(req);
 	empty_buffer(&req->body);
 	empty_buffer(&req->fields);
 	empty_buffer(&req->connection->out_head);
 	buf_finish(&req->connection->out_body);
+	http_budget_leave(req->connection);
 }
 
 static void log_access(const struct http_request *req)
@@ -276,15 +281,9 @@ bool http_query_at(
 	return true;
 }
 
-/* Compares the first letter before calling strcasecmp; its two cases differ in bit 5 only. */
 const char *http_header(const struct http_request *req, const char *name)
 {
-	for (size_t i = 0; i < req->head.field_count; i++) {
-		const struct http_field *field = &req->head.fields[i];
-		if (((field->name[0] ^ name[0]) & ~0x20) == 0 && strcasecmp(field->name, name) == 0)
-			return field->value;
-	}
-	return NULL;
+	return http_head_field(&req->head, name);
 }
 
 bool http_header_at(
@@ -299,21 +298,7 @@ bool http_header_at(
 
 bool http_header_has_token(const struct http_request *req, const char *name, const char *token)
 {
-	static const char separators[] = ", \t";
-	const char *key, *value;
-	size_t len = strlen(token);
-	for (size_t i = 0; http_header_at(req, i, &key, &value); i++) {
-		if (strcasecmp(key, name) != 0)
-			continue;
-		for (const char *p = value + strspn(value, separators); *p;
-			p += strspn(p, separators)) {
-			size_t n = strcspn(p, separators);
-			if (n == len && strncasecmp(p, token, len) == 0)
-				return true;
-			p += n;
-		}
-	}
-	return false;
+	return http_head_has_token(&req->head, name, token);
 }
 
 bool http_wants_upgrade(const struct http_request *req, const char *protocol)
@@ -355,6 +340,22 @@ const struct http_destination *http_destination(const struct http_request *req)
 	return req->has_destination ? &req->destination : NULL;
 }
 
+enum http_scope http_route_scope(const struct http_route *route)
+{
+	if (route->scope != HTTP_SCOPE_BY_METHOD)
+		return route->scope;
+	return route->method == HTTP_GET ? HTTP_SCOPE_READ : HTTP_SCOPE_USE;
+}
+
+enum http_scope http_needed_scope(const struct http_request *req)
+{
+	const struct http_head *head = &req->head;
+	bool looks = head->method_known && (head->method == HTTP_GET || head->method == HTTP_HEAD);
+	if (req->route->scope == HTTP_SCOPE_BY_METHOD && req->route->method == HTTP_ANY && looks)
+		return HTTP_SCOPE_READ;
+	return http_route_scope(req->route);
+}
+
 void http_set_principal(struct http_request *req, void *principal)
 {
 	req->principal = principal;
@@ -370,5 +371,5 @@ void http_on_abort(struct http_request *req, void (*aborted)(void *arg), void *a
 	req->aborted = aborted;
 	req->aborted_arg = arg;
 	if (req->connection->lost)
-		http_server_wake(req->connection);
+		http_wake(req->connection);
 }

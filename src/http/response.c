@@ -6,12 +6,12 @@
 #include <assert.h>
 
 #include "base/log.h"
+#include "http/budget.h"
 #include "http/connection.h"
 #include "json/json.h"
 #include "http/server.h"
 
 static bool take_turn(struct http_request *req);
-static void http_response_put_error(struct buf *out, const struct error *e, const char *request_id);
 
 void http_respond(struct http_request *req, int status, const char *type, struct buf *body)
 {
@@ -19,6 +19,11 @@ void http_respond(struct http_request *req, int status, const char *type, struct
 	autobuf content = body ? buf_take(body) : (struct buf){0};
 	if (!take_turn(req))
 		return;
+	struct error e;
+	if (!content.failed && http_budget_check_answer(c, content.len, &e) < 0) {
+		http_respond_error(req, &e);
+		return;
+	}
 	if (content.failed) {
 		log_error("answer does not fit into memory", "id", req->id);
 		buf_finish(&content);
@@ -30,6 +35,7 @@ void http_respond(struct http_request *req, int status, const char *type, struct
 	buf_append(&c->out_head, "\r\n", 2);
 	bool bodied = content.len > 0 && req->head.method != HTTP_HEAD && !http_has_no_body(status);
 	c->out_body = buf_take(&content);
+	http_budget_hold_answer(c, c->out_body.len);
 	uv_buf_t bufs[] = {
 		uv_buf_init(c->out_head.data, (unsigned)c->out_head.len),
 		uv_buf_init(c->out_body.data, (unsigned)c->out_body.len),
@@ -56,7 +62,7 @@ void http_answer_sent(struct http_connection *c, enum http_sent sent)
 		c->phase = HTTP_PHASE_FLUSHING;
 		/* The rest of the body is read and discarded from here on. */
 		if (c->body_state == HTTP_BODY_COMING)
-			http_server_wake(c);
+			http_wake(c);
 	} else if (sent == HTTP_SENT) {
 		http_connection_answered(c);
 	} else {
@@ -66,31 +72,33 @@ void http_answer_sent(struct http_connection *c, enum http_sent sent)
 
 void http_respond_error(struct http_request *req, const struct error *e)
 {
+	assert(e);
 	const struct http_mount *mount = req->mount;
 	struct http_error_answer answer = {error_http_status(e->code), "application/json", {0}};
 	bool internal = answer.status == 500;
 	if (internal)
 		log_error("request failed", "id", req->id, "code", error_name(e->code), "message",
 			e->message);
-	if (mount && mount->encode_error)
+	if (mount && mount->encode_error) {
 		mount->encode_error(req, e, &answer);
-	else
-		http_response_put_error(&answer.body, e, internal ? req->id : NULL);
+	} else {
+		struct json_writer w = {.out = &answer.body};
+		json_begin_object(&w);
+		http_put_error(&w, e, internal ? req->id : NULL);
+		json_end_object(&w);
+	}
 	http_respond(req, answer.status, answer.type, &answer.body);
 }
 
-static void http_response_put_error(struct buf *out, const struct error *e, const char *request_id)
+void http_put_error(struct json_writer *w, const struct error *e, const char *request_id)
 {
-	struct json_writer w = {.out = out};
-	json_begin_object(&w);
-	json_key(&w, "error");
-	json_begin_object(&w);
-	json_put_string(&w, "code", error_name(e->code));
-	json_put_string(&w, "message", e->message);
+	json_key(w, "error");
+	json_begin_object(w);
+	json_put_string(w, "code", error_name(e->code));
+	json_put_string(w, "message", e->message);
 	if (e->field[0])
-		json_put_string(&w, "field", e->field);
+		json_put_string(w, "field", e->field);
 	if (request_id)
-		json_put_string(&w, "requestId", request_id);
-	json_end_object(&w);
-	json_end_object(&w);
+		json_put_string(w, "requestId", request_id);
+	json_end_object(w);
 }

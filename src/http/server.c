@@ -21,16 +21,15 @@
 #define ACCEPT_PAUSE_MS 100
 /* At one turn of the loop, so that a flood of connections cannot starve the requests. */
 #define ACCEPT_BATCH 32
-/* Above the limit, so that those turned away can be told; beyond these we just close. */
-#define REFUSED_MAX 64
 
 static void on_acceptable(uv_poll_t *poll, int status, int events);
 static void on_pause_over(uv_timer_t *timer);
-static void on_wake(uv_idle_t *idle);
 static void on_grace_over(uv_timer_t *timer);
 static void http_server_on_closed(uv_handle_t *handle);
-static void http_server_admit(struct http_server *s, int fd);
+static void http_server_admit(
+	struct http_server *s, int fd, const struct sockaddr_storage *address);
 static void pause_accepting(struct http_server *s, int error);
+static void http_server_forget(struct http_connection *c);
 static void close_if_empty(struct http_server *s);
 
 int http_server_open(struct http_server **ret, uv_loop_t *loop, int listen_fd,
@@ -55,6 +54,9 @@ int http_server_open(struct http_server **ret, uv_loop_t *loop, int listen_fd,
 	s->loop = loop;
 	s->listen_fd = listen_fd;
 	s->limits = *limits;
+	s->forget = http_server_forget;
+	s->known = http_places_know;
+	s->left = http_places_leave;
 	uv_poll_start(&s->accept_poll, UV_READABLE, on_acceptable);
 	*ret = take_ptr(s);
 	return 0;
@@ -65,6 +67,13 @@ void http_server_on_head(struct http_server *s, void (*addressed)(struct http_re
 	s->addressed = addressed;
 }
 
+void http_server_on_account(struct http_server *s,
+	const char *(*account_of)(void *arg, const struct http_request *req), void *arg)
+{
+	s->account_of = account_of;
+	s->account_arg = arg;
+}
+
 /* ---- accepting ---- */
 
 static void on_acceptable(uv_poll_t *poll, int status, int events)
@@ -73,10 +82,13 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
 	(void)events;
 	struct http_server *s = poll->data;
 	for (int i = 0; i < ACCEPT_BATCH && !s->closing; i++) {
-		int fd = accept4(s->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct sockaddr_storage address = {0};
+		socklen_t size = sizeof address;
+		int fd = accept4(s->listen_fd, (struct sockaddr *)&address, &size,
+			SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
 			s->starved = false;
-			http_server_admit(s, fd);
+			http_server_admit(s, fd, &address);
 		} else if (errno == EAGAIN) {
 			return;
 		} else if (errno != EINTR && errno != ECONNABORTED) {
@@ -86,21 +98,25 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
 	}
 }
 
-static void http_server_admit(struct http_server *s, int fd)
+static void http_server_admit(struct http_server *s, int fd, const struct sockaddr_storage *address)
 {
-	uint64_t open = s->counters.connections_open;
-	if (open >= (uint64_t)s->limits.connections + REFUSED_MAX) {
-		close(fd);
+	struct http_peer *peer = http_peer_count(s, address);
+	bool has_place = http_places_make(s, peer);
+	uint64_t turned_away = s->counters.connections_open - s->entered;
+	bool is_open = has_place || turned_away < s->limits.refused;
+	struct http_connection *c = is_open ? http_connection_open(s, fd) : NULL;
+	if (c && has_place) {
+		http_places_enter(c, peer);
 		return;
 	}
-	struct http_connection *c = http_connection_open(s, fd);
+	http_peer_drop(s, peer);
+	if (!is_open)
+		close(fd);
 	if (!c)
 		return;
-	if (open >= s->limits.connections) {
-		struct error e;
-		error_set(&e, ERROR_UNAVAILABLE, "there are too many connections");
-		http_connection_refuse(c, &e);
-	}
+	struct error e;
+	error_set(&e, ERROR_UNAVAILABLE, "there are too many connections");
+	http_connection_refuse(c, &e);
 }
 
 static void pause_accepting(struct http_server *s, int error)
@@ -118,39 +134,20 @@ static void on_pause_over(uv_timer_t *timer)
 	uv_poll_start(&s->accept_poll, UV_READABLE, on_acceptable);
 }
 
-/* ---- waking ---- */
+/* ---- cutting ---- */
 
-void http_server_wake(struct http_connection *c)
+void http_server_cut(
+	struct http_server *s, bool (*is_meant)(void *arg, const void *principal), void *arg)
 {
-	struct http_server *s = c->server;
-	if (c->woken || c->phase == HTTP_PHASE_CLOSED)
-		return;
-	c->woken = true;
-	DL_APPEND2(s->woken, c, wake_prev, wake_next);
-	s->woken_count++;
-	uv_idle_start(&s->waker, on_wake);
-}
-
-void http_server_let_sleep(struct http_connection *c)
-{
-	struct http_server *s = c->server;
-	if (!c->woken)
-		return;
-	c->woken = false;
-	DL_DELETE2(s->woken, c, wake_prev, wake_next);
-	s->woken_count--;
-	if (s->woken_count == 0)
-		uv_idle_stop(&s->waker);
-}
-
-static void on_wake(uv_idle_t *idle)
-{
-	struct http_server *s = idle->data;
-	/* Connections woken meanwhile wait for the next turn, so that sockets are served first. */
-	for (unsigned n = s->woken_count; n > 0 && s->woken; n--) {
-		struct http_connection *c = s->woken;
-		http_server_let_sleep(c);
-		http_connection_resume(c);
+	struct http_connection *c;
+	DL_FOREACH (s->connections, c) {
+		const struct http_request *req = &c->request;
+		if (c->phase < HTTP_PHASE_BODY || c->phase > HTTP_PHASE_FLUSHING ||
+			!req->principal || http_needed_scope(req) == HTTP_SCOPE_ADMIN ||
+			!is_meant(arg, req->principal))
+			continue;
+		c->cut = true;
+		http_wake(c);
 	}
 }
 
@@ -182,7 +179,7 @@ static void on_grace_over(uv_timer_t *timer)
 	}
 }
 
-void http_server_forget(struct http_connection *c)
+static void http_server_forget(struct http_connection *c)
 {
 	struct http_server *s = c->server;
 	DL_DELETE(s->connections, c);

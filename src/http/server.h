@@ -6,6 +6,7 @@
 
 #include "http/connection.h"
 #include "http/http.h"
+#include "http/places.h"
 #include "http/router.h"
 
 #define HTTP_READ_SIZE 262144
@@ -27,16 +28,23 @@ struct http_server {
 	struct http_router *router;
 	void (*addressed)(struct http_request *req); /* NULL: every request is for the server */
 	struct http_connection *connections;
+	/* places.c: */
+	struct http_connection *strangers; /* the one that came first first */
+	unsigned stranger_count, entered;
+	struct http_peer *peers;
+	/* budget.c: */
+	struct http_account *accounts;
+	size_t held;
+	const char *(*account_of)(void *arg, const struct http_request *req);
+	void *account_arg;
+	/* Called when a connection's request is admitted, and when it is closed. */
+	void (*known)(struct http_connection *c);
+	void (*left)(struct http_connection *c);
+	/* Called when a connection's handles are closed, before its memory is freed. */
+	void (*forget)(struct http_connection *c);
 	struct http_connection *woken; /* to be resumed at the next turn of the loop */
 	unsigned woken_count;
 	struct http_counters counters;
 	/* Shared by all connections: libuv hands over each read before it starts the next. */
 	char read_buffer[HTTP_READ_SIZE];
 };
-
-/* Has the connection resumed at the next turn of the loop, outside of whatever runs now. */
-void http_server_wake(struct http_connection *c);
-/* Takes that back. */
-void http_server_let_sleep(struct http_connection *c);
-/* The connection's handles are closed and its memory goes. */
-void http_server_forget(struct http_connection *c);

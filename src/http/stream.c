@@ -10,11 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "http/budget.h"
 #include "http/connection.h"
 #include "http/server.h"
 
 static void http_stream_begin_stream(
 	struct http_request *req, const struct http_generator *generator);
+static void drop_chunk(struct http_connection *c);
 static void flush_stream(struct http_connection *c);
 static bool is_chunked(const struct http_connection *c);
 static bool is_head_only(const struct http_connection *c);
@@ -66,7 +68,7 @@ static void http_stream_begin_stream(
 	c->lost |= c->out_head.failed;
 	c->phase = HTTP_PHASE_STREAMING;
 	http_set_deadline(c, 0);
-	http_server_wake(c);
+	http_wake(c);
 }
 
 void http_stream_write(struct http_request *req, struct buf *data)
@@ -82,18 +84,20 @@ void http_stream_write(struct http_request *req, struct buf *data)
 	if (c->overfull)
 		chunk.len = (size_t)c->stream_left;
 	if (c->lost || chunk.len == 0 || is_head_only(c)) {
-		http_server_wake(c);
+		http_wake(c);
 		return;
 	}
 	c->stream_left -= c->sized ? chunk.len : 0;
 	c->out_body = buf_take(&chunk);
 	c->chunk_unsent = true;
+	http_budget_hold_answer(c, c->out_body.len);
 	flush_stream(c);
 }
 
 void http_stream_end(struct http_request *req)
 {
 	struct http_connection *c = req->connection;
+	assert(c->phase >= HTTP_PHASE_STREAMING);
 	if (c->phase != HTTP_PHASE_STREAMING)
 		return;
 	c->stream_ended = true;
@@ -148,7 +152,7 @@ void http_stream_keepalive(struct http_request *req, const char *text, size_t le
 	c->keepalive = text;
 	c->keepalive_len = len;
 	c->keepalive_ms = ms;
-	http_server_wake(c);
+	http_wake(c);
 }
 
 void http_stream_quiet(struct http_connection *c)
@@ -161,13 +165,19 @@ void http_stream_quiet(struct http_connection *c)
 	enum http_sent sent = http_connection_send(c, bufs, frame_chunk(c, bufs, text));
 	c->lost = sent == HTTP_BROKEN;
 	if (sent != HTTP_QUEUED)
-		http_server_wake(c);
+		http_wake(c);
+}
+
+static void drop_chunk(struct http_connection *c)
+{
+	buf_finish(&c->out_body);
+	http_budget_hold_answer(c, 0);
 }
 
 void http_stream_written(struct http_connection *c)
 {
 	if (!c->chunk_unsent)
-		buf_finish(&c->out_body);
+		drop_chunk(c);
 	if (c->chunk_unsent || c->stream_ended)
 		flush_stream(c);
 	else
@@ -194,9 +204,9 @@ static void flush_stream(struct http_connection *c)
 	if (c->stream_ended) {
 		http_answer_sent(c, sent);
 	} else if (sent != HTTP_QUEUED) {
-		buf_finish(&c->out_body);
+		drop_chunk(c);
 		c->lost = sent == HTTP_BROKEN;
-		http_server_wake(c);
+		http_wake(c);
 	}
 }
 

@@ -24,6 +24,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "http/budget.h"
 #include "http/connection.h"
 #include "http/handshake.h"
 #include "http/server.h"
@@ -81,6 +82,7 @@ static void websocket_deliver(struct websocket *ws, enum websocket_kind kind);
 static void websocket_fail(struct websocket *ws, unsigned code);
 static int websocket_queue(struct websocket *ws, uint8_t opcode, const void *data, size_t len);
 static void websocket_flush(struct websocket *ws);
+static void websocket_count(struct websocket *ws);
 static void websocket_update_reading(struct websocket *ws);
 static bool websocket_settle(struct websocket *ws);
 static void websocket_tell(struct websocket *ws, unsigned code);
@@ -197,8 +199,11 @@ static void frame_goes_on(wslay_event_context_ptr ctx,
 	if (!ws->in_data_frame || ws->failed || ws->told)
 		return;
 	buf_append(&ws->message, chunk->data, chunk->data_length);
+	websocket_count(ws);
 	if (ws->message.failed)
 		websocket_fail(ws, WEBSOCKET_INTERNAL);
+	else if (ws->message.len > MESSAGE_KEPT && !http_budget_is_kept(ws->req->connection))
+		websocket_fail(ws, WEBSOCKET_TRY_LATER);
 }
 
 static void message_ends(
@@ -236,6 +241,7 @@ static void websocket_deliver(struct websocket *ws, enum websocket_kind kind)
 	if (message.cap > MESSAGE_KEPT)
 		buf_finish(&message);
 	ws->message = message;
+	websocket_count(ws);
 }
 
 static void websocket_fail(struct websocket *ws, unsigned code)
@@ -303,7 +309,20 @@ static ssize_t websocket_take_bytes(
 	(void)flags;
 	struct websocket *ws = arg;
 	buf_append(&ws->out, data, len);
+	websocket_count(ws);
 	return (ssize_t)len;
+}
+
+/* What the connection has in flight it counts itself. */
+static void websocket_count(struct websocket *ws)
+{
+	http_budget_hold_queue(ws->req->connection, ws->out.len + ws->message.len);
+}
+
+bool websocket_is_full(const struct websocket *ws, size_t max)
+{
+	size_t queued = websocket_queued(ws);
+	return queued >= max || (queued > 0 && !http_budget_is_kept(ws->req->connection));
 }
 
 size_t websocket_queued(const struct websocket *ws)
@@ -319,6 +338,7 @@ static void websocket_flush(struct websocket *ws)
 	ws->can_write = false;
 	ws->in_flight = ws->out.len;
 	http_stream_write(ws->req, &ws->out);
+	websocket_count(ws);
 }
 
 static void on_proceed(void *arg)

@@ -36,7 +36,8 @@ enum websocket_code {
 	WEBSOCKET_ABNORMAL = 1006, /* the client vanished without a word */
 	WEBSOCKET_POLICY = 1008,
 	WEBSOCKET_TOO_BIG = 1009,
-	WEBSOCKET_INTERNAL = 1011
+	WEBSOCKET_INTERNAL = 1011,
+	WEBSOCKET_TRY_LATER = 1013
 };
 
 struct websocket;
@@ -66,6 +67,8 @@ const char *websocket_protocol(const struct websocket *ws);
 int websocket_send(struct websocket *ws, enum websocket_kind kind, const void *data, size_t len);
 /* Bytes that the kernel has not taken yet. */
 size_t websocket_queued(const struct websocket *ws);
+/* Whether so much is queued, or anything while the memory for answers is used up. */
+bool websocket_is_full(const struct websocket *ws, size_t max);
 /* Closes after all queued messages. The reason is cut to WEBSOCKET_REASON_MAX bytes; or NULL. */
 void websocket_close(struct websocket *ws, unsigned code, const char *reason);
 

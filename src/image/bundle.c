@@ -79,15 +79,15 @@ struct fields {
 #define AT(member) offsetof(struct fields, member)
 
 static const struct json_field manifest_fields[] = {
-	{"format", JSON_STRING, AT(format), JSON_REQUIRED, 0, 64},
-	{"version", JSON_INTEGER, AT(version), JSON_REQUIRED, 1, 1 << 30},
-	{"id", JSON_STRING, AT(id), 0, 0, 64},
-	{"name", JSON_STRING, AT(name), 0, 0, 128},
-	{"tag", JSON_STRING, AT(tag), 0, 0, 128},
-	{"description", JSON_STRING, AT(description), 0, 0, 1024},
-	{"template", JSON_STRING, AT(template_name), JSON_REQUIRED | JSON_NOT_EMPTY, 0, 257},
-	{"env", JSON_STRING_MAP, AT(env), 0, 0, 1000},
-	{"metadata", JSON_OBJECT, AT(metadata), 0, 0, 0},
+	{"format", FIELD_TEXT, AT(format), FIELD_REQUIRED, 0, 64},
+	{"version", FIELD_INTEGER, AT(version), FIELD_REQUIRED, 1, 1 << 30},
+	{"id", FIELD_TEXT, AT(id), 0, 0, 64},
+	{"name", FIELD_TEXT, AT(name), 0, 0, 128},
+	{"tag", FIELD_TEXT, AT(tag), 0, 0, 128},
+	{"description", FIELD_TEXT, AT(description), 0, 0, 1024},
+	{"template", FIELD_TEXT, AT(template_name), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0, 257},
+	{"env", FIELD_STRING_MAP, AT(env), 0, 0, 1000},
+	{"metadata", FIELD_OBJECT, AT(metadata), 0, 0, 0},
 };
 
 static const char *bundle_keep(struct scratch *memory, const char *text)

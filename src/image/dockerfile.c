@@ -303,7 +303,10 @@ static const char *dockerfile_listed(const char *const *list, const char *name, 
 	return NULL;
 }
 
-/* What the user gave, else what is written, else (behind FROM) what was written before it. */
+/*
+ * Looks up an argument: the user's value, else the default, else (after FROM) the default given
+ * before it.
+ */
 static int read_args(const struct dockerfile_line *line, const struct dockerfile_scope *known,
 	const char *const *given, const char *const *early, char escape,
 	struct dockerfile_scope *ret, struct dockerfile_error *e)

@@ -427,7 +427,7 @@ const char *const *dockerfile_list(const char *text, struct scratch *memory)
 	while (*text == '"') {
 		autobuf item = {0};
 		text++;
-		/* What is no such list is a shell line: [ -f x ] is one. */
+		/* Anything but a JSON list is a shell line: [ -f x ] is one. */
 		if (!read_string(&text, &item))
 			return NULL;
 		items[count++] = dockerfile_copy(memory, item.data ? item.data : "", item.len);

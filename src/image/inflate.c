@@ -112,8 +112,8 @@ static int inflate_step_zstd(struct inflate *i, const char **data, size_t *len, 
 	return 0;
 }
 
-static int step(struct inflate *i, const char **data, size_t *len, size_t room, struct buf *out,
-	struct error *e)
+static int inflate_decode(struct inflate *i, const char **data, size_t *len, size_t room,
+	struct buf *out, struct error *e)
 {
 	if (i->coding == CODING_PLAIN) {
 		step_plain(data, len, room, out);
@@ -140,12 +140,17 @@ int inflate_step(struct inflate *i, const char **data, size_t *len, size_t room,
 	if (i->coding == CODING_UNKNOWN && inflate_begin(i, e) < 0)
 		return -1;
 	if (i->magic_used == i->magic_len)
-		return step(i, data, len, room, out, e);
+		return inflate_decode(i, data, len, room, out, e);
 	const char *magic = i->magic + i->magic_used;
 	size_t left = i->magic_len - i->magic_used;
-	int r = step(i, &magic, &left, room, out, e);
+	int r = inflate_decode(i, &magic, &left, room, out, e);
 	i->magic_used = i->magic_len - left;
 	return r;
+}
+
+bool inflate_is_gzip(const struct inflate *i)
+{
+	return i->coding == CODING_GZIP;
 }
 
 int inflate_end(const struct inflate *i, struct error *e)

@@ -1,7 +1,7 @@
 /*
- * What images say about themselves: the index, manifest and configuration of an OCI layout, and the
- * manifest.json of a `docker save` archive. All of it comes from strangers: it is bounded, and
- * names of files are refused that could lead anywhere else.
+ * Metadata of images: the index, manifest and configuration of an OCI layout, and the manifest.json
+ * of a `docker save` archive. All of it comes from strangers: it is bounded, and names of files are
+ * refused that could lead anywhere else.
  *
  * Results live in the scratch that was given.
  */

@@ -66,12 +66,14 @@ void portable_reader_free(struct portable_reader *r);
 void portable_reader_add(struct portable_reader *r, const char *bytes, size_t len);
 /* That was all of it. */
 void portable_reader_end(struct portable_reader *r);
-/* What was added and is not taken yet. */
+/* Returns the number of bytes that were added and not taken yet. */
 size_t portable_reader_waiting(const struct portable_reader *r);
 /* Appends tar to out until it has `window` bytes. Negative: *e says what is wrong. */
 int portable_read(struct portable_reader *r, struct buf *out, size_t window, struct error *e);
 
-/* What was said beside the files; NULL: nothing so far. Lives as long as the reader. */
+/*
+ * Returns the members beside the files, or NULL if none came so far. Lives as long as the reader.
+ */
 const char *portable_template(const struct portable_reader *r);
 const char *portable_root(const struct portable_reader *r);
 const char *const *portable_env(const struct portable_reader *r); /* NAME=VALUE, closed by NULL */

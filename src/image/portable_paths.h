@@ -1,6 +1,6 @@
 /*
- * The paths that were used, each once, in eight bytes: by a keyed hash of 64 bits, so that nobody
- * outside can make two of them meet.
+ * The paths that were used, each once, in eight bytes: by a keyed hash of 64 bits, so that
+ * outsiders cannot make two of them collide.
  */
 #pragma once
 

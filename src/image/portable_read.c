@@ -171,7 +171,7 @@ static int end_text(struct portable_reader *r, struct error *e)
 	return 0;
 }
 
-static int take_number(const struct buf *text, int64_t *ret)
+static int portable_take_number(const struct buf *text, int64_t *ret)
 {
 	char *end;
 	double number = strtod(text->data, &end);
@@ -186,7 +186,7 @@ static int take_literal(struct portable_reader *r, struct error *e)
 {
 	int64_t number;
 	if ((r->section != SECTION_VERSION && r->section != SECTION_TAKEN) ||
-		take_number(&r->json.text, &number) < 0)
+		portable_take_number(&r->json.text, &number) < 0)
 		return portable_read_refuse(r, e, "is not of the kind that it must be");
 	if (r->section == SECTION_VERSION && number != 1)
 		return portable_read_refuse(r, e, "must be 1; another was made by a newer bunker");
@@ -279,7 +279,7 @@ static int take_entry_number(struct portable_reader *r, struct error *e)
 {
 	int64_t number;
 	if (!portable_entry_field_is_number((enum entry_field)r->field) ||
-		take_number(&r->json.text, &number) < 0)
+		portable_take_number(&r->json.text, &number) < 0)
 		return portable_read_refuse(r, e, "has an entry with a value of the wrong kind");
 	return portable_entry_put_number(&r->entry, (enum entry_field)r->field, number, e);
 }

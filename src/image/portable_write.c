@@ -1,8 +1,9 @@
 /*
- * What was deleted is told first, so that whoever unpacks it has its place free; then the files, as
- * they come. Directories and links are kept until the files are over, so that "files" has nothing
- * but files, as others expect it.
+ * Deletions are written first, so that their places are free when it is unpacked; then the files,
+ * as they come. Directories and links are kept until the files are over, so that "files" has
+ * nothing but files, as others expect it.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +41,10 @@ struct portable_writer {
 struct portable_writer *portable_writer_new(const struct portable_head *head, struct buf *out)
 {
 	struct portable_writer *w = mem_new(sizeof *w);
-	w->root = mem_copy_text(head->root + 1);
-	if (!tar_clean_path(w->root))
-		abort();
+	w->root = mem_copy_text(head->root + strspn(head->root, "/"));
+	bool clean = tar_clean_path(w->root);
+	assert(clean && "a request with '..' in its path is refused");
+	(void)clean;
 	w->json.out = out;
 	for (int i = 0; i < SIDE_COUNT; i++)
 		w->side_json[i].out = &w->sides[i];
@@ -71,20 +73,11 @@ void portable_writer_free(struct portable_writer *w)
 
 /* ---- members ---- */
 
-static bool portable_write_is_utf8(const char *text)
-{
-	size_t len = strlen(text), n;
-	for (; len > 0; text += n, len -= n)
-		if ((n = utf8_char_len(text, len)) == 0)
-			return false;
-	return true;
-}
-
 static void put_name(
 	struct json_writer *w, const char *key, const char *key_of_bytes, const char *name)
 {
 	json_put_string(w, key, name);
-	if (portable_write_is_utf8(name))
+	if (utf8_is_valid(name, strlen(name)))
 		return;
 	json_key(w, key_of_bytes);
 	json_base64(w, name, strlen(name));

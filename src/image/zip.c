@@ -65,7 +65,7 @@ static void image_zip_put64(struct buf *out, uint64_t value)
 	image_zip_put32(out, (uint32_t)(value >> 32));
 }
 
-/* What does not fit is told by an extra field. */
+/* Sizes that do not fit go into an extra field. */
 static uint32_t image_zip_narrow(uint64_t value)
 {
 	return value < WIDE_SIZE ? (uint32_t)value : 0xffffffffu;
@@ -93,7 +93,7 @@ static void put_time_extra(struct buf *out, int64_t seconds)
 
 /* ---- members ---- */
 
-/* What a local header and the directory have alike. */
+/* Writes the fields that a local header and the directory share. */
 static void put_common(struct buf *out, const struct entry *e, bool known, size_t name_len)
 {
 	image_zip_put16(out, e->wide ? 45 : 20);
@@ -155,14 +155,6 @@ static int put_directory_entry(struct zip_writer *z, struct error *err)
 	return 0;
 }
 
-static bool image_zip_is_utf8(const char *text, size_t len)
-{
-	size_t n = 1;
-	for (; len > 0 && n > 0; text += n, len -= n)
-		n = utf8_char_len(text, len);
-	return n > 0;
-}
-
 static int image_zip_begin_entry(struct zip_writer *z, const struct tar_member *m, mode_t type)
 {
 	z->entry = (struct entry){.mode = (uint32_t)type | (m->mode & 07777),
@@ -174,7 +166,7 @@ static int image_zip_begin_entry(struct zip_writer *z, const struct tar_member *
 		buf_append_char(&z->name, '/');
 	if (z->name.failed || z->name.len > UINT16_MAX)
 		return -1;
-	if (image_zip_is_utf8(z->name.data, z->name.len))
+	if (utf8_is_valid(z->name.data, z->name.len))
 		z->entry.flags = NAME_IS_UTF8;
 	return 0;
 }
@@ -361,8 +353,9 @@ int zip_writer_finish(struct zip_writer *z, size_t room, struct buf *out, struct
 struct zip_writer *zip_writer_new(void)
 {
 	struct zip_writer *z = mem_new(sizeof *z);
+	/* The arguments are valid: what can be missing is memory. */
 	if (deflateInit2(&z->deflate, LEVEL, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-		abort();
+		mem_exhausted(sizeof z->deflate);
 	return z;
 }
 

@@ -66,6 +66,17 @@ static int load_second_filter(void)
 		IF_EQUAL(BTRFS_IOCTL_MAGIC << 8, 1),
 		ANSWER(SECCOMP_RET_ALLOW),
 		ANSWER(SECCOMP_RET_ERRNO | EPERM),
+		UNLESS_EQUAL(SYS_setsockopt, 9),
+		LOAD(ARGUMENT(1)),
+		UNLESS_EQUAL(SOL_SOCKET, 6),
+		LOAD(ARGUMENT(2)),
+		/* Compiled filters: the host has one pool of memory for them. */
+		IF_EQUAL(SO_ATTACH_FILTER, 3),
+		IF_EQUAL(SO_ATTACH_BPF, 2),
+		IF_EQUAL(SO_ATTACH_REUSEPORT_CBPF, 1),
+		UNLESS_EQUAL(SO_ATTACH_REUSEPORT_EBPF, 1),
+		ANSWER(SECCOMP_RET_ERRNO | ENOPROTOOPT),
+		ANSWER(SECCOMP_RET_ALLOW),
 		UNLESS_EQUAL(SYS_socket, 6),
 		LOAD(ARGUMENT(0)),
 		IF_EQUAL(AF_UNIX, 4),
@@ -171,6 +182,16 @@ void child_become(struct child *c)
 	}
 }
 
+/*
+ * As late as possible: init waits for the exec, and would wait with a sandbox whose time is used
+ * up.
+ */
+void child_limit_time(struct child *c)
+{
+	if (write(INIT_QUOTA_FD, "0", 1) != 1)
+		child_fail(c, FRAME_STAGE_RESOURCES);
+}
+
 static const char *child_path_variable(const char *const *envp)
 {
 	for (; *envp; envp++)
@@ -210,6 +231,7 @@ int child_main(void *arg)
 {
 	struct child *c = arg;
 	child_become(c);
+	child_limit_time(c);
 	child_exec(c);
 	child_fail(c, FRAME_STAGE_EXEC);
 	return 127;

@@ -1,11 +1,13 @@
 /*
  * Connections of the front. Only the front's uid can reach the socket. The first frame of each says
  * what it is for: the processes, of which there is one, and a second one is a newer front and
- * replaces it; or file work, and then it is given to a worker. Output is copied into the send
+ * replaces it; file work, and then it is given to a worker; or sockets for previews, which the
+ * front connects itself, so that init never sees their bytes. Output is copied into the send
  * buffer only while that is short, so memory stays bounded and a slow front slows the processes.
  */
 #include "init/init.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -188,15 +190,43 @@ static int64_t guest_wants(const struct guest *g, struct frame_header *h)
 		return FRAME_HEADER_SIZE - (int64_t)g->len;
 	memcpy(h, g->first, sizeof *h);
 	if (h->size > sizeof g->first - FRAME_HEADER_SIZE ||
-		(h->type != FRAME_ATTACH && h->type != FRAME_WORKER))
+		(h->type != FRAME_ATTACH && h->type != FRAME_WORKER && h->type != FRAME_SOCKET))
 		return -EPROTO;
 	return FRAME_HEADER_SIZE + (int64_t)h->size - (int64_t)g->len;
+}
+
+/* Returns false if the front does not take the answer. */
+static bool guest_give_socket(int to, uint64_t version)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+			     .cmsg_level = SOL_SOCKET,
+			     .cmsg_type = SCM_RIGHTS}};
+	autoclose int fd = socket(
+		version == 6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char error = fd < 0 ? (char)errno : 0;
+	struct iovec part = {&error, sizeof error};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+	if (fd >= 0) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof control;
+	}
+	return sendmsg(to, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof error;
 }
 
 static void guest_settle(struct guest *g, const struct frame_header *h)
 {
 	struct frame_worker worker;
 	const char *user;
+	if (h->type == FRAME_SOCKET) {
+		g->len = 0;
+		if (!guest_give_socket(g->source.fd, h->offset))
+			guest_drop(g);
+		return;
+	}
 	if (h->type == FRAME_ATTACH) {
 		int fd = guest_leave(g);
 		if (fd >= 0)
@@ -260,8 +290,9 @@ void connection_open(void)
 	listener = (struct source){.fd = INIT_LISTEN_FD, .ready = listener_ready};
 	fcntl(INIT_LISTEN_FD, F_SETFD, FD_CLOEXEC);
 	fcntl(INIT_CGROUP_FD, F_SETFD, FD_CLOEXEC);
-	if (loop_watch(&listener, EPOLLIN) < 0)
-		abort();
+	int r = loop_watch(&listener, EPOLLIN);
+	assert(r == 0 && "the warden hands over a socket that listens");
+	(void)r;
 }
 
 void connection_send(

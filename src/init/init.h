@@ -3,8 +3,12 @@
  * and keeps what the front has not yet read. One thread, one epoll loop, no libraries.
  *
  * What it holds, from the warden: descriptor 3, a listening socket that only the front can reach,
- * and descriptor 4, the sandbox's own cgroup (v2), in which every process gets a child cgroup, so
- * that "the process and everything it started" is something the kernel knows.
+ * descriptor 4, the sandbox's own cgroup (v2), in which every process gets a child cgroup, so that
+ * "the process and everything it started" is something the kernel knows, and descriptor 5, where
+ * each process writes 0 before it becomes somebody else's: that puts it under the quota of
+ * processor time, which does not hold for init and its workers. Where v2 limits the time, its
+ * cgroup does that already, and descriptor 5 is /dev/null. Descriptor 6 has the requests for
+ * sockets of netlink.
  */
 #pragma once
 
@@ -17,7 +21,9 @@
 
 #define INIT_LISTEN_FD     3
 #define INIT_CGROUP_FD     4
-#define INIT_MAX_PROCESSES 2048
+#define INIT_QUOTA_FD      5
+#define INIT_NETLINK_FD    6
+#define INIT_MAX_PROCESSES FRAME_MAX_RECORDS
 
 /* ---- main.c ---- */
 
@@ -68,13 +74,13 @@ struct process;
 struct stream {
 	struct source source;
 	struct process *process;
-	char *ring;     /* FRAME_RING bytes, mapped with the first byte of output */
+	char *ring;     /* mapped with the first byte of output */
+	size_t size;    /* of the ring: FRAME_RING, or more once the main process is gone */
 	uint64_t acked; /* the ring holds [acked, end) */
 	uint64_t sent;  /* [acked, sent) was sent to the front */
 	uint64_t end;
 	bool terminal;
-	bool done;     /* no byte of the main process is left to read */
-	uint64_t left; /* once the main process is gone: bytes it left in the pipe */
+	bool done; /* no byte of the main process is left to read */
 };
 
 struct process {
@@ -82,7 +88,7 @@ struct process {
 	uint64_t tag;
 	char execution[FRAME_EXECUTION_LEN];
 	uint32_t start_flags, kind;
-	struct buf description; /* the strings of its RECORD */
+	struct buf description; /* the strings of its PROCESS */
 	pid_t pid;
 	struct cgroup cgroup;
 	int64_t started_us;
@@ -136,7 +142,11 @@ void stream_open(struct process *p, unsigned index, int fd);
 int stream_ack(struct stream *s, uint64_t offset);
 /* Appends one frame, if there is something to send. */
 bool stream_collect(struct stream *s, unsigned index, struct buf *out);
-/* The main process has exited: only the bytes already in the pipe still belong to the stream. */
+/* Whether stream_collect has something to send now. */
+bool stream_can_send(const struct stream *s);
+/*
+ * The main process has exited: only what it left belongs to the stream, which is done with that.
+ */
 void stream_main_exited(struct stream *s);
 void stream_destroy(struct stream *s);
 
@@ -191,6 +201,11 @@ struct user {
  * unknown.
  */
 int user_lookup(const char *name, struct user *ret);
+
+/* ---- netlink.c: sockets that are counted ---- */
+
+/* Takes the number for making them out of the environment. */
+void netlink_open(char *const *environment);
 
 /* ---- warm.c: before the first command ---- */
 

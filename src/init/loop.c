@@ -4,6 +4,7 @@
  */
 #include "init/init.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -19,8 +20,7 @@ static int loop_batch_len;
 void loop_open(void)
 {
 	loop_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (loop_fd < 0)
-		abort();
+	assert(loop_fd >= 0 && "init has nothing else to do");
 }
 
 static int loop_timeout_ms(int64_t deadline_us)

@@ -6,6 +6,7 @@
 
 #include "init/init.h"
 
+#include <assert.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -29,9 +30,11 @@ const uint64_t init_kept_capabilities = BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) |
 
 static void bound_capabilities(void)
 {
-	for (int c = 0; prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
-		if (!(init_kept_capabilities & BIT(c)) && prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
-			abort();
+	for (int c = 0; prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++) {
+		int r = init_kept_capabilities & BIT(c) ? 0 : prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
+		assert(r == 0 && "init has CAP_SETPCAP, and no sandbox runs with more than it may");
+		(void)r;
+	}
 }
 
 /*
@@ -63,8 +66,9 @@ static void watch_children(struct source *s)
 	signal(SIGPIPE, SIG_IGN);
 	s->fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	s->ready = signals_ready;
-	if (s->fd < 0 || loop_watch(s, EPOLLIN) < 0)
-		abort();
+	int r = s->fd < 0 ? -1 : loop_watch(s, EPOLLIN);
+	assert(r == 0 && "init hears of its children");
+	(void)r;
 }
 
 /* Returns the earlier of two moments; 0 means no deadline. */
@@ -73,8 +77,10 @@ static int64_t init_main_earlier(int64_t a, int64_t b)
 	return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-int main(void)
+int main(int argc, char **argv, char **environment)
 {
+	(void)argc;
+	(void)argv;
 	static struct source signals;
 	/* Not even the sandbox's root may read our memory or descriptors through /proc. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -85,6 +91,7 @@ int main(void)
 	umask(022);
 	loop_open();
 	watch_children(&signals);
+	netlink_open(environment);
 	connection_open();
 	cgroup_prepare();
 	warm_up();

@@ -3,9 +3,9 @@
  * it, kept until the front has acknowledged it. A full ring stops the reading, so the process
  * waits.
  *
- * The stream ends with the main process: what it had written is still ours, and what others write
- * into the same pipe afterwards is read and dropped, so that nobody gets SIGPIPE for outliving its
- * parent.
+ * The stream ends with the main process: what it had written is read at once, into a larger ring if
+ * need be, so that an exit never waits for somebody who does not read. What others write into the
+ * same pipe afterwards is read and dropped, so that nobody gets SIGPIPE for outliving its parent.
  */
 #include "init/init.h"
 
@@ -22,8 +22,7 @@
 
 static uint64_t stream_space(const struct stream *s)
 {
-	uint64_t space = FRAME_RING - (s->end - s->acked);
-	return s->process->exited && s->left < space ? s->left : space;
+	return (s->ring ? s->size : FRAME_RING) - (s->end - s->acked);
 }
 
 static void discard_ready(struct source *source, uint32_t events)
@@ -68,56 +67,61 @@ static void init_output_stream_finish(struct stream *s, bool at_end)
 	}
 }
 
-/* Most streams stay empty, and end: memory is mapped for those that do not. */
-static bool stream_has_ring(struct stream *s)
+/* Makes the ring hold at least `size` bytes; what is in it stays. */
+static bool stream_grow(struct stream *s, size_t size)
 {
-	if (!s->ring) {
-		void *ring = mmap(NULL, FRAME_RING, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (ring == MAP_FAILED)
-			return false;
-		/* It is no business of a worker's. */
-		madvise(ring, FRAME_RING, MADV_DONTFORK);
-		s->ring = ring;
+	if (s->size >= size)
+		return true;
+	char *ring = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (ring == MAP_FAILED)
+		return false;
+	/* It is no business of a worker's. */
+	madvise(ring, size, MADV_DONTFORK);
+	for (uint64_t at = s->acked, run; at < s->end; at += run) {
+		uint64_t from = at % s->size, to = at % size;
+		run = s->end - at;
+		run = s->size - from < run ? s->size - from : run;
+		run = size - to < run ? size - to : run;
+		memcpy(ring + to, s->ring + from, run);
 	}
+	if (s->ring)
+		munmap(s->ring, s->size);
+	s->ring = ring;
+	s->size = size;
 	return true;
 }
 
+/*
+ * Reads once, at most `max` bytes, into the free part of the ring. Most streams stay empty, and
+ * end: memory is mapped for those that do not.
+ */
 static ssize_t stream_read(struct stream *s, size_t max)
 {
 	static char first[4096];
-	if (s->ring)
-		return read(s->source.fd, s->ring + s->end % FRAME_RING, max);
-	ssize_t n = read(s->source.fd, first, max < sizeof first ? max : sizeof first);
+	size_t at = s->ring ? s->end % s->size : 0;
+	size_t run = s->ring ? s->size - at : sizeof first;
+	ssize_t n = read(s->source.fd, s->ring ? s->ring + at : first, run < max ? run : max);
 	if (n <= 0)
 		return n;
-	if (!stream_has_ring(s)) {
-		errno = ENOMEM;
-		return -1;
+	if (!s->ring) {
+		if (!stream_grow(s, FRAME_RING)) {
+			errno = ENOMEM;
+			return -1;
+		}
+		memcpy(s->ring + s->end % s->size, first, (size_t)n);
 	}
-	memcpy(s->ring + s->end % FRAME_RING, first, (size_t)n);
+	s->end += (uint64_t)n;
 	return n;
 }
 
-/* Reads once into the free part of the ring. */
 static void stream_ready(struct source *source, uint32_t events)
 {
 	struct stream *s = (struct stream *)source;
 	(void)events;
-	uint64_t space = stream_space(s);
-	size_t at = s->end % FRAME_RING;
-	ssize_t n = stream_read(s, FRAME_RING - at < space ? FRAME_RING - at : (size_t)space);
-	if (n > 0) {
-		s->end += (uint64_t)n;
-		if (s->process->exited)
-			s->left -= (uint64_t)n;
-	} else if (n == 0 || (errno != EAGAIN && errno != EINTR) ||
-		   (s->terminal && s->process->exited && errno == EAGAIN)) {
+	ssize_t n = stream_read(s, stream_space(s));
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		init_output_stream_finish(s, true);
-		return;
-	}
-	if (s->process->exited && s->left == 0)
-		init_output_stream_finish(s, false);
 	else if (stream_space(s) == 0)
 		loop_watch(&s->source, 0);
 }
@@ -135,30 +139,38 @@ void stream_open(struct process *p, unsigned index, int fd)
 }
 
 /*
- * A terminal does not say how much its process left there, but a read that would wait has pushed
- * through all that was written before. So it is read until then; nothing announces that moment, and
- * what background processes write meanwhile is bounded.
+ * A pipe says how much is in it. A terminal does not, but a read that would wait has pushed through
+ * all that was written before; what background processes write meanwhile is bounded.
  */
-static void stream_drain_terminal(struct stream *s)
+static size_t stream_left(const struct stream *s)
 {
-	while (!s->done && stream_space(s) > 0)
-		stream_ready(&s->source, EPOLLIN);
+	int left = 0;
+	if (s->terminal)
+		return TERMINAL_LEFT_MAX;
+	ioctl(s->source.fd, FIONREAD, &left);
+	return left > 0 ? (size_t)left : 0;
 }
 
 void stream_main_exited(struct stream *s)
 {
-	int left = 0;
 	if (s->done)
 		return;
-	if (s->terminal) {
-		s->left = TERMINAL_LEFT_MAX;
-		stream_drain_terminal(s);
-		return;
+	for (size_t left = stream_left(s); left > 0;) {
+		if (stream_space(s) == 0 && !stream_grow(s, s->size + left))
+			break;
+		size_t space = stream_space(s);
+		ssize_t n = stream_read(s, left < space ? left : space);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n == 0 || (n < 0 && errno != EAGAIN)) {
+			init_output_stream_finish(s, true);
+			return;
+		}
+		if (n < 0)
+			break;
+		left -= (size_t)n;
 	}
-	ioctl(s->source.fd, FIONREAD, &left);
-	s->left = (uint64_t)(left > 0 ? left : 0);
-	if (s->left == 0)
-		init_output_stream_finish(s, false);
+	init_output_stream_finish(s, false);
 }
 
 int stream_ack(struct stream *s, uint64_t offset)
@@ -170,22 +182,29 @@ int stream_ack(struct stream *s, uint64_t offset)
 	s->acked = offset;
 	if (s->sent < offset)
 		s->sent = offset;
-	if (s->done || stream_space(s) == 0)
-		return 0;
-	if (s->terminal && s->process->exited)
-		stream_drain_terminal(s);
-	else
+	if (!s->done && stream_space(s) > 0)
 		loop_watch(&s->source, EPOLLIN);
 	return 0;
 }
 
+static uint64_t stream_pending(const struct stream *s)
+{
+	uint64_t window = s->acked + FRAME_RING;
+	return (s->end < window ? s->end : window) - s->sent;
+}
+
+bool stream_can_send(const struct stream *s)
+{
+	return stream_pending(s) > 0;
+}
+
 bool stream_collect(struct stream *s, unsigned index, struct buf *out)
 {
-	uint64_t pending = s->end - s->sent;
+	uint64_t pending = stream_pending(s);
 	if (pending == 0)
 		return false;
-	size_t at = s->sent % FRAME_RING;
-	size_t run = FRAME_RING - at < pending ? FRAME_RING - at : (size_t)pending;
+	size_t at = s->sent % s->size;
+	size_t run = s->size - at < pending ? s->size - at : (size_t)pending;
 	if (run > FRAME_MAX_DATA)
 		run = FRAME_MAX_DATA;
 	frame_append(out, FRAME_OUTPUT, index, s->process->tag, s->sent, s->ring + at, run);
@@ -198,6 +217,6 @@ void stream_destroy(struct stream *s)
 	if (!s->done)
 		init_output_stream_finish(s, false);
 	if (s->ring)
-		munmap(s->ring, FRAME_RING);
+		munmap(s->ring, s->size);
 	s->ring = NULL;
 }

@@ -34,11 +34,9 @@ static void collect_exit(struct process *p, struct buf *out)
 {
 	if (!p->exited || p->exit_sent)
 		return;
-	for (unsigned i = 0; i < FRAME_STREAMS; i++) {
-		if (!p->streams[i].done || p->streams[i].sent < p->streams[i].end)
+	for (unsigned i = 0; i < FRAME_STREAMS; i++)
+		if (stream_can_send(&p->streams[i]))
 			return;
-		p->exit.end[i] = p->streams[i].end;
-	}
 	frame_append(out, FRAME_EXIT, 0, p->tag, 0, &p->exit, sizeof p->exit);
 	p->exit_sent = true;
 }
@@ -60,16 +58,17 @@ void process_collect(struct buf *out, size_t limit)
 
 static void init_process_announce(struct process *p, struct buf *out)
 {
-	struct frame_record record = {
+	struct frame_process record = {
 		.pid = p->pid,
 		.start_flags = p->start_flags,
 		.kind = p->kind,
-		.flags = (p->input.fd >= 0 && !p->input_ended ? FRAME_RECORD_INPUT_OPEN : 0u) |
-			 (p->exited ? FRAME_RECORD_EXITED : 0u),
+		.flags = (p->input.fd >= 0 && !p->input_ended ? FRAME_PROCESS_INPUT_OPEN : 0u) |
+			 (p->exited ? FRAME_PROCESS_EXITED : 0u),
 		.started_ms = p->started_wall_ms,
 		.timeout_ms = p->timeout_ms,
 		.input_received = p->input_received,
 		.input_taken = p->input_taken,
+		.exit = p->exit,
 	};
 	memcpy(record.execution, p->execution, sizeof record.execution);
 	for (unsigned i = 0; i < FRAME_STREAMS; i++) {
@@ -80,7 +79,7 @@ static void init_process_announce(struct process *p, struct buf *out)
 	autobuf payload = {0};
 	buf_append(&payload, &record, sizeof record);
 	buf_append(&payload, p->description.data, p->description.len);
-	frame_append(out, FRAME_RECORD, 0, p->tag, 0, payload.data, payload.len);
+	frame_append(out, FRAME_PROCESS, 0, p->tag, 0, payload.data, payload.len);
 }
 
 void process_announce_all(struct buf *out)
@@ -268,8 +267,10 @@ static void process_exited(struct process *p, int status, const struct rusage *u
 	x->cpu_us = cgroup_cpu_us(&p->cgroup);
 	x->duration_us = (uint64_t)(clock_monotonic_us() - p->started_us);
 	input_close(p);
-	for (unsigned i = 0; i < FRAME_STREAMS; i++)
+	for (unsigned i = 0; i < FRAME_STREAMS; i++) {
 		stream_main_exited(&p->streams[i]);
+		x->end[i] = p->streams[i].end;
+	}
 }
 
 void process_reap(void)

@@ -28,7 +28,8 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 
-#define EXEC_TIMEOUT_MS  2000
+#define LOOK_MS          100
+#define LOOKS_MAX        20
 #define CHILD_STACK_SIZE (64u * 1024)
 
 /*
@@ -92,13 +93,16 @@ static char *child_stack(void)
 
 /*
  * The child's end of the pipe closes with its exec or its death. A process inside may have stopped
- * it before: SIGKILL works on stopped processes, too.
+ * it before: SIGKILL works on stopped processes, too. Counted are looks and not the clock: while
+ * the sandbox is frozen nobody looks, and that costs the child nothing. Others wait meanwhile, and
+ * the front gives up an init that is silent for long: more time would cost the whole sandbox.
  */
 static bool wait_for_exec(int link_fd, pid_t pid)
 {
 	struct pollfd p = {.fd = link_fd, .events = POLLIN};
-	if (poll(&p, 1, EXEC_TIMEOUT_MS) > 0)
-		return true;
+	for (int looks = 0; looks < LOOKS_MAX; looks++)
+		if (poll(&p, 1, LOOK_MS) > 0)
+			return true;
 	kill(pid, SIGKILL);
 	poll(&p, 1, -1);
 	return false;
@@ -133,11 +137,11 @@ static pid_t clone_child(struct child *c, int cgroup_fd)
 
 pid_t spawn_fork(int cgroup_fd)
 {
-	struct clone_args args = {
-		.flags = CLONE_INTO_CGROUP | CLONE_CLEAR_SIGHAND,
-		.exit_signal = SIGCHLD,
-		.cgroup = (uint64_t)cgroup_fd,
-	};
+	struct clone_args args = {.flags = CLONE_CLEAR_SIGHAND, .exit_signal = SIGCHLD};
+	if (cgroup_fd >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)cgroup_fd;
+	}
 	long pid = syscall(SYS_clone3, &args, sizeof args);
 	return pid < 0 ? -errno : (pid_t)pid;
 }
@@ -255,6 +259,11 @@ static pid_t fork_minder(struct child *c, int cgroup_fd)
 	pid_t pid = spawn_fork(cgroup_fd);
 	if (pid == 0) {
 		child_become(shared);
+		child_limit_time(shared);
+		/* It goes on without an exec: init's own are not for it, nor its memory for others.
+		 */
+		syscall(SYS_close_range, INIT_LISTEN_FD, INIT_NETLINK_FD, 0u);
+		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 		spawn_close(link, 2);
 		minder_main(c);
 	}

@@ -18,6 +18,8 @@ struct child {
 
 /* The rights and surroundings of the process; ends it when that fails. */
 void child_become(struct child *c);
+/* Puts the process under the quota of processor time; ends it when that fails. */
+void child_limit_time(struct child *c);
 /* execvp with the PATH that the process will have, not ours. Returns only on failure. */
 void child_exec(const struct child *c);
 /* All of a command's way to its exec, for clone: takes a struct child. */
@@ -34,7 +36,7 @@ __attribute__((noreturn)) void minder_main(const struct child *c);
 
 /* ---- spawn.c ---- */
 
-/* A copy of init, born in the cgroup: 0 in the child. */
+/* A copy of init, born in the cgroup, or in init's own (-1): 0 in the child. */
 pid_t spawn_fork(int cgroup_fd);
 /* Makes the OOM killer prefer this process to init. */
 void spawn_prefer_to_kill(pid_t pid);

@@ -24,7 +24,7 @@ struct decoding {
 };
 
 /* The field being decoded, with its name as the client knows it. */
-struct place {
+struct decoded_field {
 	const struct field *field;
 	struct scratch *memory;
 	char name[160];
@@ -40,42 +40,46 @@ static int check_required(
 static const struct json_field *row_at(const struct json_part *part, size_t i);
 static int find_row(
 	const struct json_part *part, const char *prefix, const char *name, bool *is_group);
-static void name_place(struct place *p, const char *path, const char *dot, const char *name);
-static int decode_enum(const cJSON *item, const struct place *p, struct error *e);
-static int json_decode_env(const cJSON *item, const struct place *p, struct error *e);
-static int decode_json(const cJSON *item, const struct place *p, struct error *e);
-static int json_decode_string(const cJSON *item, const struct place *p, struct error *e);
-static int json_decode_bool(const cJSON *item, const struct place *p, struct error *e);
-static int json_decode_integer(const cJSON *item, const struct place *p, struct error *e);
-static int decode_duration(const cJSON *item, const struct place *p, struct error *e);
-static int decode_size(const cJSON *item, const struct place *p, struct error *e);
-static int decode_cpu(const cJSON *item, const struct place *p, struct error *e);
-static int decode_object(const cJSON *item, const struct place *p, struct error *e);
-static int decode_array(const cJSON *item, const struct place *p, struct error *e);
-static int decode_string_map(const cJSON *item, const struct place *p, struct error *e);
-static int decode_any(const cJSON *item, const struct place *p, struct error *e);
-static int check_count(const cJSON *item, const struct place *p, struct error *e);
+static void name_place(
+	struct decoded_field *p, const char *path, const char *dot, const char *name);
+static int decode_enum(const cJSON *item, const struct decoded_field *p, struct error *e);
+static int json_decode_env(const cJSON *item, const struct decoded_field *p, struct error *e);
+static int decode_list(const cJSON *item, const struct decoded_field *p, struct error *e);
+static int decode_json(const cJSON *item, const struct decoded_field *p, struct error *e);
+static int json_decode_string(const cJSON *item, const struct decoded_field *p, struct error *e);
+static int json_decode_bool(const cJSON *item, const struct decoded_field *p, struct error *e);
+static int json_decode_integer(const cJSON *item, const struct decoded_field *p, struct error *e);
+static int decode_duration(const cJSON *item, const struct decoded_field *p, struct error *e);
+static int decode_size(const cJSON *item, const struct decoded_field *p, struct error *e);
+static int decode_cpu(const cJSON *item, const struct decoded_field *p, struct error *e);
+static int decode_object(const cJSON *item, const struct decoded_field *p, struct error *e);
+static int decode_array(const cJSON *item, const struct decoded_field *p, struct error *e);
+static int decode_string_map(const cJSON *item, const struct decoded_field *p, struct error *e);
+static int decode_any(const cJSON *item, const struct decoded_field *p, struct error *e);
+static int check_count(const cJSON *item, const struct decoded_field *p, struct error *e);
 static bool whole_number(const cJSON *item, int64_t *ret);
-static int put_number(int64_t value, const struct place *p, struct error *e);
-static int put_item(const cJSON *item, const struct place *p);
-static int json_decode_refuse(const struct place *p, const char *wanted, struct error *e);
-static int json_decode_refuse_range(const struct place *p, struct error *e);
+static int put_number(int64_t value, const struct decoded_field *p, struct error *e);
+static int put_item(const cJSON *item, const struct decoded_field *p);
+static int json_decode_refuse(const struct decoded_field *p, const char *wanted, struct error *e);
+static int json_decode_refuse_range(const struct decoded_field *p, struct error *e);
 static void format_amount(enum field_kind kind, int64_t value, char out[UNITS_TEXT_SIZE]);
-static int64_t max_length(const struct place *p);
+static int64_t max_length(const struct decoded_field *p);
 
-static int (*const decoders[])(const cJSON *item, const struct place *p, struct error *e) = {
-	[JSON_STRING] = json_decode_string,
-	[JSON_BOOL] = json_decode_bool,
-	[JSON_INTEGER] = json_decode_integer,
-	[JSON_DURATION] = decode_duration,
-	[JSON_SIZE] = decode_size,
-	[JSON_CPU] = decode_cpu,
-	[JSON_OBJECT] = decode_object,
-	[JSON_ARRAY] = decode_array,
-	[JSON_STRING_MAP] = decode_string_map,
-	[JSON_ANY] = decode_any,
+static int (*const decoders[])(
+	const cJSON *item, const struct decoded_field *p, struct error *e) = {
+	[FIELD_TEXT] = json_decode_string,
+	[FIELD_BOOL] = json_decode_bool,
+	[FIELD_INTEGER] = json_decode_integer,
+	[FIELD_DURATION] = decode_duration,
+	[FIELD_BYTES] = decode_size,
+	[FIELD_CPU] = decode_cpu,
+	[FIELD_OBJECT] = decode_object,
+	[FIELD_ARRAY] = decode_array,
+	[FIELD_STRING_MAP] = decode_string_map,
+	[FIELD_ANY] = decode_any,
 	[FIELD_ENUM] = decode_enum,
 	[FIELD_ENV] = json_decode_env,
+	[FIELD_LIST] = decode_list,
 	[FIELD_JSON] = decode_json,
 };
 
@@ -115,7 +119,7 @@ static int decode_level(
 		int row = -1;
 		for (const struct json_part *part = d->parts; part->destination && row < 0; part++)
 			row = find_row(part, prefix, item->string, &is_group);
-		struct place p = {0};
+		struct decoded_field p = {0};
 		if (row >= 0 || is_group)
 			continue;
 		name_place(&p, d->path, prefix, item->string);
@@ -134,7 +138,7 @@ static int json_decode_item(
 	const struct decoding *d, const cJSON *item, const char *prefix, struct error *e)
 {
 	bool is_group = false;
-	struct place p = {.memory = d->memory};
+	struct decoded_field p = {.memory = d->memory};
 	for (const struct json_part *part = d->parts; part->destination; part++) {
 		int row = find_row(part, prefix, item->string, &is_group);
 		if (row < 0)
@@ -201,7 +205,7 @@ static int check_required(
 				cJSON_GetObjectItemCaseSensitive(object, f->name + prefix_len);
 			if (item && !cJSON_IsNull(item))
 				continue;
-			struct place p = {0};
+			struct decoded_field p = {0};
 			name_place(&p, d->path, "", f->name);
 			return error_set_field(
 				e, ERROR_MISSING_FIELD, p.name, "\"%s\" is required", p.name);
@@ -210,17 +214,17 @@ static int check_required(
 }
 
 /* Names from the client are cut: they only serve to find the field again. */
-static void name_place(struct place *p, const char *path, const char *dot, const char *name)
+static void name_place(struct decoded_field *p, const char *path, const char *dot, const char *name)
 {
 	snprintf(p->name, sizeof p->name, "%.64s%s%.80s", path, dot, name);
 }
 
-static int json_decode_string(const cJSON *item, const struct place *p, struct error *e)
+static int json_decode_string(const cJSON *item, const struct decoded_field *p, struct error *e)
 {
 	if (!cJSON_IsString(item))
 		return json_decode_refuse(p, "a string", e);
 	size_t len = strlen(item->valuestring);
-	if (len == 0 && (p->field->flags & JSON_NOT_EMPTY))
+	if (len == 0 && (p->field->flags & FIELD_NOT_EMPTY))
 		return json_decode_refuse(p, "a string that is not empty", e);
 	if (len > (size_t)max_length(p))
 		return error_set_field(e, ERROR_INVALID_FIELD, p->name,
@@ -232,7 +236,7 @@ static int json_decode_string(const cJSON *item, const struct place *p, struct e
 	return 0;
 }
 
-static int decode_enum(const cJSON *item, const struct place *p, struct error *e)
+static int decode_enum(const cJSON *item, const struct decoded_field *p, struct error *e)
 {
 	int value = cJSON_IsString(item) ? field_enum_of(p->field, item->valuestring) : -1;
 	autobuf wanted = {0};
@@ -250,24 +254,47 @@ static int decode_enum(const cJSON *item, const struct place *p, struct error *e
 	return json_decode_refuse(p, wanted.data, e);
 }
 
-static int json_decode_env(const cJSON *item, const struct place *p, struct error *e)
+static int json_decode_env(const cJSON *item, const struct decoded_field *p, struct error *e)
 {
 	const cJSON *map = NULL;
-	struct place inner = *p;
+	struct decoded_field inner = *p;
 	inner.to = &map;
 	if (decode_string_map(item, &inner, e) < 0)
 		return -1;
 	return json_strings(map, p->name, p->memory, p->to, e);
 }
 
-static int decode_json(const cJSON *item, const struct place *p, struct error *e)
+static int decode_list(const cJSON *item, const struct decoded_field *p, struct error *e)
+{
+	size_t size = 0;
+	struct strings list = {0};
+	if (!cJSON_IsArray(item))
+		return json_decode_refuse(p, "an array of strings", e);
+	if (check_count(item, p, e) < 0)
+		return -1;
+	for (const cJSON *entry = item->child; entry; entry = entry->next) {
+		if (!cJSON_IsString(entry) || !entry->valuestring[0])
+			return json_decode_refuse(p, "an array of strings that are not empty", e);
+		size += strlen(entry->valuestring) + 1;
+	}
+	list.data = scratch_alloc(p->memory, size + 1);
+	for (const cJSON *entry = item->child; entry; entry = entry->next) {
+		size_t len = strlen(entry->valuestring) + 1;
+		memcpy(list.data + list.len, entry->valuestring, len);
+		list.len += len;
+	}
+	*(struct strings *)p->to = list;
+	return 0;
+}
+
+static int decode_json(const cJSON *item, const struct decoded_field *p, struct error *e)
 {
 	if (!cJSON_IsObject(item))
 		return json_decode_refuse(p, "an object", e);
 	return json_text(item, p->name, (size_t)max_length(p), p->memory, p->to, e);
 }
 
-static int json_decode_bool(const cJSON *item, const struct place *p, struct error *e)
+static int json_decode_bool(const cJSON *item, const struct decoded_field *p, struct error *e)
 {
 	if (!cJSON_IsBool(item))
 		return json_decode_refuse(p, "true or false", e);
@@ -275,7 +302,7 @@ static int json_decode_bool(const cJSON *item, const struct place *p, struct err
 	return 0;
 }
 
-static int json_decode_integer(const cJSON *item, const struct place *p, struct error *e)
+static int json_decode_integer(const cJSON *item, const struct decoded_field *p, struct error *e)
 {
 	int64_t value;
 	if (!whole_number(item, &value))
@@ -285,7 +312,7 @@ static int json_decode_integer(const cJSON *item, const struct place *p, struct 
 	return put_number(value, p, e);
 }
 
-static int decode_duration(const cJSON *item, const struct place *p, struct error *e)
+static int decode_duration(const cJSON *item, const struct decoded_field *p, struct error *e)
 {
 	int64_t ms;
 	if (!cJSON_IsString(item) || units_parse_duration_ms(item->valuestring, &ms) < 0)
@@ -293,7 +320,7 @@ static int decode_duration(const cJSON *item, const struct place *p, struct erro
 	return put_number(ms, p, e);
 }
 
-static int decode_size(const cJSON *item, const struct place *p, struct error *e)
+static int decode_size(const cJSON *item, const struct decoded_field *p, struct error *e)
 {
 	int64_t bytes;
 	bool valid = cJSON_IsString(item) ? units_parse_size(item->valuestring, &bytes) == 0
@@ -303,7 +330,7 @@ static int decode_size(const cJSON *item, const struct place *p, struct error *e
 	return put_number(bytes, p, e);
 }
 
-static int decode_cpu(const cJSON *item, const struct place *p, struct error *e)
+static int decode_cpu(const cJSON *item, const struct decoded_field *p, struct error *e)
 {
 	int64_t millicores = 0;
 	bool valid;
@@ -320,7 +347,7 @@ static int decode_cpu(const cJSON *item, const struct place *p, struct error *e)
 	return put_number(millicores, p, e);
 }
 
-static int decode_object(const cJSON *item, const struct place *p, struct error *e)
+static int decode_object(const cJSON *item, const struct decoded_field *p, struct error *e)
 {
 	if (!cJSON_IsObject(item))
 		return json_decode_refuse(p, "an object", e);
@@ -328,7 +355,7 @@ static int decode_object(const cJSON *item, const struct place *p, struct error 
 	return r < 0 ? r : put_item(item, p);
 }
 
-static int decode_array(const cJSON *item, const struct place *p, struct error *e)
+static int decode_array(const cJSON *item, const struct decoded_field *p, struct error *e)
 {
 	if (!cJSON_IsArray(item))
 		return json_decode_refuse(p, "an array", e);
@@ -336,7 +363,7 @@ static int decode_array(const cJSON *item, const struct place *p, struct error *
 	return r < 0 ? r : put_item(item, p);
 }
 
-static int decode_string_map(const cJSON *item, const struct place *p, struct error *e)
+static int decode_string_map(const cJSON *item, const struct decoded_field *p, struct error *e)
 {
 	if (!cJSON_IsObject(item))
 		return json_decode_refuse(p, "an object of strings", e);
@@ -346,7 +373,7 @@ static int decode_string_map(const cJSON *item, const struct place *p, struct er
 	for (const cJSON *entry = item->child; entry; entry = entry->next) {
 		const struct field any_string = {.name = entry->string};
 		const char *value;
-		struct place inner = {.field = &any_string, .to = &value};
+		struct decoded_field inner = {.field = &any_string, .to = &value};
 		name_place(&inner, p->name, ".", entry->string);
 		r = json_decode_string(entry, &inner, e);
 		if (r < 0)
@@ -355,16 +382,16 @@ static int decode_string_map(const cJSON *item, const struct place *p, struct er
 	return put_item(item, p);
 }
 
-static int decode_any(const cJSON *item, const struct place *p, struct error *e)
+static int decode_any(const cJSON *item, const struct decoded_field *p, struct error *e)
 {
 	(void)e;
 	return put_item(item, p);
 }
 
-static int check_count(const cJSON *item, const struct place *p, struct error *e)
+static int check_count(const cJSON *item, const struct decoded_field *p, struct error *e)
 {
 	int count = cJSON_GetArraySize(item);
-	if (count == 0 && (p->field->flags & JSON_NOT_EMPTY))
+	if (count == 0 && (p->field->flags & FIELD_NOT_EMPTY))
 		return error_set_field(
 			e, ERROR_INVALID_FIELD, p->name, "\"%s\" must not be empty", p->name);
 	if (count > max_length(p))
@@ -383,7 +410,7 @@ static bool whole_number(const cJSON *item, int64_t *ret)
 	return (double)*ret == value;
 }
 
-static int put_number(int64_t value, const struct place *p, struct error *e)
+static int put_number(int64_t value, const struct decoded_field *p, struct error *e)
 {
 	const struct field *f = p->field;
 	bool limited = f->min || f->max;
@@ -393,19 +420,19 @@ static int put_number(int64_t value, const struct place *p, struct error *e)
 	return 0;
 }
 
-static int put_item(const cJSON *item, const struct place *p)
+static int put_item(const cJSON *item, const struct decoded_field *p)
 {
 	*(const cJSON **)p->to = item;
 	return 0;
 }
 
-static int json_decode_refuse(const struct place *p, const char *wanted, struct error *e)
+static int json_decode_refuse(const struct decoded_field *p, const char *wanted, struct error *e)
 {
 	return error_set_field(
 		e, ERROR_INVALID_FIELD, p->name, "\"%s\" must be %s", p->name, wanted);
 }
 
-static int json_decode_refuse_range(const struct place *p, struct error *e)
+static int json_decode_refuse_range(const struct decoded_field *p, struct error *e)
 {
 	char min[UNITS_TEXT_SIZE], max[UNITS_TEXT_SIZE];
 	int64_t scale = p->field->scale ? p->field->scale : 1;
@@ -419,17 +446,17 @@ static int json_decode_refuse_range(const struct place *p, struct error *e)
 /* As the client would write it. */
 static void format_amount(enum field_kind kind, int64_t value, char out[UNITS_TEXT_SIZE])
 {
-	if (kind == JSON_DURATION)
+	if (kind == FIELD_DURATION)
 		units_format_duration_ms(value, out);
-	else if (kind == JSON_SIZE)
+	else if (kind == FIELD_BYTES)
 		units_format_size(value, out);
-	else if (kind == JSON_CPU)
+	else if (kind == FIELD_CPU)
 		units_format_millicores(value, out);
 	else
 		snprintf(out, UNITS_TEXT_SIZE, "%lld", (long long)value);
 }
 
-static int64_t max_length(const struct place *p)
+static int64_t max_length(const struct decoded_field *p)
 {
 	return p->field->max ? p->field->max : LENGTH_DEFAULT;
 }

@@ -1,9 +1,12 @@
 /* An object written by its table: the counterpart of json_decode.c. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/units.h"
 #include "json/json.h"
+
+static_assert(UNITS_TEXT_SIZE >= FIELD_CODE_SIZE, "both are written into the same text");
 
 static void json_encode_write_number(struct json_writer *w, const struct field *f, int64_t number)
 {
@@ -29,6 +32,9 @@ static void json_encode_write_number(struct json_writer *w, const struct field *
 			(int)(number % 1000));
 		json_raw(w, text);
 		return;
+	case FIELD_CODE:
+		f->format(number, text);
+		break;
 	default:
 		json_int(w, number);
 		return;
@@ -63,44 +69,71 @@ void json_encode_value(struct json_writer *w, const struct field *f, const void 
 	}
 }
 
-/* The object that the rows being written are in: "timeout." of "timeout.idle". */
-struct group {
-	const char *name;
-	size_t len; /* with the dot; 0: none */
-};
-
-static void json_encode_enter(struct json_writer *w, struct group *g, const char *name, size_t len)
+void json_path_enter(struct json_writer *w, struct json_path *path, const char *name, size_t len)
 {
-	if (len == g->len && (len == 0 || memcmp(name, g->name, len) == 0))
+	size_t same = 0;
+	if (len == path->len && (len == 0 || memcmp(name, path->name, len) == 0))
 		return;
-	if (g->len)
-		json_end_object(w);
-	*g = (struct group){name, len};
-	if (!len)
-		return;
-	json_key_plain(w, name, len - 1);
-	json_begin_object(w);
+	for (size_t i = 0; i < len && i < path->len && name[i] == path->name[i]; i++)
+		same = name[i] == '.' ? i + 1 : same;
+	for (size_t i = same; i < path->len; i++)
+		if (path->name[i] == '.')
+			json_end_object(w);
+	for (size_t i = same; i < len; i++) {
+		if (name[i] != '.')
+			continue;
+		json_key_plain(w, name + same, i - same);
+		json_begin_object(w);
+		same = i + 1;
+	}
+	*path = (struct json_path){name, len};
+}
+
+/* The length of a name, and of the objects in front of its last part. */
+static size_t path_split(const char *name, size_t *objects)
+{
+	size_t len = 0;
+	*objects = 0;
+	for (; name[len]; len++)
+		*objects = name[len] == '.' ? len + 1 : *objects;
+	return len;
+}
+
+void json_path_key(struct json_writer *w, struct json_path *path, const char *name)
+{
+	size_t objects, len = path_split(name, &objects);
+	json_path_enter(w, path, name, objects);
+	json_key_plain(w, name + objects, len - objects);
+}
+
+void json_path_end(struct json_writer *w, struct json_path *path)
+{
+	json_path_enter(w, path, "", 0);
 }
 
 void json_encode(
 	struct json_writer *w, const struct field_table *t, const void *record, json_own_fn *own)
 {
-	struct group group = {0};
+	struct json_path path = {0};
 	for (const struct field *f = t->fields; f < t->fields + t->count; f++) {
-		if (!(f->flags & FIELD_SHOWN))
+		if (!(f->flags & FIELD_SHOWN) || (f->shown_if && !f->shown_if(record)))
 			continue;
-		const char *name = f->name;
-		size_t len = 0, dot = 0;
-		for (; name[len]; len++)
-			dot = name[len] == '.' ? len + 1 : dot;
-		json_encode_enter(w, &group, name, dot);
+		size_t objects, len = path_split(f->name, &objects);
+		json_path_enter(w, &path, f->name, objects);
 		if (f->kind == FIELD_OWN) {
 			own(w, f, record);
 		} else if (!(f->flags & FIELD_OMIT_EMPTY) || !field_is_empty(f, record)) {
-			json_key_plain(w, name + dot, len - dot);
+			json_key_plain(w, f->name + objects, len - objects);
 			json_encode_value(w, f, record);
 		}
 	}
-	if (group.len)
-		json_end_object(w);
+	json_path_end(w, &path);
+}
+
+void json_encode_object(
+	struct json_writer *w, const struct field_table *t, const void *record, json_own_fn *own)
+{
+	json_begin_object(w);
+	json_encode(w, t, record, own);
+	json_end_object(w);
 }

@@ -66,7 +66,7 @@ int json_decode_parts(const cJSON *object, const struct json_part *parts, struct
 int json_decode_known_parts(const cJSON *object, const struct json_part *parts,
 	struct scratch *memory, struct error *e);
 
-/* NAME=VALUE strings, NULL-terminated, from a JSON_STRING_MAP; a NULL map leaves *ret alone. */
+/* NAME=VALUE strings, NULL-terminated, from a FIELD_STRING_MAP; a NULL map leaves *ret alone. */
 int json_environment(const cJSON *map, const char *field, struct scratch *memory,
 	const char *const **ret, struct error *e);
 /* The same, one behind the other. */
@@ -123,10 +123,24 @@ void json_append_ascii(struct buf *out, const char *json, size_t len);
 void json_put_string(struct json_writer *w, const char *key, const char *value);
 void json_put_int(struct json_writer *w, const char *key, int64_t value);
 void json_put_bool(struct json_writer *w, const char *key, bool value);
-/* NAME=VALUE strings one behind the other, each with its NUL, as an object. */
+/* NAME=VALUE strings one behind the other, each with its NUL, as members, or as an object. */
+void json_env_members(struct json_writer *w, const char *env, size_t len);
 void json_env(struct json_writer *w, const char *env, size_t len);
 void json_put_env(struct json_writer *w, const char *key, const char *env, size_t len);
 void json_put_time(struct json_writer *w, const char *key, int64_t wall_ms);
+
+/*
+ * The objects that are open while members with names such as "timeout.idle" are written: "timeout."
+ * A member that is in others closes and opens what is needed.
+ */
+struct json_path {
+	const char *name;
+	size_t len; /* with the last dot; 0: none is open */
+};
+void json_path_enter(struct json_writer *w, struct json_path *path, const char *name, size_t len);
+/* The same, and the key. */
+void json_path_key(struct json_writer *w, struct json_path *path, const char *name);
+void json_path_end(struct json_writer *w, struct json_path *path);
 
 /*
  * The members of an object, by its table: the rows that are shown, in their order. Rows of kind
@@ -134,6 +148,9 @@ void json_put_time(struct json_writer *w, const char *key, int64_t wall_ms);
  */
 typedef void json_own_fn(struct json_writer *w, const struct field *f, const void *record);
 void json_encode(
+	struct json_writer *w, const struct field_table *t, const void *record, json_own_fn *own);
+/* The same with the braces around them. */
+void json_encode_object(
 	struct json_writer *w, const struct field_table *t, const void *record, json_own_fn *own);
 /* The schema of the rows that have all of `flags`; of an answer with FIELD_SHOWN, else a request.
  */

@@ -91,6 +91,7 @@ static void put_property(struct json_writer *w, const struct field *f, bool is_r
 		json_put_string(w, "type", "boolean");
 		break;
 	case FIELD_INTEGER:
+	case FIELD_COUNT:
 		json_put_string(w, "type", "integer");
 		if (is_request)
 			put_limits(w, f);
@@ -171,6 +172,14 @@ static void put_members(struct json_writer *w, const struct level *l)
 	}
 }
 
+/* Whether an answer always has the member, or a request must. */
+static bool is_always_there(const struct field *f, bool is_request, bool is_object)
+{
+	if (is_request)
+		return f->flags & FIELD_REQUIRED;
+	return is_object || !(f->flags & FIELD_OMIT_EMPTY || f->shown_if);
+}
+
 static void put_required(struct json_writer *w, const struct level *l)
 {
 	const struct field_table *t = l->table;
@@ -179,7 +188,7 @@ static void put_required(struct json_writer *w, const struct level *l)
 		const char *name = level_name(l, f);
 		size_t len = name ? strcspn(name, ".") : 0;
 		if (!name || level_goes_on(name, before) ||
-			(!name[len] && f->flags & FIELD_OMIT_EMPTY))
+			!is_always_there(f, !(l->flags & FIELD_SHOWN), name[len]))
 			continue;
 		before = name;
 		json_string_n(w, name, len);
@@ -197,8 +206,6 @@ static void put_level(struct json_writer *w, const struct level *l)
 	json_begin_object(w);
 	put_members(w, l);
 	json_end_object(w);
-	if (is_request)
-		return;
 	json_key(w, "required");
 	json_begin_array(w);
 	put_required(w, l);

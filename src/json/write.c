@@ -180,9 +180,8 @@ void json_put_bool(struct json_writer *w, const char *key, bool value)
 	json_bool(w, value);
 }
 
-void json_env(struct json_writer *w, const char *env, size_t len)
+void json_env_members(struct json_writer *w, const char *env, size_t len)
 {
-	json_begin_object(w);
 	for (size_t at = 0; at < len; at += strlen(env + at) + 1) {
 		const char *entry = env + at;
 		size_t name_len = strcspn(entry, "=");
@@ -192,6 +191,12 @@ void json_env(struct json_writer *w, const char *env, size_t len)
 		if (!name.failed)
 			json_put_string(w, name.data, entry + name_len + (entry[name_len] == '='));
 	}
+}
+
+void json_env(struct json_writer *w, const char *env, size_t len)
+{
+	json_begin_object(w);
+	json_env_members(w, env, len);
 	json_end_object(w);
 }
 

@@ -6,6 +6,7 @@
 #include "keeper/keeper.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
@@ -14,7 +15,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "keeper/forbid.h"
+#include "base/fd.h"
+#include "confine/capabilities.h"
+#include "confine/forbid.h"
 #include "base/landlock.h"
 
 #define NOBODY 65534
@@ -23,34 +26,6 @@
 static const unsigned kept_capabilities[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
 	CAP_FOWNER, CAP_FSETID, CAP_SETUID, CAP_SETGID, CAP_SETFCAP, CAP_SYS_ADMIN,
 	CAP_SYS_RESOURCE};
-
-static bool is_kept(unsigned capability)
-{
-	for (size_t i = 0; i < ARRAY_LEN(kept_capabilities); i++)
-		if (kept_capabilities[i] == capability)
-			return true;
-	return false;
-}
-
-static int drop_capabilities(void)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2];
-	/* Without CAP_SETPCAP the bounding set stays; nothing is executed here anyway. */
-	for (unsigned c = 0; c <= CAP_LAST_CAP; c++)
-		if (!is_kept(c) && prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0 && errno != EINVAL &&
-			errno != EPERM)
-			return -errno;
-	if (syscall(SYS_capget, &header, data) < 0)
-		return -errno;
-	for (unsigned c = 0; c <= CAP_LAST_CAP; c++)
-		if (!is_kept(c)) {
-			data[c / 32].effective &= ~(1u << (c % 32));
-			data[c / 32].permitted &= ~(1u << (c % 32));
-			data[c / 32].inheritable = 0;
-		}
-	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
-}
 
 /* Becomes `nobody` with the right to read everything; overlay attributes need CAP_SYS_ADMIN. */
 static int become_reader(void)
@@ -95,6 +70,8 @@ static const char *const reader_calls[] = {
 
 int confine_reader(const int *dirs, size_t count)
 {
+	/* It reads what others wrote: not one of those that go last. */
+	(void)fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "500");
 	int r = become_reader();
 	if (r == 0)
 		r = keeper_confine_restrict_files(dirs, count);
@@ -106,7 +83,7 @@ int confine_keeper(struct error *e)
 	static const char *const network[] = {"socket", "connect"};
 	if (unshare(CLONE_NEWNET) < 0)
 		return error_set_errno(e, errno, "cannot leave the network");
-	int r = drop_capabilities();
+	int r = capabilities_keep(kept_capabilities, ARRAY_LEN(kept_capabilities));
 	if (r < 0)
 		return error_set_errno(e, r, "cannot drop capabilities");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

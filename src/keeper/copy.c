@@ -22,16 +22,16 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "keeper/links.h"
+#include "keeper/hard_links.h"
 
 #define DEPTH_MAX      512
 #define XATTR_LIST_MAX 65536
 #define CHUNK          (64u << 20)
 
 struct copy {
-	int root_fd;         /* of the copy */
-	struct links links;  /* where the first copy of a file with more names is */
-	char path[PATH_MAX]; /* of the directory that is being copied, below the root */
+	int root_fd;             /* of the copy */
+	struct hard_links links; /* where the first copy of a file with more names is */
+	char path[PATH_MAX];     /* of the directory that is being copied, below the root */
 };
 
 static int keeper_copy_directory(struct copy *c, int from, int to, unsigned depth);
@@ -156,7 +156,7 @@ static int keeper_copy_entry(struct copy *c, int from, int to, const char *name,
 	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	bool many = st.st_nlink > 1 && !S_ISDIR(st.st_mode);
-	const char *first = many ? links_find(&c->links, &st) : NULL;
+	const char *first = many ? hard_links_find(&c->links, &st) : NULL;
 	if (first)
 		return linkat(c->root_fd, first, to, name, 0) < 0 ? -errno : 0;
 	if (S_ISDIR(st.st_mode))
@@ -169,7 +169,7 @@ static int keeper_copy_entry(struct copy *c, int from, int to, const char *name,
 		r = mknodat(to, name, st.st_mode, st.st_rdev) < 0 ? -errno : 0;
 	if (r == 0)
 		r = keeper_copy_attributes(from, to, name, &st);
-	return r == 0 && many ? links_add(&c->links, &st, c->path, name) : r;
+	return r == 0 && many ? hard_links_add(&c->links, &st, c->path, name) : r;
 }
 
 /* Takes `from`. */
@@ -190,12 +190,12 @@ static int keeper_copy_directory(struct copy *c, int from, int to, unsigned dept
 	return r;
 }
 
-int copy_tree(int from_fd, int to_fd)
+int keeper_copy_tree(int from_fd, int to_fd)
 {
 	struct copy c = {.root_fd = to_fd};
 	int from = openat(from_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r = from < 0 ? -errno : keeper_copy_directory(&c, from, to_fd, 0);
-	links_finish(&c.links);
+	hard_links_finish(&c.links);
 	return r;
 }
 

@@ -58,7 +58,8 @@ static int diff_out_send_bytes(struct diff_out *o, const char *at, size_t len)
 }
 
 /* Compresses bytes and sends the output; with `end` it finishes the frame. */
-static int compress(struct diff_out *o, const void *data, size_t len, ZSTD_EndDirective end)
+static int diff_out_compress_bytes(
+	struct diff_out *o, const void *data, size_t len, ZSTD_EndDirective end)
 {
 	char chunk[16384];
 	ZSTD_inBuffer in = {data, len, 0};
@@ -83,13 +84,13 @@ int diff_out_compress(struct diff_out *o)
 
 int diff_out_bytes(struct diff_out *o, const void *data, size_t len)
 {
-	return o->compressor ? compress(o, data, len, ZSTD_e_continue)
+	return o->compressor ? diff_out_compress_bytes(o, data, len, ZSTD_e_continue)
 			     : diff_out_send_bytes(o, data, len);
 }
 
 int diff_out_end(struct diff_out *o, int error, bool truncated)
 {
-	int r = o->compressor && !error ? compress(o, NULL, 0, ZSTD_e_end) : 0;
+	int r = o->compressor && !error ? diff_out_compress_bytes(o, NULL, 0, ZSTD_e_end) : 0;
 	if (r == 0)
 		r = diff_out_flush(o);
 	if (r < 0)

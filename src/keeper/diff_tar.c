@@ -16,11 +16,11 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/tar.h"
-#include "keeper/links.h"
+#include "keeper/hard_links.h"
 
 struct tar_writer {
 	struct diff_out *out;
-	struct links links;
+	struct hard_links links;
 	bool plain; /* what is written now is called like a whiteout, and is none */
 };
 
@@ -34,7 +34,7 @@ struct tar_writer *tar_writer_new(struct diff_out *out)
 
 void tar_writer_free(struct tar_writer *t)
 {
-	links_finish(&t->links);
+	hard_links_finish(&t->links);
 	free(t);
 }
 
@@ -98,7 +98,7 @@ static int diff_tar_put_content(struct tar_writer *t, int fd, uint64_t size)
 static int diff_tar_put_file(struct tar_writer *t, const struct change *c, const char *path)
 {
 	const struct stat *st = &c->new->st;
-	const char *first = st->st_nlink > 1 ? links_find(&t->links, st) : NULL;
+	const char *first = st->st_nlink > 1 ? hard_links_find(&t->links, st) : NULL;
 	if (first)
 		return put_member(t, path, '1', first, st, 0);
 	autoclose int fd = diff_open_file(c->new, c->name);
@@ -106,7 +106,7 @@ static int diff_tar_put_file(struct tar_writer *t, const struct change *c, const
 		return 0; /* it is not there any more */
 	/* A file that does not fit the table is sent again as a copy. */
 	if (st->st_nlink > 1)
-		links_add(&t->links, st, "", path);
+		hard_links_add(&t->links, st, "", path);
 	int r = put_member(t, path, '0', NULL, st, (uint64_t)st->st_size);
 	return r < 0 ? r : diff_tar_put_content(t, fd, (uint64_t)st->st_size);
 }

@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "base/id_list.h"
 #include "base/log.h"
 
 #define VOLUME_OWNER 1000 /* the sandboxes' user */
@@ -85,7 +86,8 @@ int disk_limit(struct keeper *k, const struct disk_name *disk, int64_t limit)
 	return fd < 0 ? fd : keeper_disk_set_limit(k, fd, limit);
 }
 
-int disk_usage(struct keeper *k, const struct disk_name *disk, int64_t *used, int64_t *limit)
+int disk_usage(
+	struct keeper *k, const struct disk_name *disk, bool now, int64_t *used, int64_t *limit)
 {
 	uint64_t group;
 	autoclose int fd = disk_open(k, disk);
@@ -94,8 +96,8 @@ int disk_usage(struct keeper *k, const struct disk_name *disk, int64_t *used, in
 	if (k->quota == QUOTA_NONE)
 		return -EOPNOTSUPP;
 	int r = limited_group(k, fd, &group);
-	if (r == 0)
-		r = btrfs_sync(fd); /* usage counts committed data only */
+	if (r == 0 && now)
+		r = btrfs_sync(fd);
 	return r < 0 ? r : btrfs_read_group(k->disks_fd, group, used, limit);
 }
 
@@ -119,7 +121,7 @@ void sweeper_tell(struct keeper *k)
 
 /* Out of sight at once; the kernel or the sweeper frees the space. A read-only subvolume cannot be
  * moved, but goes by one call. */
-static int keeper_disk_discard(struct keeper *k, int dir_fd, const char *name)
+int disk_discard_at(struct keeper *k, int dir_fd, const char *name)
 {
 	autoclose int fd = open_named(dir_fd, name);
 	if (fd >= 0 && btrfs_is_subvolume(fd) && btrfs_delete(dir_fd, name) == 0) {
@@ -165,17 +167,17 @@ static int copy_plain(struct keeper *k, enum disk_kind kind, const char *name, i
 	int dir_fd = k->dirs[kind];
 	char aside[ID_SIZE + 8];
 	snprintf(aside, sizeof aside, "%s.new", name);
-	int r = keeper_disk_discard(k, dir_fd, aside); /* left by an interrupted attempt */
+	int r = disk_discard_at(k, dir_fd, aside); /* left by an interrupted attempt */
 	if (r < 0)
 		return r;
 	if (mkdirat(dir_fd, aside, 0755) < 0)
 		return -errno;
 	autoclose int fd = open_named(dir_fd, aside);
-	r = fd < 0 ? fd : from_fd >= 0 ? copy_tree(from_fd, fd) : make_dirs(fd, kind);
+	r = fd < 0 ? fd : from_fd >= 0 ? keeper_copy_tree(from_fd, fd) : make_dirs(fd, kind);
 	if (r == 0 && renameat(dir_fd, aside, dir_fd, name) < 0)
 		r = -errno;
 	if (r < 0)
-		keeper_disk_discard(k, dir_fd, aside);
+		disk_discard_at(k, dir_fd, aside);
 	return r;
 }
 
@@ -264,7 +266,7 @@ int disk_keep(struct keeper *k, const struct disk_name *disk, const struct disk_
 
 int disk_delete(struct keeper *k, const struct disk_name *disk)
 {
-	return keeper_disk_discard(k, k->dirs[disk->kind], disk->id);
+	return disk_discard_at(k, k->dirs[disk->kind], disk->id);
 }
 
 /* ---- restoring ---- */
@@ -277,7 +279,7 @@ static int swap_in(struct keeper *k, int dir_fd, const char *fresh, const char *
 	if (renameat2(dir_fd, fresh, dir_fd, id, RENAME_EXCHANGE) < 0)
 		return -errno;
 	FAULT_POINT();
-	return keeper_disk_discard(k, dir_fd, fresh);
+	return disk_discard_at(k, dir_fd, fresh);
 }
 
 static int group_for_restore(struct keeper *k, const struct disk_name *disk, uint64_t *ret)
@@ -298,7 +300,7 @@ int disk_restore(struct keeper *k, const struct disk_name *disk, const struct di
 	if (from_fd < 0 && from->kind != DISK_NONE)
 		return from_fd;
 	snprintf(fresh, sizeof fresh, "%s.new", disk->id);
-	int r = keeper_disk_discard(k, dir_fd, fresh);
+	int r = disk_discard_at(k, dir_fd, fresh);
 	FAULT_POINT();
 	if (r == 0)
 		r = group_for_restore(k, disk, &group);
@@ -317,7 +319,7 @@ void disk_undo(struct keeper *k, const struct keeper_request *q)
 	if (q->disk.kind == DISK_NONE || !q->disk.id[0])
 		return;
 	snprintf(fresh, sizeof fresh, "%s.new", q->disk.id);
-	keeper_disk_discard(k, k->dirs[q->disk.kind], fresh);
+	disk_discard_at(k, k->dirs[q->disk.kind], fresh);
 	if (q->op == KEEPER_MAKE || q->op == KEEPER_KEEP)
 		disk_delete(k, &q->disk);
 }
@@ -330,24 +332,23 @@ void disk_clean_up(struct keeper *k)
 		struct dirent *entry;
 		while (dir && (entry = readdir(dir)) != NULL)
 			if (strchr(entry->d_name, '.') && entry->d_name[0] != '.')
-				keeper_disk_discard(k, k->dirs[kind], entry->d_name);
+				disk_discard_at(k, k->dirs[kind], entry->d_name);
 		if (dir)
 			closedir(dir);
 	}
 }
 
-int disk_next(struct keeper *k, enum disk_kind kind, const char *after, char ret[ID_SIZE])
+void disk_next(struct keeper *k, enum disk_kind kind, const char *after, char ret[ID_SIZE])
 {
-	int fd = open_named(k->dirs[kind], ".");
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	struct dirent *entry;
-	ret[0] = '\0';
-	if (!dir)
-		return fd < 0 ? fd : -ENOMEM;
-	while ((entry = readdir(dir)) != NULL)
-		if (id_is_valid(entry->d_name) && strcmp(entry->d_name, after) > 0 &&
-			(ret[0] == '\0' || strcmp(entry->d_name, ret) < 0))
-			memcpy(ret, entry->d_name, ID_SIZE);
-	closedir(dir);
-	return 0;
+	static struct id_list lists[DISK_KIND_END];
+	struct id_list *list = &lists[kind];
+	if (!after[0] || !list->ids) {
+		id_list_free(list);
+		id_list_add(list, k->dirs[kind]);
+		id_list_sort(list);
+	}
+	const char *next = id_list_after(list, after);
+	snprintf(ret, ID_SIZE, "%s", next ? next : "");
+	if (!next)
+		id_list_free(list);
 }

@@ -11,6 +11,8 @@
  *     data/disks/{checkpoints,snapshots,layers}/ID  the same four, read-only
  *     data/disks/templates/base-…               the skeleton below every root
  *     data/disks/trash/                         on its way out
+ *     data/disks/aside/KIND-ID-SECONDS          known to nobody, kept for a day (aside.c)
+ *     data/disks/owner                          the identity of the database that names them
  *     data/disks/frozen/ID                      somebody holds this sandbox still
  *
  * On btrfs each disk is a subvolume: a copy is a snapshot, which takes the time of a commit
@@ -54,6 +56,7 @@ struct keeper {
 	int dirs[DISK_KIND_END]; /* by kind */
 	int templates_fd;
 	int trash_fd;
+	int aside_fd;
 	int frozen_fd; /* names those that we hold still */
 	int lock_fd;   /* held by the keeper and those who work for it, but not by readers */
 	int cgroup_fd; /* the directory of the sandboxes' v2 cgroups, named by id */
@@ -87,8 +90,20 @@ void keeper_stop(struct keeper *k);
 void keeper_close(struct keeper *k);
 void keeper_remove_tree(const char *path);
 
+/* ---- aside.c ---- */
+
+/* "": nobody has claimed the disks yet. */
+void keeper_read_owner(const struct keeper *k, char ret[ID_SIZE]);
+int owner_write(struct keeper *k, const char *id);
+/* Moves a disk that no row names out of the way; -ENOENT when it is not there. */
+int disk_set_aside(struct keeper *k, const struct disk_name *disk);
+/* Removes what has been aside for a day. */
+void aside_expire(struct keeper *k);
+
 /* ---- pool.c: which file system the disks are on ---- */
 
+/* Returns whether there is a disk of any kind. */
+bool pool_has_disks(int disks_fd);
 int pool_open(struct keeper *k, const struct keeper_config *config, struct error *e);
 /* Grows a pool file that is nearly full; to be called every now and then. */
 void pool_tend(struct keeper *k);
@@ -138,8 +153,12 @@ int disk_keep(struct keeper *k, const struct disk_name *disk, const struct disk_
 	int64_t *frozen_us);
 int disk_restore(struct keeper *k, const struct disk_name *disk, const struct disk_name *from);
 int disk_delete(struct keeper *k, const struct disk_name *disk);
-int disk_usage(struct keeper *k, const struct disk_name *disk, int64_t *used, int64_t *limit);
-int disk_next(struct keeper *k, enum disk_kind kind, const char *after, char ret[ID_SIZE]);
+/* The same of any directory of the pool. */
+int disk_discard_at(struct keeper *k, int dir_fd, const char *name);
+/* Of committed data only: `now` commits first, the whole pool. */
+int disk_usage(
+	struct keeper *k, const struct disk_name *disk, bool now, int64_t *used, int64_t *limit);
+void disk_next(struct keeper *k, enum disk_kind kind, const char *after, char ret[ID_SIZE]);
 /* Removes the leftovers of interrupted operations. */
 void disk_clean_up(struct keeper *k);
 /* There is work for it, or need of room. */
@@ -164,7 +183,7 @@ void thaw_interrupted(struct keeper *k);
 /* ---- copy.c: where there are no snapshots ---- */
 
 /* The whole tree below from_fd into the empty directory to_fd. */
-int copy_tree(int from_fd, int to_fd);
+int keeper_copy_tree(int from_fd, int to_fd);
 bool copy_can_reflink(int dir_fd);
 
 /* ---- measure.c ---- */

@@ -39,7 +39,8 @@ static int keeper_open_make_directories(struct keeper *k, struct error *e)
 	k->trash_fd = keeper_open_make_dir(k->disks_fd, "trash");
 	k->templates_fd = keeper_open_make_dir(k->disks_fd, "templates");
 	k->frozen_fd = keeper_open_make_dir(k->disks_fd, "frozen");
-	bool ok = k->trash_fd >= 0 && k->templates_fd >= 0 && k->frozen_fd >= 0;
+	k->aside_fd = keeper_open_make_dir(k->disks_fd, "aside");
+	bool ok = k->trash_fd >= 0 && k->templates_fd >= 0 && k->frozen_fd >= 0 && k->aside_fd >= 0;
 	for (int kind = DISK_NONE + 1; kind < DISK_KIND_END; kind++) {
 		k->dirs[kind] = keeper_open_make_dir(k->disks_fd, kind_dirs[kind]);
 		ok = ok && k->dirs[kind] >= 0;
@@ -100,7 +101,7 @@ static pid_t start_keeper(struct keeper *k)
 	if (pid != 0)
 		return pid < 0 ? -errno : pid;
 	int *const held[] = {&k->data_fd, &k->disks_fd, &k->trash_fd, &k->templates_fd,
-		&k->frozen_fd, &k->cgroup_fd, &k->sweeper_pair[0], &k->front_pair[1],
+		&k->frozen_fd, &k->aside_fd, &k->cgroup_fd, &k->sweeper_pair[0], &k->front_pair[1],
 		&k->dirs[DISK_BOX], &k->dirs[DISK_CHECKPOINT], &k->dirs[DISK_SNAPSHOT],
 		&k->dirs[DISK_LAYER], &k->dirs[DISK_VOLUME], &k->image_fd, &k->loop_fd};
 	int wanted[ARRAY_LEN(held)];
@@ -169,6 +170,7 @@ void keeper_close(struct keeper *k)
 	close(k->trash_fd);
 	close(k->templates_fd);
 	close(k->frozen_fd);
+	close(k->aside_fd);
 	close(k->disks_fd);
 	snprintf(path, sizeof path, "%s/disks", k->data);
 	if (k->pool == POOL_LOOP) {

@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/schedule.h"
 #include "base/trim.h"
@@ -30,6 +31,7 @@
 #define TEND_US        500000
 #define MEASURE_NICE   10
 #define DROP_GROUPS_US (10 * 1000000)
+#define EXPIRE_US      (INT64_C(60) * 1000000)
 #define LIMIT_MAX      (INT64_C(1) << 50)
 
 struct child {
@@ -51,10 +53,13 @@ static void op_keep(struct keeper *k, const struct keeper_request *q, struct kee
 static void op_restore(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
 static void keeper_ops_op_delete(
 	struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+static void op_set_aside(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+static void op_own(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
 static void keeper_ops_op_usage(
 	struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
 static void op_measure(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
-static void op_diff(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
+static void keeper_op_diff(
+	struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
 static void keeper_ops_op_next(
 	struct keeper *k, const struct keeper_request *q, struct keeper_reply *a);
 
@@ -74,9 +79,12 @@ static const struct {
 	[KEEPER_KEEP] = {op_keep, ANY_COPY, ANY_DISK, true},
 	[KEEPER_RESTORE] = {op_restore, KIND(BOX), KIND(NONE) | ANY_COPY, true},
 	[KEEPER_DELETE] = {keeper_ops_op_delete, ANY_DISK | KIND(VOLUME), KIND(NONE), false},
+	[KEEPER_SET_ASIDE] = {op_set_aside, ANY_DISK | KIND(VOLUME), KIND(NONE), false},
+	[KEEPER_OWN] = {op_own, KIND(NONE), KIND(NONE), false},
 	[KEEPER_USAGE] = {keeper_ops_op_usage, ANY_DISK | KIND(VOLUME), KIND(NONE), true},
+	[KEEPER_SAMPLE] = {keeper_ops_op_usage, ANY_DISK | KIND(VOLUME), KIND(NONE), false},
 	[KEEPER_MEASURE] = {op_measure, ANY_DISK | KIND(VOLUME), KIND(NONE), true},
-	[KEEPER_DIFF] = {op_diff, ANY_DISK, KIND(NONE) | ANY_DISK, false},
+	[KEEPER_DIFF] = {keeper_op_diff, ANY_DISK, KIND(NONE) | ANY_DISK, false},
 	[KEEPER_NEXT] = {keeper_ops_op_next, ANY_DISK | KIND(VOLUME), KIND(NONE), false},
 };
 
@@ -117,10 +125,20 @@ static void keeper_ops_op_delete(
 	a->error = -disk_delete(k, &q->disk);
 }
 
+static void op_set_aside(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
+{
+	a->error = -disk_set_aside(k, &q->disk);
+}
+
+static void op_own(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
+{
+	a->error = -owner_write(k, q->owner);
+}
+
 static void keeper_ops_op_usage(
 	struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
 {
-	a->error = -disk_usage(k, &q->disk, &a->bytes, &a->limit);
+	a->error = -disk_usage(k, &q->disk, q->op == KEEPER_USAGE, &a->bytes, &a->limit);
 }
 
 static void op_measure(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
@@ -132,7 +150,7 @@ static void op_measure(struct keeper *k, const struct keeper_request *q, struct 
 }
 
 /* The process is on its own from here: nobody waits for it but who reads. */
-static void op_diff(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
+static void keeper_op_diff(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
 {
 	int ends[2];
 	if (reader_count == READERS_MAX || pipe2(ends, O_CLOEXEC) < 0) {
@@ -157,7 +175,7 @@ static void op_diff(struct keeper *k, const struct keeper_request *q, struct kee
 static void keeper_ops_op_next(
 	struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
 {
-	a->error = -disk_next(k, (enum disk_kind)q->disk.kind, q->disk.id, a->id);
+	disk_next(k, (enum disk_kind)q->disk.kind, q->disk.id, a->id);
 }
 
 /* ---- checking and answering ---- */
@@ -176,7 +194,8 @@ static bool keeper_ops_request_is_valid(const struct keeper_request *q)
 {
 	return q->op > 0 && q->op < KEEPER_OP_END && ops[q->op].run && q->bytes >= 0 &&
 	       q->bytes <= LIMIT_MAX && q->form < DIFF_FORM_END && q->root[ID_SIZE - 1] == '\0' &&
-	       (!q->root[0] || id_is_valid(q->root)) &&
+	       (!q->root[0] || id_is_valid(q->root)) && q->owner[ID_SIZE - 1] == '\0' &&
+	       (q->op == KEEPER_OWN) == id_is_valid(q->owner) &&
 	       name_is_valid(&q->disk, ops[q->op].disks, q->op == KEEPER_NEXT) &&
 	       name_is_valid(&q->from, ops[q->op].froms, false) &&
 	       !(q->disk.kind == DISK_VOLUME && q->from.kind != DISK_NONE);
@@ -191,23 +210,9 @@ static struct keeper_reply reply_to(const struct keeper_request *q)
 /* With its pipe, if it has one, which is the front's from then on. */
 static void keeper_ops_reply(struct keeper *k, const struct keeper_reply *a)
 {
-	union {
-		char space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec bytes = {.iov_base = (void *)(uintptr_t)a, .iov_len = sizeof *a};
-	struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
-	if (a->pipe_fd >= 0) {
-		message.msg_control = control.space;
-		message.msg_controllen = sizeof control.space;
-		struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &a->pipe_fd, sizeof(int));
-	}
-	if (sendmsg(k->front_pair[1], &message, MSG_NOSIGNAL) < 0)
-		log_warn("the front does not listen", "error", strerror(errno));
+	int r = fd_send(k->front_pair[1], a, sizeof *a, a->pipe_fd, 0);
+	if (r < 0)
+		log_warn("the front does not listen", "error", strerror(-r));
 	if (a->pipe_fd >= 0)
 		close(a->pipe_fd);
 }
@@ -310,11 +315,15 @@ static void keeper_ops_note_child(int number)
 
 static void keeper_ops_tend(struct keeper *k)
 {
-	static int64_t next_tend, next_drop;
+	static int64_t next_tend, next_drop, next_expiry;
 	int64_t now = clock_monotonic_us();
 	if (now >= next_tend) {
 		next_tend = now + TEND_US;
 		pool_tend(k);
+	}
+	if (now >= next_expiry) {
+		next_expiry = now + EXPIRE_US;
+		aside_expire(k);
 	}
 	/* Not while an operation runs: it may have made a group that has no member yet. */
 	if (now >= next_drop && child_count == 0 && k->pool == POOL_LOOP &&

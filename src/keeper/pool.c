@@ -161,9 +161,10 @@ static bool has_entries(int dir_fd, const char *name)
 	return found;
 }
 
-static bool has_disks(int disks_fd)
+bool pool_has_disks(int disks_fd)
 {
-	static const char *const names[] = {"boxes", "checkpoints", "snapshots", "layers"};
+	static const char *const names[] = {
+		"boxes", "checkpoints", "snapshots", "layers", "volumes"};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (has_entries(disks_fd, names[i]))
 			return true;
@@ -209,7 +210,7 @@ static int keeper_pool_choose(
 	}
 	if (strcmp(c->pool_choice, "directory") == 0)
 		use_directory(k, disks_fd, "directories were asked for (--disk-pool)");
-	else if (has_disks(disks_fd))
+	else if (pool_has_disks(disks_fd))
 		use_directory(k, disks_fd, "there are disks in a plain directory already");
 	else
 		return try_image(k, c, disks_fd, e);

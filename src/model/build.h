@@ -19,32 +19,26 @@ enum build_status {
 	BUILD_STATUS_COUNT
 };
 
+extern const char *const build_status_names[];
 const char *build_status_name(enum build_status status);
 
 /* Where in a build something happens: 0 is what it begins with, then the steps from 1. */
 #define BUILD_STEP_BASE     0
 #define BUILD_STEP_FINALIZE (-1)
 /* "base", "1", "2", …, "finalize" */
-void build_step_name(int step, char out[16]);
+void build_step_name(int64_t step, char out[FIELD_CODE_SIZE]);
 
-/*
- * What sandboxes get from a template besides files. Lists are strings with a NUL each, one behind
- * the other; a length of 0 is none.
- */
+/* Settings that sandboxes get from a template besides files. */
 struct template_config {
 	const char *user, *workdir; /* "": as without a template */
-	const char *env;            /* NAME=VALUE */
-	size_t env_len;
-	const char *start; /* arguments of what runs in every sandbox from its creation on */
-	size_t start_len;
+	struct strings env;         /* NAME=VALUE */
+	struct strings start; /* arguments of what runs in every sandbox from its creation on */
 	const char *ready; /* a shell line that succeeds once `start` is; "": nothing to wait for */
 	int64_t ready_timeout_ms; /* 0: the default */
 	/* As the image or the Dockerfile had them; nothing here acts on them. */
-	const char *entrypoint, *command;
-	size_t entrypoint_len, command_len;
-	const char *ports; /* "8080/tcp" */
-	size_t ports_len;
-	int64_t memory, cpu; /* of its sandboxes, unless they ask for their own; 0: the server's */
+	struct strings entrypoint, command;
+	struct strings ports; /* "8080/tcp" */
+	int64_t memory, cpu;  /* of its sandboxes, unless they ask for their own; 0: the server's */
 };
 
 struct build_view {
@@ -52,7 +46,7 @@ struct build_view {
 	enum build_status status;
 	const char *reason;   /* why it failed; "" */
 	enum error_code code; /* of that, as long as the server lives */
-	int failed_step;
+	int64_t failed_step;
 	const char *from;   /* what it began with, as a template name, or the kind of archive */
 	const char *digest; /* of an imported image's manifest, "sha256:…"; "" */
 	int64_t created_ms, started_ms, ended_ms; /* 0: not yet */
@@ -61,6 +55,9 @@ struct build_view {
 	struct template_config config;
 	const char *const *tags; /* that are names for it; NULL ends */
 };
+
+/* Its tags are written by the API. */
+extern const struct field_table build_model;
 
 struct build_new {
 	const char *tenant;
@@ -112,7 +109,7 @@ struct build_spec {
 	bool no_cache;
 };
 
-/* Of the names of archives that COPY takes files from, in lower case hex digits. */
+/* The length of the names of build archives, in lower case hex digits. */
 #define CONTEXT_HASH_LEN 64
 
 /* ---- from an archive: a root, what `docker save` writes, or an OCI layout ---- */
@@ -137,6 +134,9 @@ struct import_spec {
 struct build_log_entry {
 	int64_t time_ms;
 	const char *level; /* "debug", "info", "warn", "error" */
-	int step;
+	int64_t step;
 	const char *message; /* any bytes, without NUL and line feed */
 };
+
+/* Its number is told beside it. */
+extern const struct field_table build_log_model;

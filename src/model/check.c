@@ -49,3 +49,17 @@ int check_user(const char *text, const char *field, struct error *e)
 	return error_set_field(e, ERROR_INVALID_FIELD, field,
 		"\"%s\" must be the name or number of a user", field);
 }
+
+int check_preview_host(const char *text, const char *field, struct error *e)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:[]";
+	static const char port[] = "${PORT}";
+	const char *p = text;
+	while (*p && (strchr(allowed, *p) || strncmp(p, port, sizeof port - 1) == 0))
+		p += *p == '$' ? sizeof port - 1 : 1;
+	if (!*p)
+		return 0;
+	return error_set_field(e, ERROR_INVALID_FIELD, field,
+		"\"%s\" must be a host name, perhaps with a port; ${PORT} may stand in it", field);
+}

@@ -9,4 +9,6 @@ int check_name(const char *text, const char *field, struct error *e);
 int check_user(const char *text, const char *field, struct error *e);
 /* No ".." in it. */
 int check_path(const char *text, const char *field, struct error *e);
+/* A host name or address, with or without a port; "${PORT}" may stand in it. */
+int check_preview_host(const char *text, const char *field, struct error *e);
 int check_absolute_path(const char *text, const char *field, struct error *e);

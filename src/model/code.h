@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/field.h"
 
 #define CODE_CONTEXTS_MAX 16          /* of a sandbox */
 #define CODE_QUEUE_MAX    32          /* runs of a context, the one under way included */
@@ -29,17 +30,31 @@ const char *code_language_name(enum code_language language);
 /* By any of its names; *e says which there are. */
 int code_language_of(const char *name, enum code_language *ret, struct error *e);
 
+enum code_context_status {
+	CODE_CONTEXT_RUNNING, /* code runs in it */
+	CODE_CONTEXT_IDLE,    /* its interpreter waits for code */
+	CODE_CONTEXT_STOPPED  /* it has no interpreter now, and gets one with its next run */
+};
+
+/* Where and as whom an interpreter runs. */
+struct code_place {
+	const char *cwd;  /* NULL: where the sandbox's commands begin */
+	const char *user; /* NULL: the sandbox's */
+};
+
 struct code_context_view {
 	const char *id;
 	enum code_language language;
-	const char *cwd; /* that it began in */
+	const char *cwd;  /* that it began in */
+	const char *user; /* "": the sandbox's */
 	bool is_default;
-	bool is_running;     /* code runs in it */
-	bool has_kernel;     /* its process lives */
+	enum code_context_status status;
 	const char *version; /* of the interpreter; "" before its first start */
-	unsigned waiting;    /* runs behind the one under way */
+	int64_t waiting;     /* runs behind the one under way */
 	int64_t created_ms;
 };
+
+extern const struct field_table code_context_model;
 
 enum code_event_type {
 	CODE_EVENT_COUNT,  /* which run of its kernel this is */
@@ -58,8 +73,8 @@ struct code_field {
 };
 
 /*
- * Whatever it points to came from inside the sandbox, and is good for the time of the call. A
- * result's fields are pairs: a MIME type and its data; binary data is in base64.
+ * All that it points to came from inside the sandbox, and is valid during the call. A result's
+ * fields are pairs: a MIME type and its data; binary data is in base64.
  */
 struct code_event {
 	enum code_event_type type;

@@ -1,10 +1,20 @@
-/* What is told about disks: what one takes, and what has changed on it. */
+/* Disks as data: the space that one takes, and changes on it. */
 #pragma once
 
 #include <stdint.h>
 
 #include "wire/diff.h"
 #include "wire/keeper.h"
+
+/* The state of the disk of a snapshot, checkpoint or volume. */
+enum disk_status {
+	DISK_READY,
+	DISK_LOST,   /* it is gone, by no doing of the server */
+	DISK_DELETED /* only what stands on it remembers it; of snapshots alone */
+};
+
+/* Names of the states, for objects that are not remembered after their end. */
+extern const char *const disk_status_names[];
 
 struct disk_usage {
 	enum disk_kind kind;

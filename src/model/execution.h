@@ -1,12 +1,11 @@
-/*
- * A command as data: what starts it, what everybody may read of it, and which ones a list names.
- * Texts are borrowed.
- */
+/* A command as data: its spec, its view, and queries for lists. Texts are borrowed. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/field.h"
 
 enum execution_status {
 	EXECUTION_QUEUED,
@@ -22,7 +21,7 @@ const char *execution_status_name(enum execution_status status);
 /* Returns EXECUTION_FAILED if no status has the name. */
 enum execution_status execution_status_of(const char *name);
 
-/* What it was started as. */
+/* The kind that it was started as. */
 enum execution_kind {
 	EXECUTION_COMMAND, /* by a request that waits for it */
 	EXECUTION_PROCESS, /* in the background */
@@ -45,12 +44,13 @@ struct execution_spec {
 	bool terminal;   /* stdin, stdout and stderr are one; stdin is open */
 	uint16_t rows, columns;
 	enum execution_kind kind;
-	bool attended;      /* it is cancelled when nobody has attended it for a second */
+	bool attended;      /* it is cancelled when no client has attended it for a second */
 	int64_t timeout_ms; /* 0: the sandbox's */
 	bool unlisted;      /* of ours, although it is no file work: not counted, not stored */
 };
 
 #define EXECUTION_STREAMS 2
+#define EXECUTION_ENV_MAX 8192 /* bytes of its own environment that are kept, to be told */
 
 struct execution_view {
 	const char *id, *sandbox_id;
@@ -58,29 +58,45 @@ struct execution_view {
 	const char *cwd; /* that it began in; "": the user's home */
 	enum execution_kind kind;
 	bool terminal;
-	const char *command; /* the arguments, each with its NUL */
-	size_t command_len;
+	struct strings command; /* the arguments */
+	struct strings env;     /* its own, while it runs in the background; none: an earlier server
+				   began it */
 	enum execution_status status;
-	int32_t pid;
-	int exit_code; /* 124 on timeout, 128+n for a signal */
-	int signal;    /* 0: none */
+	const char *shown_status; /* see execution_shown_status */
+	int64_t pid;
+	int64_t exit_code; /* 124 on timeout, 128+n for a signal */
+	int64_t signal;    /* 0: none */
 	bool timed_out, oom_killed, truncated;
 	int64_t started_ms, duration_us;
-	int64_t cpu_us; /* of it and everything it started; 0 until it has ended */
-	int64_t peak;   /* bytes resident in its largest process; 0 until it has ended */
+	int64_t ended_ms; /* 0: it runs */
+	int64_t cpu_us;   /* of it and everything it started; 0 until it has ended */
+	int64_t peak;     /* bytes resident in its largest process; 0 until it has ended */
 	bool input_open;
 	uint64_t input_offset;              /* given so far */
 	uint64_t length[EXECUTION_STREAMS]; /* written by the process so far */
 	uint64_t stored[EXECUTION_STREAMS]; /* kept, from byte 0 */
 };
 
-/* What a process and everything it started use now, as the kernel counts it. */
+/* The status in a list of processes: that of a job tells how it ended. */
+const char *execution_shown_status(
+	enum execution_kind kind, enum execution_status status, int64_t exit_code);
+
+/* Whether a struct execution_view has ended. */
+bool execution_is_over(const void *view);
+
+/* As the result of a command, and as a process of a sandbox. */
+extern const struct field_table execution_model, process_model;
+
+/* The current usage of a process and its descendants, as the kernel counts it. */
 struct execution_usage {
 	int64_t cpu_us, memory, peak;
-	unsigned processes;
-	char state;      /* of the main process, as in /proc; 0 once it has exited */
+	int64_t processes;
+	int64_t state;   /* of the main process, a letter as in /proc; 0 once it has exited */
 	const char *cwd; /* of the main process */
 };
+
+/* In an answer behind process_model. */
+extern const struct field_table execution_usage_model;
 
 /* How a request names an execution. */
 enum execution_by {
@@ -100,7 +116,7 @@ struct execution_ref {
 /* Returns the number of "TERM" or "SIGTERM", or 0 if there is no such signal. */
 int execution_signal_of(const char *name);
 
-/* Those that have ended, the newest first. */
+/* A query for ended executions, the newest first. */
 struct execution_filter {
 	const char *tenant;
 	const char *sandbox_id; /* NULL: of all sandboxes, also of those that are gone */

@@ -10,7 +10,7 @@
 
 #include "wire/record.h"
 
-/* What there is to say about a file. Names are as the filesystem has them: any bytes but NUL. */
+/* The metadata of a file. Names are as the filesystem has them: any bytes but NUL. */
 struct file_entry {
 	const char *path;          /* absolute */
 	const char *target;        /* of a link; "": it is none */
@@ -47,7 +47,7 @@ struct file_notice {
 	const char *destination; /* of a rename */
 };
 
-/* What is watched in a directory, and as whom. */
+/* The directory and user of a watch. */
 struct watch_spec {
 	const char *user; /* NULL: the sandbox's */
 	const char *path, *cwd;

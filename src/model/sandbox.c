@@ -27,6 +27,8 @@ const char *const sandbox_status_names[] = {
 
 const char *const sandbox_expiry_names[] = {"destroy", "pause", "suspend", NULL};
 
+const char *const sandbox_previews_names[] = {"private", "public", "token", NULL};
+
 #define AT(KIND, member) FIELD_AT(KIND, struct sandbox_record, member)
 #define CHARS(member)    FIELD_CHARS_AT(struct sandbox_record, member)
 
@@ -75,7 +77,7 @@ static const struct field sandbox_fields[] = {
 		.column = "lease_end_ms", .title = "lease ends"},
 	{.name = "pausedAt", AT(TIME, paused_ms), .flags = FIELD_SHOWN | FIELD_OMIT_EMPTY,
 		.column = "paused_ms", .title = "paused",
-		.about = "Since when it is paused or suspended"},
+		.about = "Since when it is paused, suspended or failed"},
 	{.name = "endedAt", AT(TIME, ended_ms), .flags = FIELD_SHOWN | FIELD_OMIT_EMPTY | FIELD_FIXED,
 		.column = "ended_ms", .title = "ended"},
 	{.name = "endedBy", AT(TEXT, ended_by), .flags = FIELD_SHOWN | FIELD_OMIT_EMPTY | FIELD_FIXED,
@@ -131,6 +133,31 @@ static const struct field sandbox_fields[] = {
 		.help = "what that does: destroy, pause or suspend"},
 	{.name = "autoResume", AT(BOOL, auto_resume), .flags = FIELD_SETTING, .column = "auto_resume",
 		.option = "auto-resume", .help = "the next call wakes it when it is paused"},
+	{.name = "previews", AT(ENUM, previews), .flags = FIELD_SETTING,
+		.names = sandbox_previews_names, .missing = "private", .column = "previews",
+		.title = "previews", .option = "previews", .value = "WHO",
+		.help = "who may see its ports without a key: private, public or token",
+		.about = "Who may see what listens on its ports without a key: with `private` whoever holds a token of the port, with `public` everyone, with `token` whoever holds the sandbox's traffic token, too"},
+	{.name = "previewHost", AT(TEXT, preview_host), .flags = FIELD_SETTING | FIELD_OMIT_EMPTY,
+		.max = PREVIEW_HOST_MAX, .check = check_preview_host, .column = "preview_host",
+		.title = "preview host", .option = "preview-host", .value = "HOST",
+		.help = "what Host says to its servers; ${PORT} is the port",
+		.about = "What Host says to what listens on its ports; `${PORT}` stands for the port. Empty is the name that the client used"},
+	{.name = "network.mode", AT(ENUM, network.mode), .flags = FIELD_CREATE | FIELD_SHOWN,
+		.names = network_mode_names, .column = "network", .title = "network",
+		.option = "network", .value = "MODE",
+		.help = "what it may reach: none, open for the public internet, allow or deny with lists",
+		.about = "What it may reach; changed by PUT /v1/sandboxes/{id}/network"},
+	{.name = "network.allow", AT(LIST, network.allow),
+		.flags = FIELD_CREATE | FIELD_SHOWN | FIELD_OMIT_EMPTY, .max = NETWORK_LIST_MAX,
+		.column = "network_allow", .title = "allow", .option = "allow", .value = "RULE,…",
+		.help = "reach these names, addresses and presets; repeatable; alone it means --network allow",
+		.about = "Names, `*.name`, addresses, ranges, each with `:port` or without, and presets that it may reach; it wins over `deny`"},
+	{.name = "network.deny", AT(LIST, network.deny),
+		.flags = FIELD_CREATE | FIELD_SHOWN | FIELD_OMIT_EMPTY, .max = NETWORK_LIST_MAX,
+		.column = "network_deny", .title = "deny", .option = "deny", .value = "RULE,…",
+		.help = "with --network deny: do not reach these names and addresses; repeatable",
+		.about = "The same without presets, of what it may not reach in the mode `deny`"},
 	{.name = "env", AT(ENV, env), .flags = FIELD_CREATE | FIELD_SHOWN, .max = ENV_MAX, .column = "env",
 		.title = "env"},
 	{.name = "metadata", AT(JSON, metadata), .flags = FIELD_SETTING, .max = METADATA_MAX,
@@ -146,12 +173,15 @@ static const struct field sandbox_fields[] = {
 	{AT(TEXT, tenant), .flags = FIELD_FIXED, .column = "tenant"},
 	{AT(TEXT, packed_volumes), .flags = FIELD_FIXED, .column = "volumes"},
 	{AT(BOOL, ephemeral), .flags = FIELD_FIXED, .column = "ephemeral"},
+	{AT(TEXT, port_grants), .column = "port_grants"},
 	{CHARS(build), .flags = FIELD_FIXED, .column = "build"},
 	{CHARS(root), .flags = FIELD_FIXED, .column = "root"},
 	{CHARS(layer), .flags = FIELD_FIXED, .column = "layer"},
 	{CHARS(checkpoint), .column = "checkpoint"},
 	{AT(INTEGER, cpu_us), .column = "cpu_us"},
 	{AT(INTEGER, memory_byte_seconds), .column = "memory_byte_seconds"},
+	{AT(INTEGER, network_in), .column = "network_in"},
+	{AT(INTEGER, network_out), .column = "network_out"},
 	{AT(INTEGER, events), .column = "events",
 		.computed = "coalesce((SELECT max(number) FROM events WHERE sandbox = sandboxes.id), 0)"},
 };
@@ -165,4 +195,11 @@ enum sandbox_status sandbox_apparent_status(const struct sandbox_view *view)
 	if (!view->ephemeral || view->status != SANDBOX_IDLE)
 		return view->status;
 	return view->executions ? SANDBOX_RUNNING : SANDBOX_CREATING;
+}
+
+int64_t sandbox_place(const void *record, const char **id)
+{
+	const struct sandbox_record *sandbox = record;
+	*id = sandbox->id;
+	return sandbox->created_ms;
 }

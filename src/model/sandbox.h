@@ -1,8 +1,8 @@
 /*
- * What a sandbox is, as data: its settings, which a client gives, and its record, which is also
- * what the store keeps and what everybody may read. The same structs are part of a request, of the
- * living object, of a view and of a row, so that copying is one assignment. Texts are borrowed
- * except in the living object (fields_copy, fields_free).
+ * A sandbox as data: its settings, which a client gives, and its record, which the store keeps and
+ * views show. The same structs are part of a request, of the living object, of a view and of a row,
+ * so that copying is one assignment. Texts are borrowed except in the living object (fields_copy,
+ * fields_free).
  *
  * sandbox_fields describes each member once. A member without a row, and a row that covers another
  * one's member, fail tests/unit/test_fields.c.
@@ -12,6 +12,7 @@
 #include "base/field.h"
 #include "base/id.h"
 #include "model/file.h"
+#include "model/network.h"
 #include "wire/warden.h"
 
 enum sandbox_status {
@@ -27,13 +28,23 @@ enum sandbox_status {
 	SANDBOX_STATUS_COUNT
 };
 
-/* What happens when a time is up. */
+/* The action when a time is up. */
 enum sandbox_expiry {
 	EXPIRY_DESTROY,
 	EXPIRY_PAUSE,   /* with its memory */
 	EXPIRY_SUSPEND, /* without */
 	EXPIRY_COUNT
 };
+
+/* Who may see what listens on its ports, beside those who have a key of its tenant. */
+enum sandbox_previews {
+	PREVIEWS_PRIVATE, /* whoever holds a token of a port */
+	PREVIEWS_PUBLIC,  /* everyone */
+	PREVIEWS_TOKEN,   /* whoever holds the sandbox's traffic token, or one of a port */
+	PREVIEWS_COUNT
+};
+
+#define PREVIEW_HOST_MAX 255
 
 /* In a request 0 is the server's default. */
 struct resources {
@@ -59,6 +70,10 @@ struct sandbox_settings {
 	int64_t lease_ms;          /* since its creation or the last extension */
 	int64_t paused_timeout_ms; /* since it was paused */
 	enum sandbox_expiry on_idle, on_lease;
+	enum sandbox_previews previews;
+	const char *port_grants;  /* who else may see which port: model/port.h */
+	const char *preview_host; /* what Host says to its servers; "": as the client has it */
+	struct network_settings network;
 	bool auto_resume; /* the next call wakes it */
 	bool ephemeral;   /* ends with its first execution */
 };
@@ -85,9 +100,10 @@ struct sandbox_record {
 	int64_t created_ms;
 	int64_t startup_us;
 	int64_t lease_end_ms; /* 0: never */
-	int64_t paused_ms;    /* since when it is paused or suspended; 0: it is not */
+	int64_t paused_ms;    /* since when it is paused, suspended or failed; 0: it is not */
 	int64_t ended_ms;     /* 0: it has not */
 	int64_t cpu_us, memory_byte_seconds; /* used by its boots that have ended */
+	int64_t network_in, network_out;     /* bytes from and to the internet */
 	int64_t executions; /* written when the row is new; then the store counts */
 	int64_t events;     /* the number of its last event */
 	/* Known while it lives. */
@@ -96,8 +112,12 @@ struct sandbox_record {
 	int64_t terminates_ms; /* when that ends it; 0: not by time */
 };
 
-extern const char *const sandbox_status_names[], *const sandbox_expiry_names[];
+extern const char *const sandbox_status_names[], *const sandbox_expiry_names[],
+							 *const sandbox_previews_names[];
 extern const struct field_table sandbox_model;
+
+/* Returns when it was made, and its id: its place in lists with pages. */
+int64_t sandbox_place(const void *record, const char **id);
 
 static inline const char *sandbox_status_name(enum sandbox_status status)
 {
@@ -120,6 +140,8 @@ struct sandbox_spec {
 		struct sandbox_settings;
 	};
 	const char *tenant;
+	bool has_network;     /* else it gets the server's default */
+	bool network_is_wish; /* a host that cannot give it makes the sandbox without */
 	const char *snapshot; /* what its disk begins with, instead of a template; NULL: none */
 	const struct volume_mount *volumes;
 	size_t volume_count;
@@ -131,7 +153,7 @@ struct sandbox_spec {
 	const struct fork_origin *fork;  /* set by box alone; NULL: it is no fork */
 };
 
-/* A sandbox as everybody may read it. */
+/* The view of a sandbox. */
 struct sandbox_view {
 	union {
 		struct sandbox_record record;
@@ -142,23 +164,24 @@ struct sandbox_view {
 	const char *volume_names[WARDEN_VOLUMES_MAX]; /* of those that still exist; else NULL */
 };
 
-/* It has not failed, has not ended, and is not about to. */
+/* It has not ended, and is not about to; one that has failed can be resumed. */
 static inline bool sandbox_lives(const struct sandbox_view *view)
 {
-	return !view->ending && view->status <= SANDBOX_SUSPENDED;
+	return !view->ending &&
+	       (view->status <= SANDBOX_SUSPENDED || view->status == SANDBOX_FAILED);
 }
 
-/* It is paused or suspended, or on its way there. */
+/* It is paused or suspended, or on its way there, or has failed: a resume brings it back. */
 static inline bool sandbox_sleeps(const struct sandbox_view *view)
 {
 	return view->status == SANDBOX_PAUSED || view->status == SANDBOX_STOPPING ||
-	       view->status == SANDBOX_SUSPENDED;
+	       view->status == SANDBOX_SUSPENDED || view->status == SANDBOX_FAILED;
 }
 
 /* Its status to those who wait for its one command: it is never idle. */
 enum sandbox_status sandbox_apparent_status(const struct sandbox_view *view);
 
-/* Of the settings only those that are given count. */
+/* Only the settings that are given are changed. */
 struct sandbox_change {
 	union {
 		struct sandbox_settings settings;
@@ -168,6 +191,7 @@ struct sandbox_change {
 	const char *const *set_env;   /* NAME=VALUE, NULL-terminated: set or replaced */
 	const char *const *unset_env; /* names, NULL-terminated: taken out */
 	bool lease_extends_only;      /* an end that is later already stays */
+	bool lease_ends;              /* now; the next one is as long as this one was */
 };
 
 /* Marks a member of struct sandbox_settings. */
@@ -186,13 +210,14 @@ enum sandbox_order {
 
 /* Which of those that have ended, and which part of the list. */
 struct sandbox_filter {
-	const char *tenant;
-	const char *status, *name, *project, *snapshot; /* NULL or "": any */
-	int ephemeral;                                  /* -1: either */
-	int64_t after_ms;                               /* made after this moment and id */
-	const char *after_id;                           /* NULL: whenever */
+	const char *tenant, *status;
+	const char *name, *project, *snapshot; /* NULL or "": any */
+	int ephemeral;                         /* -1: either */
+	int64_t after_ms;     /* made after this moment and id, or before if backwards */
+	const char *after_id; /* NULL: whenever */
 	enum sandbox_order order;
 	bool backwards;
+	bool counts; /* how many there are in all */
 	int64_t offset;
 	unsigned limit;
 };

@@ -1,11 +1,13 @@
-/* Snapshots as values: what one is made with, what everybody may read of it, which are listed. */
+/* Snapshots as data: spec, view and query. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/field.h"
 #include "base/id.h"
+#include "model/disk.h"
 
 #define SNAPSHOTS_PER_TENANT 1000
 
@@ -23,14 +25,17 @@ struct snapshot_view {
 	const char *parent;  /* a snapshot's id; "": none */
 	const char *sandbox; /* of which it was made; "": none */
 	const char *template_name;
-	const char *env; /* NAME=VALUE strings, each with its NUL */
-	size_t env_len;
+	struct strings env;   /* NAME=VALUE */
 	const char *metadata; /* JSON; "": none */
 	int64_t created_ms;
 	int64_t bytes, files; /* -1: not counted yet */
-	bool deleted;
-	bool lost; /* its disk is gone */
+	enum disk_status status;
 };
+
+extern const struct field_table snapshot_model;
+
+/* Returns when it was made, and its id: its place in lists with pages. */
+int64_t snapshot_place(const void *view, const char **id);
 
 enum snapshot_order {
 	SNAPSHOT_ORDER_CREATION,

@@ -1,6 +1,8 @@
-/* What templates and their tags may be called. */
+/* Checks the names of templates and tags. */
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "model/build.h"
 #include "model/template.h"
 
 static bool is_word(char c)
@@ -59,3 +61,37 @@ int template_split(const char *ref, char name[TEMPLATE_NAME_MAX + 1],
 	memcpy(tag, rest, strlen(rest) + 1);
 	return 0;
 }
+
+/* ---- fields ---- */
+
+#define AT(KIND, member) FIELD_AT(KIND, struct template_view, member)
+
+/* In the order of the answer. */
+/* clang-format off */
+static const struct field template_fields[] = {
+	{.name = "id", AT(TEXT, id), .flags = FIELD_SHOWN},
+	{.name = "name", AT(TEXT, name), .flags = FIELD_SHOWN},
+	{.name = "description", AT(TEXT, description), .flags = FIELD_SHOWN},
+	{.name = "default", AT(BOOL, is_default), .flags = FIELD_SHOWN},
+	{.name = "builtIn", AT(BOOL, built_in), .flags = FIELD_SHOWN},
+	{.name = "status", AT(ENUM, status), .flags = FIELD_SHOWN, .names = build_status_names},
+	{.name = "size", AT(INTEGER, bytes), .flags = FIELD_SHOWN,
+		.about = "Bytes that its latest build has added"},
+	{.name = "createdAt", AT(TIME, created_ms), .flags = FIELD_SHOWN | FIELD_OMIT_EMPTY},
+	{.name = "tags", .kind = FIELD_OWN, .flags = FIELD_SHOWN},
+	/* Not shown by the native API. */
+	{AT(BYTES, resources.memory)},
+	{AT(CPU, resources.cpu)},
+	{AT(BYTES, resources.disk)},
+};
+
+static const struct field tag_fields[] = {
+	{.name = "tag", FIELD_AT(TEXT, struct tag_view, tag), .flags = FIELD_SHOWN},
+	{.name = "build", FIELD_AT(TEXT, struct tag_view, build), .flags = FIELD_SHOWN},
+	{.name = "createdAt", FIELD_AT(TIME, struct tag_view, created_ms), .flags = FIELD_SHOWN},
+};
+/* clang-format on */
+
+const struct field_table template_model = {
+	template_fields, ARRAY_LEN(template_fields), sizeof(struct template_view)};
+const struct field_table tag_model = {tag_fields, ARRAY_LEN(tag_fields), sizeof(struct tag_view)};

@@ -35,8 +35,14 @@ struct template_view {
 	const struct build_view *latest; /* what the name alone stands for; NULL: nothing yet */
 	const struct tag_view *tags;     /* in the order of their names */
 	size_t tag_count;
+	/* From its build tagged latest, or else from its newest build. */
+	unsigned status; /* enum build_status */
+	int64_t bytes;
 	struct resources resources; /* of its sandboxes, unless they ask for their own */
 };
+
+/* Its tags are written by the API. */
+extern const struct field_table template_model, tag_model;
 
 /*
  * A name: up to 128 of a-z, A-Z, 0-9, '.', '_', '-', and '/' between such parts; each part begins

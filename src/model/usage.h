@@ -1,4 +1,4 @@
-/* What sandboxes have used and use, what a tenant may have, and what the server counts, as data. */
+/* Usage of sandboxes, limits of a tenant and counters of the server, as data. */
 #pragma once
 
 #include <stddef.h>
@@ -36,7 +36,7 @@ struct tenant_amounts {
 	int64_t memory, disk;
 };
 
-/* Of all tenants together. */
+/* Counters of all tenants together. */
 struct box_counters {
 	uint64_t sandboxes, pooled;
 	uint64_t created_total, destroyed_total, boots_total, boot_failures_total;

@@ -1,8 +1,10 @@
-/* A volume as everybody may read it. */
+/* The view of a volume. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
+
+#include "base/field.h"
+#include "model/disk.h"
 
 #define VOLUMES_PER_TENANT 200
 #define VOLUME_NAME_MAX    63
@@ -11,6 +13,8 @@ struct volume_view {
 	const char *id, *tenant, *name;
 	int64_t limit; /* bytes; 0: this server cannot limit it */
 	int64_t created_ms;
-	unsigned mounts; /* sandboxes that have it */
-	bool lost;       /* its disk is gone */
+	int64_t mounts; /* sandboxes that have it */
+	enum disk_status status;
 };
+
+extern const struct field_table volume_model;

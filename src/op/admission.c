@@ -26,7 +26,18 @@ bool op_is_reachable(const struct ops *ops, const char *id)
 				       (view.auto_resume && status_is_asleep(view.status)));
 }
 
-bool op_find_matching(const struct ops *ops, bool (*matches)(void *arg, const char *id), void *arg,
+const char *op_tenant_of(const struct ops *ops, const char *id)
+{
+	struct sandbox_view view;
+	const struct sandbox *s = sandbox_find_any(ops->box, id);
+	if (!s)
+		return NULL;
+	sandbox_view(s, &view);
+	return view.tenant;
+}
+
+bool op_find_matching(const struct ops *ops,
+	bool (*matches)(void *arg, const char *id, const char *tenant), void *arg,
 	char ret[ID_SIZE])
 {
 	struct sandbox_view view;

@@ -1,7 +1,7 @@
 /*
- * What an API asks before it lets a request in, while its body has not been read: answered at once,
- * by id. Only who may reach a sandbox by a token of it asks here; whoever has a key is checked by
- * the operation itself.
+ * Questions of an API before it admits a request, while its body has not been read: answered at
+ * once, by id. Only requests with a token of a sandbox are checked here; those with a key are
+ * checked by the operation itself.
  */
 #pragma once
 
@@ -12,6 +12,9 @@
 
 /* Whether a sandbox runs, or sleeps and wakes by itself when it is called. */
 bool op_is_reachable(const struct ops *ops, const char *id);
+/* Whose sandbox it is; NULL: there is none. */
+const char *op_tenant_of(const struct ops *ops, const char *id);
 /* Searches all tenants' sandboxes for the one that `matches`; false: there is none. */
-bool op_find_matching(const struct ops *ops, bool (*matches)(void *arg, const char *id), void *arg,
+bool op_find_matching(const struct ops *ops,
+	bool (*matches)(void *arg, const char *id, const char *tenant), void *arg,
 	char ret[ID_SIZE]);

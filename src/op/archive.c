@@ -1,8 +1,8 @@
 /*
- * Archives are made and taken apart inside the sandbox; here they are compressed and expanded, by
- * threads and a step at a time (box/files/codec.h). A codec stands between the caller and the file
- * work: it is resumed and paused by the one and resumes and pauses the other, so that at most one
- * piece waits on each side of it.
+ * Archives are made and taken apart inside the sandbox; here they are compressed, by threads and a
+ * step at a time (box/files/codec.h). A codec stands between the caller and the file work: it is
+ * resumed and paused by the one and resumes and pauses the other, so that at most one piece waits
+ * on each side of it. Expanding is op_files' own.
  */
 #include "op/archive.h"
 
@@ -10,16 +10,11 @@
 #include "op/files.h"
 #include "op/op_core.h"
 
-#define ROOM (256u * 1024) /* what one piece of a body may have */
-
 struct archive_op {
 	struct op op;
 	struct file_call *file; /* NULL: it has ended, or did not begin */
 	struct codec *codec;    /* NULL: it has ended, or did not begin */
 	bool codec_hungry;
-	/* Of an archive that comes: */
-	struct buf waiting; /* what the codec has not taken yet */
-	bool complete;      /* nothing comes behind it */
 };
 
 static void archive_let_go(struct archive_op *x)
@@ -30,7 +25,6 @@ static void archive_let_go(struct archive_op *x)
 		codec_close(x->codec);
 	x->file = NULL;
 	x->codec = NULL;
-	buf_finish(&x->waiting);
 }
 
 static void archive_release(struct op *op, enum op_end end)
@@ -109,7 +103,7 @@ static struct op *pack_coded(const struct op_call *call, const char *user,
 	const struct file_request *request, enum codec_kind kind)
 {
 	static const struct op_type type = {
-		"files.pack", .resume = pack_resume, .release = archive_release};
+		"files.pack", .resume = pack_resume, .release = archive_release, .early = true};
 	static const struct file_events file_events = {.content = op_archive_pack_content,
 		.data = op_archive_pack_data,
 		.done = op_archive_pack_done};
@@ -142,119 +136,13 @@ struct op *op_pack(const struct op_call *call, const struct op_pack *request)
 	return pack_coded(call, request->user, &pack, kinds[request->coding]);
 }
 
-/* ---- up ---- */
-
-/* Gives the codec its next piece, if both are there. */
-static bool unpack_feed(struct archive_op *x)
-{
-	if (!x->codec_hungry || (x->waiting.len == 0 && !x->complete))
-		return false;
-	x->codec_hungry = false;
-	if (x->waiting.len > 0)
-		codec_push(x->codec, &x->waiting);
-	else
-		codec_finish(x->codec);
-	return true;
-}
-
-static void expand_hungry(void *arg)
-{
-	struct archive_op *x = arg;
-	x->codec_hungry = true;
-	if (unpack_feed(x) && !x->complete)
-		x->op.event(x->op.arg, &(struct op_event){.kind = OP_ROOM});
-}
-
-static void expand_data(void *arg, struct buf *bytes)
-{
-	struct archive_op *x = arg;
-	file_put_data(x->file, bytes->data, bytes->len);
-	if (file_room(x->file) == 0)
-		codec_pause(x->codec);
-}
-
-static void expand_ended(void *arg, const struct error *e)
-{
-	struct archive_op *x = arg;
-	if (e) {
-		op_archive_fail(x, e);
-		return;
-	}
-	codec_close(x->codec);
-	x->codec = NULL;
-	file_put_end(x->file);
-}
-
-static void unpack_entry(void *arg, const struct file_entry *entry)
-{
-	(void)arg;
-	(void)entry;
-}
-
-static void unpack_has_room(void *arg)
-{
-	struct archive_op *x = arg;
-	if (x->codec)
-		codec_resume(x->codec);
-}
-
-static void op_archive_unpack_done(
-	void *arg, const struct file_result *result, const struct error *e)
-{
-	struct archive_op *x = arg;
-	x->file = NULL;
-	op_done(&x->op,
-		&(struct op_event){.kind = e ? OP_FAILED : OP_DONE, .error = e, .result = *result});
-}
-
-static void op_archive_unpack_put(struct op *op, const struct op_item *item)
-{
-	struct archive_op *x = (struct archive_op *)op;
-	if (item->kind == OP_ITEM_DATA)
-		buf_append(&x->waiting, item->bytes.data, item->bytes.len);
-	else if (item->kind == OP_ITEM_END)
-		x->complete = true;
-	if (x->codec)
-		unpack_feed(x);
-}
-
-static size_t op_archive_unpack_room(const struct op *op)
-{
-	return ((const struct archive_op *)op)->waiting.len == 0 ? ROOM : 0;
-}
-
-/* All that it tells is its end. */
-static void unpack_resume(struct op *op)
-{
-	(void)op;
-}
-
-static struct op *unpack_expanded(
-	const struct op_call *call, const char *user, const struct file_request *request)
-{
-	static const struct op_type type = {"files.unpack", true, false, unpack_resume,
-		archive_release, op_archive_unpack_put, op_archive_unpack_room};
-	static const struct file_events file_events = {
-		.entry = unpack_entry, .room = unpack_has_room, .done = op_archive_unpack_done};
-	static const struct codec_events codec_events = {expand_data, expand_hungry, expand_ended};
-	struct sandbox *s;
-	struct archive_op *x = (struct archive_op *)op_new(call, &type, sizeof *x, &s);
-	struct op *op = &x->op;
-	if (op->failed)
-		return op;
-	op->failed = file_begin(s, user, request, &file_events, x, &x->file, &op->failure) < 0;
-	op_has_begun(op);
-	if (!op->failed)
-		x->codec = codec_new(call->ops->loop, CODEC_EXPAND, &codec_events, x);
-	return op;
-}
-
 struct op *op_unpack(const struct op_call *call, const struct op_unpack *request)
 {
 	struct file_request unpack = {.fixed = {.op = FILE_UNPACK, .flags = request->flags}};
 	unpack.text[FILE_PATH] = request->path;
 	unpack.text[FILE_CWD] = request->cwd;
-	if (request->flags & FILE_ZIP)
-		return op_files(call, &(struct op_files){.user = request->user, .request = unpack});
-	return unpack_expanded(call, request->user, &unpack);
+	return op_files(call,
+		&(struct op_files){.user = request->user,
+			.request = unpack,
+			.compression = request->flags & FILE_ZIP ? OP_PLAIN : OP_ANY_COMPRESSION});
 }

@@ -1,7 +1,7 @@
 /*
- * Commands that end when nobody attends them: for callers that have no call which cancels, but drop
- * their connections. Whoever waits for such a command or reads its output watches it; when it has
- * been watched by nobody but its guard for a while, it is cancelled.
+ * Commands that end when no client attends them: for APIs without a call that cancels, whose
+ * clients drop their connections. A client that waits for such a command or reads its output
+ * watches it; when only its guard has watched it for a while, it is cancelled.
  */
 #include <stdlib.h>
 #include <utlist.h>
@@ -73,9 +73,15 @@ void op_guard(struct ops *ops, struct execution *x)
 		guard_begin(ops, x, ALONE_MS);
 }
 
+/* Those that have begun since we serve have a guard. */
 static void guard_again(void *arg, struct execution *x)
 {
-	guard_begin(arg, x, RETURN_MS);
+	struct ops *ops = arg;
+	const struct op_guard *g;
+	DL_FOREACH (ops->guards, g)
+		if (g->execution == x)
+			return;
+	guard_begin(ops, x, RETURN_MS);
 }
 
 void ops_start(struct ops *ops)

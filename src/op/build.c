@@ -24,8 +24,8 @@ static struct build *build_of_ref(
 			return build;
 	}
 	if (ref->template_name)
-		error_set(e, ERROR_NOT_FOUND, "build '%.64s' of template '%.128s' not found",
-			ref->build, ref->template_name);
+		error_set(e, ERROR_NOT_FOUND, "template '%.128s' has no such build",
+			ref->template_name);
 	else
 		error_set(e, ERROR_NOT_FOUND, "there is no such build");
 	return NULL;
@@ -82,7 +82,7 @@ static void build_await_store(struct build_op *x, struct build *build)
 	build_when_stored(build, build_stored, x);
 }
 
-/* Of one that nobody waits for any more nobody knows the id, either. */
+/* Cancels a build whose caller has left: no client knows its id. */
 static void op_build_made(void *arg, struct build *build, const struct error *e)
 {
 	struct build_op *x = arg;
@@ -237,7 +237,7 @@ static bool log_is_over(const struct log_op *l)
 	return view.status >= BUILD_READY;
 }
 
-/* Ends each batch with OP_IDLE, so that no more than one is kept by whoever collects. */
+/* Ends each batch with OP_IDLE, so that a collecting caller keeps no more than one. */
 static void log_tell(struct log_op *l)
 {
 	struct op *op = &l->op;

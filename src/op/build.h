@@ -45,6 +45,7 @@ struct op_build_files {
 	const char *hash;          /* by which clients know them */
 	const char *template_name; /* that has to exist; NULL: any */
 	bool verify;               /* to be stored: the hash is the SHA-256 of the bytes */
+	int64_t announced;         /* to be stored: how many bytes will come; -1: unknown */
 };
 /* OP_FAILED with ERROR_NOT_FOUND if they are not here. */
 struct op *op_build_files_find(const struct op_call *call, const struct op_build_files *request);

@@ -144,7 +144,7 @@ static void build_files_find_ask(struct op *op)
 	if (request->template_name && !template_find(b, op->tenant, request->template_name))
 		error_set(&e, ERROR_TEMPLATE_NOT_FOUND, "there is no template '%.128s'",
 			request->template_name);
-	else if (!context_exists(b, op->tenant, request->hash))
+	else if (!build_archive_exists(b, op->tenant, request->hash))
 		error_set(&e, ERROR_NOT_FOUND, "there is no such archive");
 	if (e.code != ERROR_NONE)
 		op_fail(op, OP_ERROR, &e);
@@ -160,28 +160,37 @@ struct op *op_build_files_find(const struct op_call *call, const struct op_build
 
 struct store_op {
 	struct op op;
-	struct context_upload *upload; /* NULL: it did not begin, or has ended */
+	struct build_archive *upload; /* NULL: it did not begin, or has ended */
 };
+
+static void store_has_room(void *arg)
+{
+	struct store_op *x = arg;
+	x->op.event(x->op.arg, &(struct op_event){.kind = OP_ROOM});
+}
+
+static void store_done(void *arg, const struct error *e)
+{
+	struct store_op *x = arg;
+	x->upload = NULL;
+	if (e)
+		op_fail(&x->op, OP_ERROR, e);
+	else
+		op_done(&x->op, &(struct op_event){.kind = OP_DONE});
+}
 
 static void build_input_store_put(struct op *op, const struct op_item *item)
 {
 	struct store_op *x = (struct store_op *)op;
-	struct error e;
-	int r = 0;
 	if (item->kind == OP_ITEM_DATA)
-		r = context_write(x->upload, item->bytes.data, item->bytes.len, &e);
+		build_archive_write(x->upload, item->bytes.data, item->bytes.len);
 	else if (item->kind == OP_ITEM_END)
-		r = context_end(take_ptr(x->upload), &e);
-	if (r < 0)
-		op_fail(op, OP_ERROR, &e);
-	else if (item->kind == OP_ITEM_END)
-		op_done(op, &(struct op_event){.kind = OP_DONE});
+		build_archive_end(x->upload);
 }
 
 static size_t store_room(const struct op *op)
 {
-	(void)op;
-	return SIZE_MAX;
+	return build_archive_room(((const struct store_op *)op)->upload);
 }
 
 static void store_resume(struct op *op)
@@ -194,7 +203,7 @@ static void store_release(struct op *op, enum op_end end)
 	struct store_op *x = (struct store_op *)op;
 	(void)end;
 	if (x->upload)
-		context_abort(x->upload);
+		build_archive_cancel(take_ptr(x->upload));
 }
 
 struct op *op_build_files_store(const struct op_call *call, const struct op_build_files *request)
@@ -202,10 +211,13 @@ struct op *op_build_files_store(const struct op_call *call, const struct op_buil
 	static const struct op_type type = {"build.files.store", .changes = true,
 		.resume = store_resume, .release = store_release, .put = build_input_store_put,
 		.room = store_room};
+	static const struct build_archive_events events = {store_has_room, store_done};
 	struct sandbox *s;
 	struct store_op *x = (struct store_op *)op_new(call, &type, sizeof *x, &s);
-	if (!x->op.failed && context_begin(call->ops->box, call->tenant, request->hash,
-				     request->verify, &x->upload, &x->op.failure) < 0)
-		x->op.failed = true;
+	const struct build_archive_spec spec = {
+		call->tenant, request->hash, request->verify, request->announced};
+	if (!x->op.failed)
+		x->op.failed = build_archive_begin(call->ops->box, &spec, &events, x, &x->upload,
+				       &x->op.failure) < 0;
 	return &x->op;
 }

@@ -37,13 +37,13 @@ static void bundle_done(void *arg, bool truncated, const struct error *e)
 	}
 	if (e) {
 		buf_finish(&end);
-		walk_finish(&b->walk, false, e);
+		op_walk_finish(&b->walk, false, e);
 		return;
 	}
 	bundle_sum_add(&b->sum, end.data, end.len);
 	bundle_append_end(&end, &b->sum);
 	if (walk_emit_bytes(&b->walk, &end))
-		walk_finish(&b->walk, false, NULL);
+		op_walk_finish(&b->walk, false, NULL);
 }
 
 static int bundle_begin(struct walk_op *w, enum op_reason *reason, struct error *e)
@@ -56,7 +56,7 @@ static int bundle_begin(struct walk_op *w, enum op_reason *reason, struct error 
 	if (!s)
 		return error_set(e, ERROR_NOT_FOUND, "there is no such snapshot");
 	snapshot_view(s, &view);
-	if (view.lost)
+	if (view.status == DISK_LOST)
 		return error_set(e, ERROR_INTERNAL, "the disk of this snapshot is gone");
 	w->comparison = comparison_begin_snapshot(s, DIFF_ARCHIVE, &events, b, e);
 	if (!w->comparison)
@@ -64,8 +64,8 @@ static int bundle_begin(struct walk_op *w, enum op_reason *reason, struct error 
 	bundle_sum_begin(&b->sum);
 	bundle_append_manifest(&b->manifest,
 		&(struct bundle_manifest){view.id, view.name, view.tag, view.description,
-			view.template_name, view.created_ms, view.bytes, view.files, view.env,
-			view.env_len, NULL, view.metadata});
+			view.template_name, view.created_ms, view.bytes, view.files, view.env.data,
+			view.env.len, NULL, view.metadata});
 	walk_emit(w, &(struct op_event){.kind = OP_ROW, .snapshot = &view});
 	return 0;
 }
@@ -79,7 +79,7 @@ static void bundle_release(struct op *op, enum op_end end)
 struct op *op_bundle_export(const struct op_call *call, const char *snapshot)
 {
 	static const struct op_type type = {
-		"snapshot.export", .resume = walk_resume, .release = bundle_release};
+		"snapshot.export", .resume = op_walk_resume, .release = bundle_release};
 	struct sandbox *s;
 	struct bundle_op *b = (struct bundle_op *)op_new(call, &type, sizeof *b, &s);
 	b->walk.begin = bundle_begin;

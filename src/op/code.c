@@ -14,7 +14,7 @@ static struct code_context *context_of_ref(
 	if (!s || c)
 		return c;
 	if (ref->or_language && code_language_of(ref->name, &language, NULL) == 0)
-		return code_context_default(s, language, e);
+		return code_context_default(s, language, ref->user, e);
 	op->reason = OP_NO_CONTEXT;
 	error_set(e, ERROR_NOT_FOUND, "there is no such context");
 	return NULL;
@@ -31,7 +31,7 @@ static void context_done(struct op *op, const struct code_context *c)
 
 struct context_new {
 	enum code_language language;
-	const char *cwd;
+	struct code_place place;
 };
 
 static void context_created(void *arg, struct code_context *c, const struct error *e)
@@ -51,16 +51,16 @@ static void context_create_ask(struct op *op)
 	struct error e;
 	struct sandbox *s = op_sandbox(op, &e);
 	op_await(op);
-	if (!s || code_context_create(s, what->language, what->cwd, context_created, op, &e) < 0)
+	if (!s || code_context_create(s, what->language, &what->place, context_created, op, &e) < 0)
 		op_called_back(op, &e);
 }
 
 struct op *op_context_create(
-	const struct op_call *call, enum code_language language, const char *cwd)
+	const struct op_call *call, enum code_language language, const struct code_place *place)
 {
 	static const struct op_type type = {"context.create", .changes = true,
 		.outlives_caller = true, .ask = context_create_ask};
-	const struct context_new what = {language, cwd};
+	const struct context_new what = {language, *place};
 	return op_ask(call, &type, &what, sizeof what);
 }
 
@@ -85,25 +85,25 @@ static bool context_list_tell(struct op *op, const struct sandbox *s, unsigned k
 static void context_list_ask(struct op *op)
 {
 	static const enum code_language always[] = {CODE_PYTHON, CODE_JAVASCRIPT};
-	const bool *with_defaults = op_asked(op);
+	const struct op_context_query *query = op_asked(op);
 	struct error e;
 	struct sandbox *s = op_sandbox(op, &e);
 	if (!s) {
 		op_fail(op, OP_NO_SANDBOX, &e);
 		return;
 	}
-	for (size_t i = 0; *with_defaults && i < ARRAY_LEN(always); i++)
-		code_context_default(s, always[i], NULL);
-	if (*with_defaults ? context_list_tell(op, s, CONTEXTS_DEFAULT) &&
-				     context_list_tell(op, s, CONTEXTS_OTHER)
-			   : context_list_tell(op, s, CONTEXTS_DEFAULT | CONTEXTS_OTHER))
+	for (size_t i = 0; query->with_defaults && i < ARRAY_LEN(always); i++)
+		code_context_default(s, always[i], query->user, NULL);
+	if (query->with_defaults ? context_list_tell(op, s, CONTEXTS_DEFAULT) &&
+					   context_list_tell(op, s, CONTEXTS_OTHER)
+				 : context_list_tell(op, s, CONTEXTS_DEFAULT | CONTEXTS_OTHER))
 		op_done(op, &(struct op_event){.kind = OP_DONE});
 }
 
-struct op *op_context_list(const struct op_call *call, bool with_defaults)
+struct op *op_context_list(const struct op_call *call, const struct op_context_query *query)
 {
 	static const struct op_type type = {"context.list", .ask = context_list_ask};
-	return op_ask(call, &type, &with_defaults, sizeof with_defaults);
+	return op_ask(call, &type, query, sizeof *query);
 }
 
 /* ---- one of them ---- */
@@ -129,7 +129,7 @@ static void context_interrupt_ask(struct op *op)
 	}
 	bool interrupted = code_context_interrupt(c);
 	code_context_view(c, &view);
-	view.is_running = interrupted;
+	view.status = interrupted ? CODE_CONTEXT_RUNNING : CODE_CONTEXT_IDLE;
 	op_done(op, &(struct op_event){.kind = OP_DONE, .context = &view});
 }
 

@@ -9,16 +9,20 @@ struct op_context_ref {
 	const char *name; /* an id */
 	/* A language's name stands for its default context, which is made if need be. */
 	bool or_language;
+	const char *user; /* whose default context; NULL: that of the sandbox's user */
 };
 
-/* OP_DONE with the context when its kernel answers. cwd NULL: where commands begin. */
+/* OP_DONE with the context when its kernel answers. */
 struct op *op_context_create(
-	const struct op_call *call, enum code_language language, const char *cwd);
-/*
- * OP_ROW with each context, in the order of their creation. with_defaults: those of Python and
- * JavaScript are made if they are not there, and the default ones come first.
- */
-struct op *op_context_list(const struct op_call *call, bool with_defaults);
+	const struct op_call *call, enum code_language language, const struct code_place *place);
+
+struct op_context_query {
+	/* The default ones come first; those of Python and JavaScript are made if need be. */
+	bool with_defaults;
+	const char *user; /* whose default ones; NULL: those of the sandbox's user */
+};
+/* OP_ROW with each context, in the order of their creation. */
+struct op *op_context_list(const struct op_call *call, const struct op_context_query *query);
 /* OP_DONE with the context. */
 struct op *op_context_get(const struct op_call *call, const struct op_context_ref *ref);
 struct op *op_context_delete(const struct op_call *call, const struct op_context_ref *ref);

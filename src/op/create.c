@@ -56,17 +56,9 @@ static enum create_result create_home(struct create_op *c, struct sandbox *s, st
 {
 	static const struct file_events events = {
 		.entry = create_home_entry, .done = create_home_made};
-	struct sandbox_view view;
 	if (!c->request.home)
 		return CREATE_GOES_ON;
-	sandbox_view(s, &view);
-	const struct file_request mkdir = {
-		.fixed = {.op = FILE_MKDIR,
-			.flags = FILE_PARENTS | FILE_EXIST_OK | FILE_HAS_MODE,
-			.mode = 0755},
-		.text = {[FILE_CWD] = "/", [FILE_PATH] = c->request.home, [FILE_OWNER] = view.user},
-	};
-	int r = file_begin(s, "root", &mkdir, &events, c, &c->file, e);
+	int r = op_make_home(s, c->request.home, &events, c, &c->file, e);
 	return r < 0 ? CREATE_FAILED : CREATE_WAITS;
 }
 
@@ -140,7 +132,7 @@ static void op_create_made(void *arg, struct sandbox *s, const struct error *e)
 		create_step_ended(c, e);
 }
 
-/* What it begins with: a template or, if there is none of this name, a snapshot. */
+/* Resolves the origin: a template or, if there is none of this name, a snapshot. */
 static void create_settle_origin(struct create_op *c)
 {
 	struct error e;
@@ -176,7 +168,7 @@ static void create_ask(struct op *op)
 	op->record.sandbox = c->id;
 }
 
-/* One that is still being made does not begin, if it has not. */
+/* Withdraws a creation: a boot that has not begun does not begin. */
 static void create_release(struct op *op, enum op_end end)
 {
 	struct create_op *c = (struct create_op *)op;

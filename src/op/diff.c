@@ -1,4 +1,4 @@
-/* What a sandbox has changed, compared by the keeper and told as it is found. */
+/* Diffs of a sandbox, made by the keeper and told as they are found. */
 #include "op/disks.h"
 #include "op/walk.h"
 
@@ -28,7 +28,7 @@ static void diff_done(void *arg, bool truncated, const struct error *e)
 			"some directories are too deep for this form of a comparison");
 		e = &cut;
 	}
-	walk_finish(&d->walk, truncated, e);
+	op_walk_finish(&d->walk, truncated, e);
 }
 
 static int diff_begin(struct walk_op *w, enum op_reason *reason, struct error *e)
@@ -54,7 +54,7 @@ static int diff_begin(struct walk_op *w, enum op_reason *reason, struct error *e
 struct op *op_diff(const struct op_call *call, const struct op_diff *request)
 {
 	static const struct op_type type = {
-		"sandbox.diff", .resume = walk_resume, .release = walk_release};
+		"sandbox.diff", .resume = op_walk_resume, .release = walk_release};
 	struct sandbox *s;
 	struct diff_op *d = (struct diff_op *)op_new(call, &type, sizeof *d, &s);
 	d->walk.begin = diff_begin;

@@ -1,5 +1,7 @@
-/* What is read from whole disks, at the pace of whoever reads it, and what is made of such files.
- * None of it outlives its caller. */
+/*
+ * Exports of whole disks, at the pace of the reader, and imports of such files. None of them
+ * outlives its caller.
+ */
 #pragma once
 
 #include "op/op.h"
@@ -7,8 +9,8 @@
 #define INVENTORIES_MAX 4 /* at once, of all tenants: others need the keeper, too */
 
 /*
- * What the call's sandbox has changed since it was made, or since a checkpoint or snapshot.
- * DIFF_RECORDS: OP_ROW with each disk_change; the other forms: OP_DATA. OP_DONE with `truncated`.
+ * A diff of the call's sandbox with its origin, or with a checkpoint or snapshot. DIFF_RECORDS:
+ * OP_ROW with each disk_change; the other forms: OP_DATA. OP_DONE with `truncated`.
  */
 struct op_diff {
 	const char *checkpoint, *snapshot; /* NULL: not given; at most one */
@@ -32,8 +34,8 @@ struct op *op_portable_export_snapshot(const struct op_call *call, const char *s
 struct op *op_portable_import(const struct op_call *call, const struct sandbox_spec *spec);
 
 /*
- * What the disks of the tenant take, or those of the call's sandbox and its checkpoints: OP_ROW
- * with each disk_usage, as it is found out, and OP_IDLE behind it. What two disks share is counted
+ * Measures the disks of the tenant, or those of the call's sandbox and its checkpoints: OP_ROW with
+ * each disk_usage, as it is found out, and OP_IDLE behind it. Data that two disks share is counted
  * in both.
  */
 struct op *op_inventory(const struct op_call *call);

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "box/disk/volume.h"
+#include "box/files/expand.h"
 #include "op/files.h"
 #include "op/op_core.h"
 
@@ -12,6 +13,8 @@
 struct files_op {
 	struct op op;
 	struct file_call *call; /* NULL: it has ended, or did not begin */
+	struct expand *expand;  /* NULL: what is put goes to the call as it is */
+	bool file_ends;         /* with what is expanded */
 	char *owner;            /* of files that are put without one; NULL: the worker's user */
 };
 
@@ -64,10 +67,33 @@ static void files_notice(void *arg, const struct file_notice *notice)
 }
 
 /* About the other direction: told whether or not the caller is paused. */
-static void files_has_room(void *arg)
+static void files_tell_room(void *arg)
 {
 	struct files_op *f = arg;
 	f->op.event(f->op.arg, &(struct op_event){.kind = OP_ROOM});
+}
+
+static void files_has_room(void *arg)
+{
+	struct files_op *f = arg;
+	if (f->expand)
+		expand_call_has_room(f->expand);
+	else
+		files_tell_room(f);
+}
+
+static void files_expanded(void *arg, const struct error *e)
+{
+	struct files_op *f = arg;
+	expand_close(take_ptr(f->expand));
+	if (e) {
+		file_cancel(take_ptr(f->call));
+		op_fail(&f->op, OP_ERROR, e);
+		return;
+	}
+	if (f->file_ends)
+		file_put_done(f->call);
+	file_put_end(f->call);
 }
 
 static void files_done(void *arg, const struct file_result *result, const struct error *e)
@@ -90,6 +116,7 @@ static void files_release(struct op *op, enum op_end end)
 {
 	struct files_op *f = (struct files_op *)op;
 	(void)end;
+	expand_close(f->expand);
 	if (f->call)
 		file_cancel(f->call);
 	free(f->owner);
@@ -103,9 +130,25 @@ static void files_put_target(const struct files_op *f, const struct file_target 
 	file_put_target(f->call, &target);
 }
 
+/* False: it is not about compressed bytes. */
+static bool files_put_compressed(struct files_op *f, const struct op_item *item)
+{
+	if (item->kind == OP_ITEM_DATA)
+		expand_write(f->expand, item->bytes.data, item->bytes.len);
+	else if (item->kind == OP_ITEM_FILE_END)
+		f->file_ends = true;
+	else if (item->kind == OP_ITEM_END)
+		expand_end(f->expand);
+	else
+		return false;
+	return true;
+}
+
 static void files_put(struct op *op, const struct op_item *item)
 {
 	struct file_call *c = ((struct files_op *)op)->call;
+	if (((struct files_op *)op)->expand && files_put_compressed((struct files_op *)op, item))
+		return;
 	switch (item->kind) {
 	case OP_ITEM_FILE:
 		files_put_target((struct files_op *)op, &item->target);
@@ -133,14 +176,16 @@ static void files_put(struct op *op, const struct op_item *item)
 
 static size_t files_room(const struct op *op)
 {
-	return file_room(((const struct files_op *)op)->call);
+	const struct files_op *f = (const struct files_op *)op;
+	return f->expand ? expand_room(f->expand) : file_room(f->call);
 }
 
 /* ---- the begin ---- */
 
-#define FILES_TYPE(name, changes)                                                                  \
+#define FILES_TYPE(title, changing)                                                                \
 	{                                                                                          \
-		"files." name, changes, false, files_resume, files_release, files_put, files_room  \
+		.name = "files." title, .changes = (changing), .resume = files_resume,             \
+		.release = files_release, .put = files_put, .room = files_room, .early = true      \
 	}
 
 static const struct op_type types[FILE_OP_END] = {
@@ -178,6 +223,8 @@ static const struct file_events files_events = {
 	.done = files_done,
 };
 
+static const struct expand_events expand_events = {files_tell_room, files_expanded};
+
 static int begin_in_volume(struct files_op *f, const struct file_request *request, struct error *e)
 {
 	struct volume *v = op_volume(&f->op, e);
@@ -194,6 +241,20 @@ char *op_root_cwd(const struct sandbox *s, const char *user)
 	buf_append_str(&home, "~");
 	buf_append_str(&home, user ? user : view.user);
 	return buf_take_str(&home);
+}
+
+int op_make_home(struct sandbox *s, const char *home, const struct file_events *events, void *arg,
+	struct file_call **ret, struct error *e)
+{
+	struct sandbox_view view;
+	sandbox_view(s, &view);
+	const struct file_request mkdir = {
+		.fixed = {.op = FILE_MKDIR,
+			.flags = FILE_PARENTS | FILE_EXIST_OK | FILE_HAS_MODE,
+			.mode = 0755},
+		.text = {[FILE_CWD] = "/", [FILE_PATH] = home, [FILE_OWNER] = view.user},
+	};
+	return file_begin(s, ROOT, &mkdir, events, arg, ret, e);
 }
 
 static int begin_as_root(
@@ -230,5 +291,9 @@ struct op *op_files(const struct op_call *call, const struct op_files *request)
 		  : begin_in_volume(f, &request->request, &op->failure);
 	op->failed = r < 0;
 	op_has_begun(op);
+	if (!op->failed && request->compression != OP_PLAIN)
+		f->expand = expand_new(call->ops->loop,
+			request->compression == OP_GZIP ? CODEC_GUNZIP : CODEC_EXPAND, f->call,
+			&expand_events, f);
 	return op;
 }

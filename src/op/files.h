@@ -13,5 +13,11 @@ struct op_files {
 	 */
 	bool as_root;
 	struct file_request request;
+	/* OP_ITEM_DATA is compressed; a FILE_WRITE then takes one file. */
+	enum op_compression {
+		OP_PLAIN,
+		OP_GZIP,
+		OP_ANY_COMPRESSION /* gzip, zstd or none, by its first bytes */
+	} compression;
 };
 struct op *op_files(const struct op_call *call, const struct op_files *request);

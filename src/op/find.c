@@ -2,9 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "box/core/reconcile.h"
 #include "op/op_core.h"
 
-#define SEARCH_MAX 1000 /* of the latest ones */
+#define SEARCH_MAX   1000 /* of the latest ones */
+#define SEARCH_SLICE 16   /* of them at once: each may have 512 KiB of arguments */
 
 static bool search_accepts(const struct op_search *search, const struct execution *x)
 {
@@ -16,10 +18,14 @@ static bool search_accepts(const struct op_search *search, const struct executio
 	       (kinds == 0 || (kinds >> view.kind) & 1);
 }
 
-static void search_loaded(void *arg, struct execution *x)
+static void search_loaded(void *arg, struct execution *x, const struct error *e)
 {
 	struct op_search *search = arg;
-	if (op_awaited(search->op))
+	if (!op_awaited(search->op))
+		return;
+	if (e)
+		op_fail(search->op, OP_ERROR, e);
+	else
 		search->found(search->op, x && search_accepts(search, x) ? x : NULL);
 }
 
@@ -32,33 +38,54 @@ static void search_load(struct op_search *search, const char *sandbox, const cha
 
 /* ---- by pid or name, among those that have ended ---- */
 
-static void search_listed(void *arg, const struct execution_view *view)
+static void search_past(struct op_search *search);
+
+static void search_listed(void *arg, const struct execution_view *view, const struct error *e)
 {
 	struct op_search *search = arg;
 	struct op *op = search->op;
 	const struct execution_ref *ref = &search->ref;
+	if (view) {
+		search->seen++;
+		search->slice++;
+		search->before_ms = view->started_ms;
+		memcpy(search->before_id, view->id, ID_SIZE);
+	}
 	if (view && !op->gone && !search->past[0] &&
 		(ref->by == EXECUTION_BY_NAME ? strcmp(view->name, ref->text) == 0
 					      : view->pid == ref->pid))
 		memcpy(search->past, view->id, ID_SIZE);
 	if (view || !op_awaited(op))
 		return;
-	if (search->past[0])
+	if (e)
+		op_fail(op, OP_ERROR, e);
+	else if (search->past[0])
 		search_load(search, NULL, search->past);
-	else
+	else if (search->slice < SEARCH_SLICE || search->seen >= SEARCH_MAX)
 		search->found(op, NULL);
+	else
+		search_past(search);
 }
 
-static void search_past(struct op_search *search, const struct sandbox *s)
+static void search_past(struct op_search *search)
 {
 	struct sandbox_view view;
+	struct error e;
+	const struct sandbox *s = op_sandbox(search->op, &e);
+	if (!s) {
+		search->found(search->op, NULL);
+		return;
+	}
 	sandbox_view(s, &view);
+	search->slice = 0;
 	op_await(search->op);
 	execution_list_ended(search->op->ops->box,
 		&(struct execution_filter){.tenant = view.tenant,
 			.sandbox_id = view.id,
 			.kinds = 1u << EXECUTION_PROCESS,
-			.limit = SEARCH_MAX},
+			.before_ms = search->before_ms,
+			.before_id = search->before_id,
+			.limit = SEARCH_SLICE},
 		search_listed, search);
 }
 
@@ -89,9 +116,29 @@ static void search_in_sandbox(struct op_search *search)
 	if (x && execution_has_started(x))
 		search->found(search->op, x);
 	else if (s && search->among_ended)
-		search_past(search, s);
+		search_past(search);
 	else
 		search->found(search->op, NULL);
+}
+
+static void search_again(void *arg, const struct error *e)
+{
+	struct op_search *search = arg;
+	(void)e; /* if its init was given up, the search finds that out */
+	if (op_awaited(search->op))
+		op_search(search);
+}
+
+/* After a restart, if nothing but the execution is named: its sandbox's init has yet to answer. */
+static bool search_is_held(struct op_search *search)
+{
+	struct op *op = search->op;
+	struct sandbox *s =
+		op->sandbox ? NULL : execution_awaits(op->ops->box, op->tenant, search->ref.text);
+	if (!s || !reconcile_await(s, search_again, search))
+		return false;
+	op_await(op);
+	return true;
 }
 
 void op_search(struct op_search *search)
@@ -108,6 +155,8 @@ void op_search(struct op_search *search)
 		search->found(op, search_accepts(search, x) ? x : NULL);
 		return;
 	}
+	if (search_is_held(search))
+		return;
 	const struct sandbox *s =
 		ref->by == EXECUTION_BY_ANY && op->sandbox ? op_sandbox(op, &e) : NULL;
 	x = s ? search_any(s, ref->text) : NULL;

@@ -1,6 +1,6 @@
 /*
- * Forks: made all or none, given their leases, then told. Nobody has the ids of those whose caller
- * has left, so they are destroyed.
+ * Forks: made all or none, given their leases, then told. If the caller has left they are
+ * destroyed: no client knows their ids.
  */
 #include <string.h>
 

@@ -45,12 +45,16 @@ static bool get_tell_command(struct get_op *g, const struct execution_view *view
 				.execution = view});
 }
 
-static void get_command_found(void *arg, const struct execution_view *view)
+static void get_command_found(void *arg, const struct execution_view *view, const struct error *e)
 {
 	struct get_op *g = arg;
 	if (view && !g->op.gone)
 		get_tell_command(g, view);
-	else if (!view && op_awaited(&g->op))
+	if (view || !op_awaited(&g->op))
+		return;
+	if (e)
+		op_fail(&g->op, OP_ERROR, e);
+	else
 		op_done(&g->op, &(struct op_event){.kind = OP_DONE});
 }
 
@@ -96,9 +100,13 @@ static void get_tell(struct get_op *g, const struct sandbox_view *view)
 		op_done(op, &(struct op_event){.kind = OP_DONE});
 }
 
-static void get_loaded(void *arg, const struct sandbox_view *view)
+static void get_loaded(void *arg, const struct sandbox_view *view, const struct error *e)
 {
-	if (op_awaited(arg))
+	if (!op_awaited(arg))
+		return;
+	if (e)
+		op_fail(arg, OP_ERROR, e);
+	else
 		get_tell(arg, view);
 }
 
@@ -107,7 +115,7 @@ static bool get_is_awaited(const struct get_op *g, const struct sandbox_view *vi
 	return (g->request.until >> sandbox_apparent_status(view)) & 1;
 }
 
-/* What has ended does not become anything else. */
+/* An ended sandbox does not change any more. */
 static void get_status_changed(void *arg, const struct sandbox *s)
 {
 	struct sandbox_view view;
@@ -161,7 +169,8 @@ static void get_ask(struct op *op)
 
 struct op *op_get(const struct op_call *call, const struct op_get *request)
 {
-	static const struct op_type type = {.name = "get", .ask = get_ask, .release = get_release};
+	static const struct op_type type = {
+		.name = "get", .ask = get_ask, .release = get_release, .early = true};
 	struct sandbox *s;
 	struct op_call about = *call;
 	about.finds_gone = request->ended || request->deleted;

@@ -1,4 +1,4 @@
-/* What happened to a sandbox, also after its end: set op_call.takes_ended. */
+/* The history of a sandbox, also after its end: set op_call.takes_ended. */
 #pragma once
 
 #include "op/op.h"

@@ -11,7 +11,7 @@ struct import_op {
 	struct portable_import *portable;
 };
 
-/* What an import tells comes when its input has ended or failed. */
+/* An import reports only after its input has ended or failed. */
 static void import_resume(struct op *op)
 {
 	(void)op;

@@ -1,7 +1,7 @@
 /*
- * Writing to a process's stdin, as it makes room. At most one piece of data waits here: whoever
- * puts looks at op_room. What is acknowledged with `until_taken` is in the process's pipe, and is
- * not lost with this server.
+ * Writing to a process's stdin, as it makes room. At most one piece of data waits here: callers
+ * check op_room before they put. Data that is acknowledged with `until_taken` is in the process's
+ * pipe, and is not lost with this server.
  */
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ static void input_tell(struct input_op *in)
 		op_done(&in->op, &(struct op_event){.kind = OP_DONE});
 }
 
-/* Whether nobody will read what has not been read by now. */
+/* Returns whether the unread rest will never be read. */
 static bool input_is_lost(const struct input_op *in, uint64_t left)
 {
 	const struct execution *x = in->execution;

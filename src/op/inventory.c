@@ -1,4 +1,6 @@
-/* What disks take: looked at by the keeper one after the other, and told as it is known. */
+/*
+ * The space that disks take: measured by the keeper one after the other, and told as it is known.
+ */
 #include <string.h>
 
 #include "base/buf.h"
@@ -112,7 +114,7 @@ static void inventory_measured(void *arg, const struct disk_measured *m)
 	i->first = item->next;
 	item->disk.bytes = m->bytes;
 	item->disk.files = m->files;
-	/* What is gone meanwhile, or was lost before, takes nothing. */
+	/* A disk that is gone or lost takes nothing. */
 	if (m->error == 0) {
 		i->idle_due = true;
 		if (!op_emit(&i->op, &(struct op_event){.kind = OP_ROW, .disk = &item->disk}))
@@ -172,8 +174,10 @@ static void inventory_resume(struct op *op)
 		inventory_begin(i);
 }
 
-/* One that was left counts until the keeper has answered it: clients that come and go must not
- * make it work for more than INVENTORIES_MAX. */
+/*
+ * An inventory whose caller left counts until the keeper has answered it, so that clients that come
+ * and go cannot start more than INVENTORIES_MAX.
+ */
 static void inventory_release(struct op *op, enum op_end end)
 {
 	(void)end;

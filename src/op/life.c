@@ -1,4 +1,7 @@
-/* A sandbox that is there: changed, paused, resumed, deleted. Carried through, whoever leaves. */
+/*
+ * Changes of an existing sandbox: update, pause, resume, delete. Carried through even if the caller
+ * leaves.
+ */
 #include "op/life.h"
 
 #include "op/op_core.h"
@@ -89,6 +92,23 @@ struct op *op_update(const struct op_call *call, const struct sandbox_change *ch
 	return op_ask(call, &type, change, sizeof *change);
 }
 
+static void network_ask(struct op *op)
+{
+	struct error e;
+	struct sandbox *s = op_sandbox(op, &e);
+	op_await(op);
+	const struct op_network *request = op_asked(op);
+	if (!s ||
+		sandbox_set_network(s, &request->network, request->is_wish, life_done, op, &e) < 0)
+		life_done(op, &e);
+}
+
+struct op *op_set_network(const struct op_call *call, const struct op_network *request)
+{
+	static const struct op_type type = {"network", true, true, .ask = network_ask};
+	return op_ask(call, &type, request, sizeof *request);
+}
+
 /* ---- connect ---- */
 
 static void connect_woken(void *arg, const struct error *e)
@@ -157,6 +177,6 @@ static void delete_ask(struct op *op)
 
 struct op *op_delete(const struct op_call *call)
 {
-	static const struct op_type type = {"delete", true, true, .ask = delete_ask};
+	static const struct op_type type = {"delete", true, true, .ask = delete_ask, .early = true};
 	return op_ask(call, &type, NULL, 0);
 }

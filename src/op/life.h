@@ -24,6 +24,13 @@ struct op *op_get(const struct op_call *call, const struct op_get *request);
 /* OP_DONE with the sandbox as it is then. */
 struct op *op_update(const struct op_call *call, const struct sandbox_change *change);
 
+struct op_network {
+	struct network_settings network;
+	bool is_wish; /* a host that has no networks gives none */
+};
+/* What it may reach from now on. OP_DONE with the sandbox, when that is in force. */
+struct op *op_set_network(const struct op_call *call, const struct op_network *request);
+
 /* OP_DONE without a sandbox, when nothing is left of it. */
 struct op *op_delete(const struct op_call *call);
 
@@ -76,10 +83,10 @@ struct op_pair {
 struct op_list_sandboxes {
 	unsigned statuses; /* bits of 1 << enum sandbox_status; 0: all that have not ended */
 	bool apparent;     /* as sandbox_apparent_status has them */
-	bool living_only;  /* none that has failed or is being deleted */
+	bool living_only;  /* none that is being deleted */
 	const char *name, *project, *snapshot, *template_name; /* NULL or "": any */
 	int ephemeral;                                         /* -1: either */
-	int64_t made_after_ms;
+	int64_t made_from_ms;                                  /* at this moment, or after it */
 	const struct op_pair *metadata; /* a value that is no string is compared as JSON */
 	size_t metadata_count;
 	enum sandbox_order order;

@@ -1,14 +1,16 @@
 /*
- * What all operations share: who may, who is told, when it ends. Here, and nowhere else, it is
- * decided whether a caller may have a sandbox (op_locate), and hooks are asked and told.
+ * The frame of all operations: permission, events, end. Only here it is decided whether a caller
+ * may have a sandbox (op_locate), and only here hooks are called.
  */
+#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "box/disk/volume.h"
 #include "base/mem.h"
+#include "box/core/reconcile.h"
+#include "box/disk/volume.h"
 #include "op/op_core.h"
 
 static void op_free(struct op *op)
@@ -174,14 +176,6 @@ size_t op_room(const struct op *op)
 
 /* ---- the begin ---- */
 
-static char *op_copy(const char *text)
-{
-	char *twin = text ? strdup(text) : NULL;
-	if (text && !twin)
-		abort();
-	return twin;
-}
-
 struct sandbox *op_sandbox(const struct op *op, struct error *e)
 {
 	struct box *b = op->ops->box;
@@ -209,22 +203,55 @@ static bool sandbox_is_usable(const struct sandbox *s)
 	return !view.ending && view.status < SANDBOX_TERMINATED;
 }
 
-static void ended_found(void *arg, const struct sandbox_view *view)
+bool op_has_lost_sandbox(const struct op *op, struct error *e)
+{
+	const struct sandbox *s = op->sandbox ? op_sandbox(op, e) : NULL;
+	if (!op->sandbox || (s && sandbox_is_usable(s)))
+		return false;
+	error_set(e, ERROR_NOT_FOUND, "there is no such sandbox");
+	return true;
+}
+
+static bool sandbox_has_metadata(const struct sandbox *s, const char *key)
+{
+	struct sandbox_view view;
+	sandbox_view(s, &view);
+	cJSON *metadata = cJSON_Parse(view.metadata);
+	bool has = cJSON_GetObjectItemCaseSensitive(metadata, key);
+	cJSON_Delete(metadata);
+	return has;
+}
+
+static bool op_wants(const struct op_call *call, const struct sandbox *s)
+{
+	struct sandbox_view view;
+	sandbox_view(s, &view);
+	return (!call->wants_usable || sandbox_lives(&view)) &&
+	       (!call->wants_metadata || sandbox_has_metadata(s, call->wants_metadata));
+}
+
+static void ended_found(void *arg, const struct sandbox_view *view, const struct error *e)
 {
 	struct op *op = arg;
 	bool ended = view && view->status == SANDBOX_TERMINATED;
-	if (op_awaited(op))
+	if (!op_awaited(op))
+		return;
+	if (e)
+		op_fail(op, OP_ERROR, e);
+	else
 		op_fail(op, ended ? OP_SANDBOX_ENDED : OP_NO_SANDBOX, &op->failure);
 }
 
-static void past_found(void *arg, const struct sandbox_view *view)
+static void past_found(void *arg, const struct sandbox_view *view, const struct error *e)
 {
 	struct op *op = arg;
 	struct error missing;
 	if (!op_awaited(op))
 		return;
 	error_set(&missing, ERROR_NOT_FOUND, "there is no such sandbox");
-	if (!view)
+	if (e)
+		op_fail(op, OP_ERROR, e);
+	else if (!view)
 		op_fail(op, OP_NO_SANDBOX, &missing);
 	else if (op->type->past && !op->failed)
 		op->type->past(op, view);
@@ -232,11 +259,11 @@ static void past_found(void *arg, const struct sandbox_view *view)
 		op_resume(op);
 }
 
-/* The one place where a sandbox is given to whoever asks for it. */
+/* Finds the sandbox for a caller. This is the only place that does. */
 static struct sandbox *op_locate(struct op *op, const struct op_call *call)
 {
 	struct sandbox *s = op_sandbox(op, &op->failure);
-	if (s && (!call->wants_usable || sandbox_is_usable(s)))
+	if (s && op_wants(call, s))
 		return s;
 	if (call->takes_ended) {
 		op_await(op);
@@ -251,6 +278,25 @@ static struct sandbox *op_locate(struct op *op, const struct op_call *call)
 		sandbox_load_ended(op->ops->box, op->tenant, op->sandbox, ended_found, op);
 	}
 	return NULL;
+}
+
+static void op_sandbox_found(void *arg, const struct error *e)
+{
+	struct op *op = arg;
+	(void)e; /* if its init was given up, the operation finds that out */
+	if (op_awaited(op) && !op->paused)
+		op_resume(op);
+}
+
+/* After a restart: what runs in the sandbox is known when its init has answered. */
+static void op_hold(struct op *op)
+{
+	struct error e;
+	if (!op->sandbox || op->failed || op->awaits || op->type->early)
+		return;
+	struct sandbox *s = op_sandbox(op, &e);
+	if (s && reconcile_await(s, op_sandbox_found, op))
+		op_await(op);
 }
 
 static int ask_hooks(struct op *op)
@@ -273,9 +319,9 @@ struct op *op_new(
 	op->arg = call->arg;
 	op->paused = true;
 	op->memory = call->memory;
-	op->sandbox = op_copy(call->sandbox);
-	op->volume = op_copy(call->volume);
-	op->tenant = op_copy(call->tenant);
+	op->sandbox = mem_copy_text(call->sandbox);
+	op->volume = mem_copy_text(call->volume);
+	op->tenant = mem_copy_text(call->tenant);
 	op->record = (struct op_record){type->name, type->changes, call->api, call->request,
 		op->tenant, op->sandbox, op->volume, clock_monotonic_us()};
 	*s = call->sandbox && !call->finds_gone ? op_locate(op, call) : NULL;
@@ -287,6 +333,7 @@ struct op *op_new(
 		op->failed = true;
 		*s = NULL;
 	}
+	op_hold(op);
 	if (call->deadline_ms > 0)
 		op->deadline = op_timer_start(op, call->deadline_ms, deadline_passed);
 	return op;

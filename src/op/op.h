@@ -36,6 +36,7 @@
 #include "model/code.h"
 #include "model/execution.h"
 #include "model/file.h"
+#include "model/key.h"
 #include "model/sandbox.h"
 #include "model/snapshot.h"
 #include "model/usage.h"
@@ -61,9 +62,10 @@ enum op_event_kind {
 	OP_NOTICE,    /* notice */
 	OP_ROW,       /* one of a list: what the operation's header says */
 	OP_CODE,      /* code: what a run of code tells, to its last event */
+	OP_SOCKET,    /* socket: connected, and the caller's */
 	OP_REFUSED,   /* error: of the item that was put last; the operation goes on */
 	OP_ROOM,      /* op_put takes more again */
-	OP_IDLE,      /* that was all for now: whoever collects may send */
+	OP_IDLE,      /* that was all for now: a collecting caller may send */
 	OP_DONE,      /* result, of file work; what was made, changed or asked for, of the others */
 	OP_FAILED     /* error, reason */
 };
@@ -71,8 +73,8 @@ enum op_event_kind {
 /* Why an operation failed, where dialects tell it apart from other errors of the same code. */
 enum op_reason {
 	OP_ERROR,
-	OP_NO_SANDBOX,    /* there is none of this id, or it is somebody else's */
-	OP_SANDBOX_ENDED, /* there was; only if op_call.asks_for_ended */
+	OP_NO_SANDBOX,    /* there is none of this id, or it belongs to another tenant */
+	OP_SANDBOX_ENDED, /* there was; if op_call.asks_for_ended, or while it was worked on */
 	OP_NO_SNAPSHOT,   /* the same of a snapshot */
 	OP_NO_VOLUME,     /* and of a volume */
 	OP_BUSY,          /* an exclusive command finds another one running */
@@ -80,6 +82,7 @@ enum op_reason {
 	OP_NO_CONTEXT,    /* there is no such context of code */
 	OP_NO_PROGRAM,    /* the command's program does not exist */
 	OP_DEADLINE,      /* the caller's time is over; what outlives its caller goes on */
+	OP_DENIED,        /* the caller has shown nothing that opens it */
 	OP_BROKEN         /* output that was kept cannot be read any more */
 };
 
@@ -96,7 +99,7 @@ struct op_event {
 		const struct execution_view *execution;
 		struct op_output output;
 		struct {
-			uint64_t length, offset; /* RECORD_UNKNOWN: nobody knows beforehand */
+			uint64_t length, offset; /* RECORD_UNKNOWN: not known beforehand */
 		} content;
 		struct buf *data;
 		const struct file_entry *entry;
@@ -115,6 +118,8 @@ struct op_event {
 		const struct snapshot_view *snapshot;
 		const struct checkpoint_view *checkpoint;
 		const struct volume_view *volume;
+		const struct key_record *key;
+		const struct port_grant *grant;
 		const struct disk_change *disk_change;
 		const struct disk_usage *disk;
 		const struct template_view *template;
@@ -122,7 +127,13 @@ struct op_event {
 		const struct build_log_entry *log;
 		const struct code_context_view *context;
 		const struct code_event *code;
+		struct {
+			int fd;
+			const char
+				*host; /* what Host is to say there; NULL: as the client has it */
+		} socket;
 		const struct error *error;
+		const void *record; /* whichever of these it is */
 	};
 	struct file_result result; /* also of OP_FAILED: how far it came */
 	enum op_reason reason;
@@ -150,12 +161,16 @@ struct op_call {
 	struct ops *ops;
 	const char *api;     /* "native", "e2b": for audit */
 	const char *request; /* the request's id: for audit and traces */
-	/* Whose it must be. NULL: the caller has shown a token of this very sandbox or volume. */
+	/*
+	 * The tenant that must own it. NULL: the caller has shown a token of this very sandbox or
+	 * volume.
+	 */
 	const char *tenant;
 	const char *sandbox, *volume; /* ids, one of them */
 	int64_t deadline_ms;          /* how long the caller listens; 0: for ever */
 	bool finds_gone;              /* the sandbox may be gone: what it left is asked for */
-	bool wants_usable;            /* one that has failed or is ending counts as missing */
+	bool wants_usable;            /* one that is ending counts as missing */
+	const char *wants_metadata;   /* a key: without it in its metadata, the same; or NULL */
 	bool asks_for_ended;          /* tell one that has ended from one that never was */
 	bool takes_ended;             /* one that has ended will do: its records are asked for */
 	struct scratch memory;        /* taken */
@@ -235,19 +250,24 @@ struct op_hook {
 };
 
 struct box;
+struct keys;
 struct op_guard;
 
 struct ops {
 	struct box *box;
+	struct keys *keys;
 	uv_loop_t *loop;
 	const struct op_hook *hooks;
 	size_t hook_count;
 	unsigned inventories;    /* under way */
-	struct op_guard *guards; /* of commands that end when nobody attends them */
+	struct op_guard *guards; /* of commands that end when no client attends them */
 	bool stopping;           /* callers that leave now leave because of us */
 };
 
-/* The box has found its sandboxes: whoever attended commands before has a minute to come back. */
+/*
+ * Called when the box has found what runs in its sandboxes: clients that attended commands have a
+ * minute to come back.
+ */
 void ops_start(struct ops *ops);
 /* From now on callers leave because of us, and nothing is cancelled for it. */
 void ops_stop(struct ops *ops);

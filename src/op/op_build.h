@@ -1,4 +1,4 @@
-/* What the files about builds share. */
+/* Shared by the files about builds. */
 #pragma once
 
 #include "box/template/build.h"

@@ -35,6 +35,11 @@ struct op_type {
 	/* Called instead of the first `resume` if op_call.takes_ended and the sandbox has ended.
 	 * NULL: it makes no difference. */
 	void (*past)(struct op *op, const struct sandbox_view *view);
+	/*
+	 * It need not know what runs in the sandbox, so after a restart it is not held until init
+	 * has answered. Required of types that begin before the first `resume`.
+	 */
+	bool early;
 };
 
 /* The first member of each type's own struct. */
@@ -72,6 +77,8 @@ struct op *op_ask(
 const void *op_asked(const struct op *op);
 /* The sandbox now; NULL and *e when it is gone meanwhile. For operations of several steps. */
 struct sandbox *op_sandbox(const struct op *op, struct error *e);
+/* The operation is about a sandbox that is gone meanwhile, or going: *e says so. */
+bool op_has_lost_sandbox(const struct op *op, struct error *e);
 struct volume;
 /* The same of the volume. */
 struct volume *op_volume(const struct op *op, struct error *e);
@@ -80,11 +87,14 @@ struct volume *op_volume(const struct op *op, struct error *e);
  * is NULL. To be freed.
  */
 char *op_root_cwd(const struct sandbox *s, const char *user);
+/* Makes a directory for the sandbox's user, with those above it; one that is there will do. */
+int op_make_home(struct sandbox *s, const char *home, const struct file_events *events, void *arg,
+	struct file_call **ret, struct error *e);
 /* A callback is due that cannot be taken back. */
 void op_await(struct op *op);
-/* It has come. False: nobody wants it any more, and op is gone. */
+/* Ends op_await. Returns false if the caller has left: then op is gone. */
 bool op_awaited(struct op *op);
-/* What the request pointed at is not needed any more. */
+/* Marks that memory of the request is not needed any more. */
 void op_has_begun(struct op *op);
 /* False: the operation is gone, and so is op. Look at op->paused before the next one. */
 bool op_emit(struct op *op, const struct op_event *event);
@@ -102,7 +112,7 @@ void op_timer_stop(uv_timer_t **timer);
 
 /* ---- attended.c ---- */
 
-/* Cancels it when nobody else has watched it for a second. */
+/* Cancels it when no other watcher was there for a second. */
 void op_guard(struct ops *ops, struct execution *x);
 
 /* ---- find.c: which execution ---- */
@@ -115,6 +125,10 @@ struct op_search {
 	/* Called once, now or later, unless the operation is left. NULL: there is none. */
 	void (*found)(struct op *op, struct execution *x);
 	char past[ID_SIZE]; /* "": none yet */
+	/* How many that have ended were looked at, in all and of this slice, and the last one: */
+	unsigned seen, slice;
+	int64_t before_ms;
+	char before_id[ID_SIZE];
 };
 
 /* Searches in memory, then in the store; in op's sandbox, if it has one, which may be gone. */

@@ -46,7 +46,7 @@ static void portable_data(void *arg, const char *bytes, size_t len)
 		return;
 	}
 	comparison_cancel(p->walk.comparison);
-	walk_finish(&p->walk, false, &e);
+	op_walk_finish(&p->walk, false, &e);
 }
 
 static void portable_written(void *arg, bool truncated, const struct error *e)
@@ -59,7 +59,7 @@ static void portable_written(void *arg, bool truncated, const struct error *e)
 	if (!e && (truncated || portable_write_end(p->writer, &bad) < 0))
 		e = &bad;
 	if (e || walk_emit_bytes(&p->walk, &p->out))
-		walk_finish(&p->walk, false, e);
+		op_walk_finish(&p->walk, false, e);
 }
 
 /* ---- what is not ---- */
@@ -85,7 +85,7 @@ static void portable_looked(void *arg, bool truncated, const struct error *e)
 	if (!e && portable_walk(p, DIFF_TAR, &events, &bad) < 0)
 		e = &bad;
 	if (e)
-		walk_finish(&p->walk, false, e);
+		op_walk_finish(&p->walk, false, e);
 }
 
 /* ---- the begin ---- */
@@ -139,7 +139,7 @@ static void portable_release(struct op *op, enum op_end end)
 static struct op *portable_new(const struct op_call *call, const char *root, const char *ref)
 {
 	static const struct op_type type = {
-		"sandbox.export", .resume = walk_resume, .release = portable_release};
+		"sandbox.export", .resume = op_walk_resume, .release = portable_release};
 	struct sandbox *s;
 	struct portable_op *p = (struct portable_op *)op_new(call, &type, sizeof *p, &s);
 	p->walk.begin = portable_begin;

@@ -1,6 +1,6 @@
 /*
- * One process: found, told something, waited for, asked what it uses. A wait counts as somebody who
- * attends it (execution_watcher.alone).
+ * One process: found, told something, waited for, asked what it uses. A wait counts as attendance
+ * (execution_watcher.alone).
  */
 #include "op/process.h"
 

@@ -28,7 +28,7 @@ struct op_process {
 /* OP_EXECUTION once: as it is when the wait is over. */
 struct op *op_process(const struct op_call *call, const struct op_process *request);
 
-/* Those of a sandbox, or with `ended` alone of all. */
+/* A list of the processes of a sandbox, or with `ended` alone of all sandboxes. */
 struct op_process_list {
 	bool running;      /* first those that run, if the list begins with the newest */
 	bool ended;        /* then those that have ended, the newest first, at most `limit` */
@@ -48,13 +48,15 @@ struct op *op_process_list(const struct op_call *call, const struct op_process_l
 struct op_input {
 	struct execution_ref process;
 	bool named_later; /* instead: by OP_ITEM_PROCESS; data that comes before that waits */
-	/* What the data begins with, counted from the first byte of stdin: what the process has got
-	 * already is passed over, so that a request can be repeated. */
+	/*
+	 * The offset of the data in stdin: bytes that the process has got already are skipped, so
+	 * that a request can be repeated.
+	 */
 	bool at_offset;
 	uint64_t offset;
 	bool closes;         /* the end of the input is the end of stdin */
 	bool closes_if_left; /* and so is a caller that leaves */
-	bool while_read;     /* fails as soon as nobody reads stdin any more, also without data */
+	bool while_read;     /* fails as soon as stdin has no reader any more, also without data */
 	bool until_taken;    /* lasts until the process has taken all of it */
 };
 /* OP_EXECUTION when everything is written. ERROR_STDIN_CLOSED: the process does not read it. */

@@ -3,6 +3,9 @@
  *
  * What lives is walked from where the page before has ended, unless the list is sorted otherwise
  * than by creation or counted: then all that match are collected, a few hundred at most.
+ *
+ * A list by creation is told at the caller's pace: what it cannot take now is not held, but looked
+ * at again, from the place of the last one that was told.
  */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -13,6 +16,9 @@
 #include "op/life.h"
 #include "op/op_core.h"
 
+/* Rows that the store is asked for at once: each may have 64 KiB of metadata. */
+#define SLICE 64
+
 #define STATUSES_ENDED (1u << SANDBOX_TERMINATED | 1u << SANDBOX_DELETED)
 
 struct list_op {
@@ -21,8 +27,9 @@ struct list_op {
 	int64_t left;                     /* on the page */
 	int64_t total;
 	bool more; /* than the page has */
-	/* of those that have ended, in the store's page: */
-	unsigned seen;
+	/* Of those that have ended, in the store's slice: */
+	unsigned asked, seen;
+	bool skipped; /* some of them were not told */
 };
 
 /* ---- which ---- */
@@ -61,7 +68,7 @@ static bool list_matches(const struct op_list_sandboxes *q, const struct sandbox
 	       list_is_any(q->project, view->project) && list_is_any(q->snapshot, view->snapshot) &&
 	       list_is_any(q->template_name, view->template_name) &&
 	       (q->ephemeral < 0 || q->ephemeral == view->ephemeral) &&
-	       view->created_ms > q->made_after_ms && list_matches_metadata(q, view->metadata);
+	       view->created_ms >= q->made_from_ms && list_matches_metadata(q, view->metadata);
 }
 
 /* ---- in which order ---- */
@@ -103,7 +110,7 @@ static int compare_executions(const struct sandbox_view *a, const struct sandbox
 	return compare_numbers(a->executions, b->executions);
 }
 
-/* What is the same by this order is in that of creation. */
+/* Ties are ordered by creation. */
 static int compare_views(const void *a, const void *b, void *order)
 {
 	static int (*const orders[])(const struct sandbox_view *a, const struct sandbox_view *b) = {
@@ -173,18 +180,29 @@ static struct sandbox *list_first(const struct list_op *l)
 	return sandbox_first(b, tenant, q->place_id[0] ? q->place_ms : INT64_MIN, q->place_id);
 }
 
+static void list_note_place(struct list_op *l, const struct sandbox_view *view)
+{
+	l->request.place_ms = view->created_ms;
+	memcpy(l->request.place_id, view->id, ID_SIZE);
+}
+
 static void list_walk(struct list_op *l)
 {
 	struct sandbox_view view;
 	bool gone;
+	if (l->op.paused)
+		return;
 	for (struct sandbox *s = list_first(l); s;
 		s = l->request.backwards ? sandbox_previous(s) : sandbox_next(s)) {
 		sandbox_view(s, &view);
-		if (list_add(l, &view, &gone))
-			continue;
+		bool told = list_add(l, &view, &gone);
 		if (gone)
 			return;
-		break;
+		if (!told)
+			break;
+		list_note_place(l, &view);
+		if (l->op.paused)
+			return;
 	}
 	list_end(l);
 }
@@ -228,33 +246,38 @@ static void list_sorted(struct list_op *l)
 
 static void list_ask_store(struct list_op *l);
 
-/* What the store cannot look into, the metadata, may leave a page short: then the next one. */
-static void list_ended_told(void *arg, const struct sandbox_view *view, int64_t total)
+/* The store cannot filter by metadata, so that many slices may make one page. */
+static void list_ended_told(
+	void *arg, const struct sandbox_view *view, int64_t total, const struct error *e)
 {
 	struct list_op *l = arg;
 	struct op_list_sandboxes *q = &l->request;
 	bool gone;
 	if (view) {
 		l->seen++;
-		if (l->op.gone || l->more)
+		l->skipped |= l->op.paused && !q->counts;
+		if (l->op.gone || l->more || l->skipped)
 			return;
-		q->place_ms = view->created_ms;
-		memcpy(q->place_id, view->id, ID_SIZE);
+		list_note_place(l, view);
 		list_add(l, view, &gone);
 		return;
 	}
 	if (!op_awaited(&l->op))
 		return;
 	l->total = total;
-	if (!q->counts && !l->more && l->seen > q->limit)
-		list_ask_store(l);
-	else
+	bool may_be_more = l->skipped || l->seen == l->asked;
+	if (e)
+		op_fail(&l->op, OP_ERROR, e);
+	else if (q->counts || l->more || !may_be_more)
 		list_end(l);
+	else if (!l->op.paused)
+		list_ask_store(l);
 }
 
 static void list_ask_store(struct list_op *l)
 {
 	const struct op_list_sandboxes *q = &l->request;
+	int64_t slice = l->left < SLICE ? l->left + 1 : SLICE;
 	bool deleted = q->statuses == 1u << SANDBOX_DELETED;
 	const struct sandbox_filter filter = {
 		.tenant = l->op.tenant,
@@ -267,17 +290,20 @@ static void list_ask_store(struct list_op *l)
 		.after_id = q->place_id[0] ? q->place_id : NULL,
 		.order = q->order,
 		.backwards = q->backwards,
+		.counts = q->counts,
 		.offset = q->offset,
-		.limit = (unsigned)q->limit + !q->counts,
+		.limit = (unsigned)(q->counts ? q->limit : slice),
 	};
+	l->asked = filter.limit;
 	l->seen = 0;
+	l->skipped = false;
 	op_await(&l->op);
 	sandbox_list_ended(l->op.ops->box, &filter, list_ended_told, l);
 }
 
 /* ---- an operation ---- */
 
-static void list_ask(struct op *op)
+static void op_sandbox_list_resume(struct op *op)
 {
 	struct list_op *l = (struct list_op *)op;
 	const struct op_list_sandboxes *q = &l->request;
@@ -291,7 +317,7 @@ static void list_ask(struct op *op)
 
 struct op *op_list_sandboxes(const struct op_call *call, const struct op_list_sandboxes *request)
 {
-	static const struct op_type type = {.name = "list", .ask = list_ask};
+	static const struct op_type type = {.name = "list", .resume = op_sandbox_list_resume};
 	struct sandbox *s;
 	struct list_op *l = (struct list_op *)op_new(call, &type, sizeof *l, &s);
 	l->request = *request;

@@ -1,4 +1,4 @@
-/* Snapshots: what changes them is carried through, whoever leaves. */
+/* Snapshots. Changes are carried through even if the caller leaves. */
 #include "op/snapshots.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "op/op.h"
 
-/* Of the call's sandbox. OP_DONE has the snapshot and frozen_us. Carried through. */
+/* Snapshots the call's sandbox. OP_DONE has the snapshot and frozen_us. Carried through. */
 struct op *op_snapshot_create(const struct op_call *call, const struct snapshot_spec *spec);
 /* OP_ROW with each; OP_DONE with how many there are (total), and whether some follow (more). */
 struct op *op_snapshot_list(const struct op_call *call, const struct snapshot_filter *filter);
@@ -17,6 +17,18 @@ struct op *op_snapshot_retag(const struct op_call *call, const char *snapshot, c
 /* Fails with in_use while a sandbox stands on it. Carried through. */
 struct op *op_snapshot_delete(const struct op_call *call, const char *snapshot);
 
+struct op_become_snapshot {
+	struct snapshot_spec spec;
+	const char *const *dependencies, *const *packages; /* that it is to have; NULL: none */
+	const char *home; /* with some: the directory that is kept of the sandbox */
+	int64_t lease_ms; /* of the sandbox that is made for them */
+};
+/*
+ * The call's sandbox becomes a snapshot and is destroyed; if that fails, it stays. OP_DONE has the
+ * snapshot; OP_SANDBOX_ENDED: the sandbox ended on the way. Carried through.
+ */
+struct op *op_become_snapshot(const struct op_call *call, const struct op_become_snapshot *request);
+
 struct op_fork {
 	unsigned count;
 	int64_t lease_ms; /* that each gets; 0: that of the original */
@@ -24,6 +36,6 @@ struct op_fork {
 /*
  * New sandboxes with a copy of the call's sandbox's disk, all or none. OP_ROW with each, without a
  * sandbox if it has ended already; OP_DONE with frozen_us. If the caller has left they are
- * destroyed: nobody has their ids.
+ * destroyed: no client knows their ids.
  */
 struct op *op_fork(const struct op_call *call, const struct op_fork *request);

@@ -165,7 +165,7 @@ static void tags_note_begun(struct tags_op *x, int r, const struct error *e)
 		x->waiting++;
 }
 
-/* What a build is called within a template, as a reference: "id", "template" or "template:tag". */
+/* Makes the reference of a build: "id", "template" or "template:tag". */
 static const char *tags_reference(
 	const struct template *t, const char *target, struct scratch *memory)
 {

@@ -23,8 +23,10 @@ struct op *op_template_delete(const struct op_call *call, const struct op_templa
 /* Several changes of tags, all of them tried; OP_FAILED has the first thing that went wrong. */
 struct op_template_tags {
 	const char *name; /* of the template; NULL for op_template_tag: `target` says it */
-	/* Of op_template_tag. With a name: a build's id, one of its tags, or NULL for the build
-	 * that the name stands for. Without: what op_template_resolve takes. */
+	/*
+	 * The request of op_template_tag. With a name: a build's id, one of its tags, or NULL for
+	 * the build that the name stands for. Without: a reference as op_template_resolve takes it.
+	 */
 	const char *target;
 	const char *const *tags; /* NULL ends */
 };

@@ -39,7 +39,7 @@ static void usage_ask(struct op *op)
 	struct sandbox *s = op_sandbox(op, &e);
 	if (!s) {
 		op_fail(op, OP_NO_SANDBOX, &e);
-	} else if (request->measures) {
+	} else if (request->measures || usage_is_stale(s)) {
 		op_await(op);
 		usage_measure(s, usage_measured, op);
 	} else if (usage_tell(op, s, NULL)) {

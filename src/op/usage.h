@@ -1,4 +1,4 @@
-/* What sandboxes use, what a tenant may have, and what the server counts. */
+/* Usage of sandboxes, limits of a tenant, counters of the server. */
 #pragma once
 
 #include "op/op.h"

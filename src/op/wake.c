@@ -1,4 +1,4 @@
-/* A sandbox that sleeps is woken, by whoever comes for it. */
+/* Wakes a sleeping sandbox for the operation that needs it. */
 #include "op/life.h"
 #include "op/op_core.h"
 

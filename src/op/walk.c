@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 
-void walk_resume(struct op *op)
+void op_walk_resume(struct op *op)
 {
 	struct walk_op *w = (struct walk_op *)op;
 	enum op_reason reason = OP_ERROR;
@@ -41,9 +41,15 @@ bool walk_emit_bytes(struct walk_op *w, struct buf *bytes)
 	return taken.len == 0 || walk_emit(w, &(struct op_event){.kind = OP_DATA, .data = &taken});
 }
 
-void walk_finish(struct walk_op *w, bool truncated, const struct error *e)
+void op_walk_finish(struct walk_op *w, bool truncated, const struct error *e)
 {
+	struct error gone;
 	w->comparison = NULL;
+	/* The sandbox is gone, which explains the error of its disk. */
+	if (e && op_has_lost_sandbox(&w->op, &gone)) {
+		op_fail(&w->op, OP_NO_SANDBOX, &gone);
+		return;
+	}
 	if (e) {
 		op_fail(&w->op, OP_ERROR, e);
 		return;
@@ -51,5 +57,5 @@ void walk_finish(struct walk_op *w, bool truncated, const struct error *e)
 	w->finished = true;
 	w->truncated = truncated;
 	if (!w->op.paused)
-		walk_resume(&w->op);
+		op_walk_resume(&w->op);
 }

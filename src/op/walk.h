@@ -16,7 +16,7 @@ struct walk_op {
 };
 
 /* For struct op_type. */
-void walk_resume(struct op *op);
+void op_walk_resume(struct op *op);
 void walk_release(struct op *op, enum op_end end);
 
 /* Emits; false: the operation is gone. */
@@ -24,4 +24,4 @@ bool walk_emit(struct walk_op *w, const struct op_event *event);
 /* Takes the bytes, and emits them unless there are none. */
 bool walk_emit_bytes(struct walk_op *w, struct buf *bytes);
 /* The walk is over: tells OP_DONE, now or when the caller listens again, or OP_FAILED. */
-void walk_finish(struct walk_op *w, bool truncated, const struct error *e);
+void op_walk_finish(struct walk_op *w, bool truncated, const struct error *e);

@@ -5,6 +5,7 @@
  */
 #include "op/watch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 
 #define QUEUE_MAX (64u * 1024)
 #define ROOT      "0"
+#define SYNC_MS   2000 /* for which a take waits for the sandbox */
 
 struct watch_op {
 	struct op op;
@@ -28,6 +30,10 @@ struct watch_op {
 	bool ended;       /* no more will come */
 	bool failed;      /* and `why` says why */
 	struct error why;
+	/* for a take, which syncs the watcher first: */
+	struct file_watcher_waiter waiter;
+	uv_timer_t *patience;
+	char watcher[ID_SIZE];
 };
 
 static void watch_advance(struct watch_op *w);
@@ -179,6 +185,8 @@ static void watch_advance(struct watch_op *w)
 static void watch_resume(struct op *op)
 {
 	struct watch_op *w = (struct watch_op *)op;
+	if (w->waiter.watcher)
+		return;
 	if (w->lookup)
 		file_resume(w->lookup);
 	else
@@ -193,6 +201,8 @@ static void watch_release(struct op *op, enum op_end end)
 		file_cancel(w->call);
 	if (w->lookup)
 		file_cancel(w->lookup);
+	file_watcher_unsync(&w->waiter);
+	op_timer_stop(&w->patience);
 	buf_finish(&w->queue);
 	free(w->user);
 	free(w->cwd);
@@ -251,7 +261,7 @@ static struct watch_spec watch_resolve(
 struct op *op_watch(const struct op_call *call, const struct watch_spec *given)
 {
 	static const struct op_type type = {
-		"files.watch", .resume = watch_resume, .release = watch_release};
+		"files.watch", .resume = watch_resume, .release = watch_release, .early = true};
 	static const struct file_events events = {
 		.ready = watch_ready, .notice = watch_notice, .done = watch_ended};
 	struct sandbox *s;
@@ -273,27 +283,58 @@ struct op *op_watch(const struct op_call *call, const struct watch_spec *given)
 
 /* ---- a watcher's notices ---- */
 
-static struct watcher *watcher_named(const struct op *op, const char *id, struct error *e)
+static struct file_watcher *watcher_named(const struct op *op, const char *id, struct error *e)
 {
 	struct sandbox *s = op_sandbox(op, e);
-	struct watcher *found = s ? watcher_find(s, id) : NULL;
+	struct file_watcher *found = s ? file_watcher_find(s, id) : NULL;
 	if (s && !found)
 		error_set(e, ERROR_NOT_FOUND, "watcher with id %.64s not found", id);
 	return found;
 }
 
+static int take_what_is_there(struct watch_op *w, struct error *e)
+{
+	struct file_watcher *found = watcher_named(&w->op, w->watcher, e);
+	if (!found)
+		return -1;
+	watch_set_lookups(w, file_watcher_spec(found));
+	w->ended = true;
+	return file_watcher_take(found, watch_keep, w, e);
+}
+
+static void watch_take_synced(void *arg)
+{
+	struct watch_op *w = arg;
+	struct error e;
+	op_timer_stop(&w->patience);
+	if (take_what_is_there(w, &e) < 0)
+		op_fail(&w->op, OP_ERROR, &e);
+	else
+		watch_advance(w);
+}
+
+static void take_unanswered(uv_timer_t *timer)
+{
+	struct watch_op *w = timer->data;
+	file_watcher_unsync(&w->waiter);
+	watch_take_synced(w);
+}
+
 struct op *op_watcher_take(const struct op_call *call, const struct op_watcher *watcher)
 {
-	static const struct op_type type = {
-		"files.watcher.take", .resume = watch_resume, .release = watch_release};
+	static const struct op_type type = {"files.watcher.take", .resume = watch_resume,
+		.release = watch_release, .early = true};
 	struct sandbox *s;
 	struct watch_op *w = (struct watch_op *)op_new(call, &type, sizeof *w, &s);
 	struct op *op = &w->op;
-	struct watcher *found = op->failed ? NULL : watcher_named(op, watcher->id, &op->failure);
-	op->failed = !found || watcher_take(found, watch_keep, w, &op->failure) < 0;
-	if (found)
-		watch_set_lookups(w, watcher_spec(found));
-	w->ended = true;
+	struct file_watcher *found =
+		op->failed ? NULL : watcher_named(op, watcher->id, &op->failure);
+	op->failed = !found;
+	snprintf(w->watcher, sizeof w->watcher, "%s", watcher->id);
+	if (found && file_watcher_sync(found, &w->waiter, watch_take_synced, w))
+		w->patience = op_timer_start(op, SYNC_MS, take_unanswered);
+	else if (found)
+		op->failed = take_what_is_there(w, &op->failure) < 0;
 	op_has_begun(op);
 	return op;
 }
@@ -304,9 +345,9 @@ static void watcher_made(void *arg, const char *id, const struct error *e)
 {
 	struct op *op = arg;
 	struct error gone;
-	struct watcher *unknown = op->gone && id ? watcher_named(op, id, &gone) : NULL;
+	struct file_watcher *unknown = op->gone && id ? watcher_named(op, id, &gone) : NULL;
 	if (unknown)
-		watcher_remove(unknown); /* nobody was told its id */
+		file_watcher_remove(unknown); /* no client knows its id */
 	if (!op_awaited(op))
 		return;
 	if (e)
@@ -323,7 +364,7 @@ static void watcher_create_ask(struct op *op)
 	op_await(op);
 	if (s) {
 		const struct watch_spec spec = watch_resolve(s, op_asked(op), &cwd);
-		if (watcher_create(s, &spec, watcher_made, op, &e) == 0)
+		if (file_watcher_create(s, &spec, watcher_made, op, &e) == 0)
 			return;
 	}
 	op_awaited(op);
@@ -340,12 +381,12 @@ static void watcher_remove_ask(struct op *op)
 {
 	struct error e;
 	const struct op_watcher *request = op_asked(op);
-	struct watcher *found = watcher_named(op, request->id, &e);
+	struct file_watcher *found = watcher_named(op, request->id, &e);
 	if (!found) {
 		op_fail(op, OP_ERROR, &e);
 		return;
 	}
-	watcher_remove(found);
+	file_watcher_remove(found);
 	op_done(op, &(struct op_event){.kind = OP_DONE});
 }
 

@@ -1,4 +1,4 @@
-/* What happens in a directory: told as it happens, or collected until somebody asks. */
+/* Events of a directory: told as they happen, or collected until a caller asks. */
 #pragma once
 
 #include "op/op.h"

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/units.h"
+#include "server/network.h"
 #include "server/quota.h"
 
 enum option_kind {
@@ -19,6 +20,9 @@ enum option_kind {
 	OPTION_FLAG,
 	OPTION_KEYS,
 	OPTION_QUOTAS,
+	OPTION_RESOLVERS,
+	OPTION_RANGES,
+	OPTION_PRIVATE_RANGES,
 	OPTION_SIZE,
 	OPTION_CPU,
 	OPTION_DURATION,
@@ -45,10 +49,14 @@ static const struct config_option options[] = {
 		"accept this key besides the stored ones; may be repeated"},
 	{"no-auth", OPTION_FLAG, AT(no_auth), NULL, NULL, 0, 0,
 		"ask for no key; only when listening on loopback"},
+	{"context-tokens", OPTION_FLAG, AT(context_tokens), NULL, NULL, 0, 0,
+		"ask for a sandbox's access token on E2B's /contexts, too"},
 	{"domain", OPTION_TEXT, AT(domain), "D", "localhost", 0, 0,
 		"the domain under which sandboxes are named, as /health tells clients"},
 	{"config", OPTION_TEXT, AT(file), "FILE", NULL, 0, 0,
 		"read options from FILE (default: " CONFIG_FILE ", if it exists)"},
+	{"adopt-disks", OPTION_FLAG, AT(adopt_disks), NULL, NULL, 0, 0,
+		"go on with a database that the disks do not belong to: those it does not know are set aside for a day"},
 	{"drain", OPTION_FLAG, AT(drain), NULL, NULL, 0, 0,
 		"destroy all sandboxes when told to stop, instead of leaving them running"},
 	{"memory", OPTION_SIZE, AT(defaults.memory), "SIZE", "1Gi", 16 << 20, INT64_C(1) << 46,
@@ -69,13 +77,17 @@ static const struct config_option options[] = {
 		"the same for open files of a process"},
 	{"max-disk", OPTION_SIZE, AT(maxima.disk), "SIZE", "1Ti", 1 << 20, INT64_C(1) << 50,
 		"the same for its disk"},
+	{"total-memory", OPTION_SIZE, AT(total_memory), "SIZE", "0", 0, INT64_C(1) << 50,
+		"memory of all sandboxes together; 0: what this machine has, less a sixteenth"},
+	{"total-pids", OPTION_NUMBER, AT(total_pids), "N", "0", 0, 1 << 22,
+		"processes and threads of all sandboxes together; 0: three quarters of this machine's"},
 	{"disk-pool", OPTION_TEXT, AT(disk_pool), "KIND", "auto", 0, 0,
 		"where disks are when DIR is not on btrfs: loop (a file with a btrfs), directory, or auto"},
 	{"disk-pool-size", OPTION_SIZE, AT(disk_pool_size), "SIZE", "16Gi", 256 << 20,
 		INT64_C(1) << 50, "size of a new pool file; it takes only what is written"},
 	{"max-disk-pool-size", OPTION_SIZE, AT(max_disk_pool_size), "SIZE", "1Ti", 256 << 20,
 		INT64_C(1) << 50, "to which the pool file may grow when it fills"},
-	{"max-sandboxes", OPTION_NUMBER, AT(max_sandboxes), "N", "1000", 1, 4000,
+	{"max-sandboxes", OPTION_NUMBER, AT(max_sandboxes), "N", "1000", 1, 50000,
 		"sandboxes of one tenant"},
 	{"quota", OPTION_QUOTAS, 0, "[TENANT=]LIMITS", NULL, 0, 0,
 		"what a tenant (or everyone) may have at once, as sandboxes:N,cpu:CPU,memory:SIZE,disk:SIZE; may be repeated"},
@@ -83,13 +95,30 @@ static const struct config_option options[] = {
 		"commands at once in one sandbox"},
 	{"max-connections", OPTION_NUMBER, AT(max_connections), "N", "4096", 1, 100000,
 		"open HTTP connections"},
+	{"max-connections-per-address", OPTION_NUMBER, AT(max_connections_per_address), "N", "256",
+		0, 100000, "the same of one address (of IPv6: one /64) but loopback; 0: no limit"},
+	{"request-memory", OPTION_SIZE, AT(request_memory), "SIZE", "512Mi", 256 << 20,
+		INT64_C(1) << 40,
+		"memory for the bodies and answers of all requests; one tenant has an eighth of it"},
 	{"output-limit", OPTION_SIZE, AT(output_limit), "SIZE", "8Mi", 1024, INT64_C(1) << 40,
 		"bytes kept of each output stream of a command"},
+	{"kept-limit", OPTION_SIZE, AT(kept_limit), "SIZE", "1Gi", 1 << 20, INT64_C(1) << 50,
+		"bytes kept of one tenant's commands and their output; the oldest go first"},
 	{"retention", OPTION_DURATION, AT(retention_ms), "TIME", "24h", 1000,
 		INT64_C(10) * 365 * 24 * 3600 * 1000, "how long results can be asked for"},
 	{"pool", OPTION_NUMBER, AT(pool), "N", "8", 0, 256, "sandboxes kept booted in advance"},
 	{"build-network", OPTION_TEXT, AT(build_network), "none|host", "none", 0, 0,
 		"with host, template builds share this machine's network, and can reach all it can"},
+	{"network", OPTION_TEXT, AT(network), "none|open", "none", 0, 0,
+		"what a sandbox may reach that is created without saying so"},
+	{"resolver", OPTION_RESOLVERS, 0, "ADDR[:PORT],…", NULL, 0, 0,
+		"resolvers that sandboxes' names are asked of; may be repeated (default: those of /etc/resolv.conf)"},
+	{"private-networks", OPTION_PRIVATE_RANGES, AT(egress.private_ranges), "CIDR,…", NULL, 0, 0,
+		"private ranges that sandboxes' allow lists may name"},
+	{"public-networks", OPTION_RANGES, AT(egress.public_ranges), "CIDR,…", NULL, 0, 0,
+		"private or otherwise not global ranges that sandboxes with a network may reach as if they were"},
+	{"watchdog", OPTION_DURATION, AT(watchdog_ms), "TIME", "30s", 0, 3600000,
+		"replace the process that talks to the network when it has not answered for this long; 0s: never"},
 	{"log-level", OPTION_TEXT, AT(log_level), "LEVEL", "info", 0, 0,
 		"error, warn, info or debug"},
 };
@@ -165,6 +194,12 @@ static int set_option(struct config *c, const struct config_option *o, const cha
 			return error_set(
 				e, ERROR_INVALID_REQUEST, "more than %d quotas", CONFIG_QUOTAS_MAX);
 		return quota_parse(text, &c->quotas[c->quota_count++], e);
+	case OPTION_RESOLVERS:
+		return network_add_resolvers(&c->egress, text, e);
+	case OPTION_RANGES:
+		return network_add_public(&c->egress, text, e);
+	case OPTION_PRIVATE_RANGES:
+		return network_add_private(&c->egress, text, e);
 	default:
 		r = set_amount(o, text, at);
 	}
@@ -312,6 +347,15 @@ static int check_build_network(struct config *c, struct error *e)
 		c->build_network);
 }
 
+static int check_network(struct config *c, struct error *e)
+{
+	c->default_network = strcmp(c->network, "open") == 0 ? NETWORK_OPEN : NETWORK_NONE;
+	if (c->default_network != NETWORK_NONE || strcmp(c->network, "none") == 0)
+		return 0;
+	return error_set(
+		e, ERROR_INVALID_REQUEST, "--network is none or open, and not '%s'", c->network);
+}
+
 int config_load(struct config *c, int argc, char **argv, struct error *e)
 {
 	*c = (struct config){0};
@@ -325,7 +369,7 @@ int config_load(struct config *c, int argc, char **argv, struct error *e)
 		return -1;
 	if (load_arguments(c, argc, argv, e) < 0)
 		return -1;
-	if (check_pool(c, e) < 0 || check_build_network(c, e) < 0)
+	if (check_pool(c, e) < 0 || check_build_network(c, e) < 0 || check_network(c, e) < 0)
 		return -1;
 	return check_defaults(c, e);
 }

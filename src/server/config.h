@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "box/core/box.h"
 #include "box/sandbox/tenant.h"
+#include "wire/egress.h"
 
 #define CONFIG_FILE       "/etc/bunker/bunker.conf"
 #define CONFIG_KEYS_MAX   64
@@ -30,12 +31,16 @@ struct config {
 	size_t quota_count;
 	const char *disk_pool; /* auto, loop or directory */
 	int64_t disk_pool_size, max_disk_pool_size;
-	bool no_auth, drain, help;
+	bool no_auth, context_tokens, drain, adopt_disks, help;
 	const char *build_network;
-	bool builds_use_host_network; /* as build_network says */
+	bool builds_use_host_network;      /* as build_network says */
+	const char *network;               /* none or open, of creates that do not say */
+	enum network_mode default_network; /* as network says */
+	struct egress_config egress;       /* what bunker-egress is told */
 	struct resources defaults, maxima;
-	int64_t output_limit, retention_ms;
-	int64_t pool, max_sandboxes, max_executions, max_connections;
+	int64_t total_memory, total_pids; /* of all sandboxes; 0: less than the host has */
+	int64_t output_limit, kept_limit, request_memory, retention_ms, watchdog_ms;
+	int64_t pool, max_sandboxes, max_executions, max_connections, max_connections_per_address;
 };
 
 int config_load(struct config *c, int argc, char **argv, struct error *e);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "keeper/forbid.h"
+#include "confine/forbid.h"
 #include "base/landlock.h"
 
 static int allow_below(int ruleset, const char *path, uint64_t access)

@@ -6,11 +6,13 @@
 #include "api/api.h"
 #include "dialect/agentuity/agentuity.h"
 #include "dialect/e2b/e2b.h"
+#include "dialect/preview/preview.h"
 
 const struct dialect *const dialects[] = {
 	&api_dialect,
 	&e2b_dialect,
 	&agentuity_dialect,
+	&preview_dialect,
 	NULL,
 };
 
@@ -26,6 +28,15 @@ void services_start(struct services *s, struct server *server)
 		next += service_mounts(&s->list[i], next);
 }
 
+static bool port_is_reserved(unsigned port)
+{
+	for (size_t i = 0; dialects[i]; i++)
+		for (const unsigned *own = dialects[i]->ports; own && *own; own++)
+			if (*own == port)
+				return true;
+	return false;
+}
+
 void services_address(struct http_request *req)
 {
 	struct http_destination destination;
@@ -33,8 +44,10 @@ void services_address(struct http_request *req)
 	for (size_t i = 0; dialects[i] && !found; i++)
 		found = dialects[i]->destination &&
 			destination_in_headers(req, dialects[i]->destination, &destination);
-	if (found)
-		http_set_destination(req, &destination);
+	if (!found)
+		return;
+	destination.reserved = port_is_reserved(destination.port);
+	http_set_destination(req, &destination);
 }
 
 void services_stop(struct services *s)

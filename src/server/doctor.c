@@ -18,8 +18,10 @@
 #include "base/landlock.h"
 #include "server/config.h"
 #include "server/confine.h"
+#include "server/network.h"
 #include "server/privileged.h"
 #include "server/server.h"
+#include "server/totals.h"
 
 #define CHECKS_MAX 16
 #define TRIAL_POOL (INT64_C(1) << 30)
@@ -88,6 +90,15 @@ static const char *cgroup_mode_name(enum cgroup_mode mode)
 				       : "v1, with a v2 mount of our own for kill and freeze";
 }
 
+static void check_totals(struct report *r, const struct warden *w)
+{
+	struct totals_host host = totals_of_host();
+	snprintf(doctor_add(r, "reserve", true, NULL)->detail, sizeof r->checks->detail,
+		"all sandboxes together have at most %lld of %lld MiB memory and %lld of %lld processes",
+		(long long)w->config.totals.memory >> 20, (long long)host.memory >> 20,
+		(long long)w->config.totals.pids, (long long)host.pids);
+}
+
 static void check_disks(struct report *r, const struct keeper *k)
 {
 	static const char *const kinds[POOL_KIND_END] = {
@@ -133,11 +144,58 @@ static void check_boot(struct report *r, struct privileged *p)
 	boot_end(&p->warden, b.id, false);
 }
 
+static void check_egress(struct report *r)
+{
+	enum network_step step;
+	bool ok = netns_probe(&step) == 0;
+	struct check *c = doctor_add(r, "egress", ok,
+		"sandboxes can have no network but none, and E2B's get that where they ask for no list; it takes a kernel with CONFIG_BPF_SYSCALL and IPv6");
+	c->optional = true;
+	if (ok)
+		snprintf(c->detail, sizeof c->detail,
+			"sk_lookup: sandboxes can have a network; nothing of the host's is changed");
+	else
+		snprintf(c->detail, sizeof c->detail, "%s failed", network_step_name(step));
+}
+
+/* Who is asked for sandboxes' names. */
+static void check_resolvers(struct report *r)
+{
+	struct egress_config egress = {0};
+	size_t len = 0;
+	network_find_resolvers(&egress);
+	struct check *c = doctor_add(r, "resolver", egress.resolver_count > 0,
+		"sandboxes with a network resolve no names: give one with --resolver");
+	c->optional = true;
+	snprintf(c->detail, sizeof c->detail, "none in /etc/resolv.conf");
+	for (uint32_t i = 0; i < egress.resolver_count; i++) {
+		char address[ADDRESS_TEXT_SIZE];
+		address_format(&egress.resolvers[i].address, address);
+		len += (size_t)snprintf(
+			c->detail + len, sizeof c->detail - len, "%s%s", i ? ", " : "", address);
+	}
+}
+
 /* One that is closed to others is opened by the server, not by us. */
 static bool is_open_directory(const char *path)
 {
 	struct stat st;
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & S_IXOTH);
+}
+
+static void report_failure(struct report *r, const struct privileged *p, const struct error *e)
+{
+	const char *opening = p->warden.opening ? p->warden.opening : "data directory";
+	const char *what = p->warden_open ? "disks" : opening;
+	const char *advice = "the message says what is missing";
+	if (strcmp(what, "uids") == 0)
+		advice =
+			"end a server that is not needed, with `bunker serve --drain`: sandboxes "
+			"keep their uids as long as they live. Each /sys/fs/cgroup/bunker-NAME (or "
+			"/sys/fs/cgroup/unified/bunker-NAME) is a server, by the name in the file "
+			"`instance` of its data directory";
+	snprintf(doctor_add(r, what, false, advice)->detail, sizeof r->checks->detail, "%s",
+		e->message);
 }
 
 /*
@@ -160,12 +218,16 @@ static void check_warden(struct report *r, const struct config *config)
 	}
 	trial.data = directory;
 	bool ok = privileged_open(&p, &trial, &e) == 0;
-	struct check *c = doctor_add(r, "cgroups", ok, "the message says what is missing");
-	snprintf(c->detail, sizeof c->detail, "%s",
-		ok ? cgroup_mode_name(p.warden.cgroup_mode) : e.message);
+	if (!ok)
+		report_failure(r, &p, &e);
 	if (ok) {
+		struct check *c = doctor_add(r, "cgroups", true, NULL);
+		snprintf(c->detail, sizeof c->detail, "%s", cgroup_mode_name(p.warden.cgroup_mode));
+		check_totals(r, &p.warden);
 		check_disks(r, &p.keeper);
 		check_boot(r, &p);
+		check_egress(r);
+		check_resolvers(r);
 		privileged_close(&p);
 	}
 	privileged_discard(&p, directory);

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,55 +18,39 @@
 #include "base/fault.h"
 #include "base/schedule.h"
 #include "base/trim.h"
+#include "box/link/driver.h"
+#include "op/admission.h"
 #include "op/op.h"
 #include "server/confine.h"
+#include "server/descriptors.h"
 #include "server/dialects.h"
+#include "server/keyring.h"
+#include "server/watchdog.h"
 #include "store/store.h"
 
 #define CLOSE_GRACE_MS 2000
-#define TENANT_MAX     63
 
 struct front {
 	const struct front_config *f;
 	uv_loop_t loop;
 	uv_signal_t signals[2];
+	uv_timer_t beat;
 	struct store *store;
 	struct box *box;
+	struct keys *keys;
 	struct auth *auth;
 	struct ops ops;
 	struct server server;
 	struct services services;
 	char sandbox_domain[256];
 	char run_dir[128], spool_dir[128], contexts_dir[128], database[128];
+	char owner[ID_SIZE]; /* to be written on the disks, or "" */
+	struct descriptor_plan descriptors;
 	bool stopping;
 	int status;
 };
 
 /* ---- keys ---- */
-
-static void add_stored_key(void *arg, const char *tenant, const uint8_t hash[STORE_HASH_SIZE])
-{
-	auth_add(arg, tenant, hash);
-}
-
-/* "KEY", of the tenant `default`, or "TENANT=KEY". */
-static int add_configured_key(struct front *fr, const char *text, struct error *e)
-{
-	uint8_t hash[AUTH_HASH_SIZE];
-	char tenant[TENANT_MAX + 1] = "default";
-	const char *equals = strchr(text, '=');
-	if (equals && (equals == text || equals - text > TENANT_MAX))
-		return error_set(e, ERROR_INVALID_REQUEST,
-			"the name of a tenant, before the '=' of an API key, must have 1 to %d bytes",
-			TENANT_MAX);
-	if (equals)
-		snprintf(tenant, sizeof tenant, "%.*s", (int)(equals - text), text);
-	if (!auth_hash_key(equals ? equals + 1 : text, hash))
-		return error_set(e, ERROR_INVALID_REQUEST,
-			"an API key must have 16 to 128 letters, digits, '-' or '_' (after bnk_ or e2b_)");
-	auth_add(fr->auth, tenant, hash);
-	return 0;
-}
 
 /* Tokens that clients hold stay good when the server is started anew. */
 static int load_secret(struct front *fr, struct error *e)
@@ -84,18 +67,12 @@ static int load_secret(struct front *fr, struct error *e)
 static int load_keys(struct front *fr, struct error *e)
 {
 	const struct config *c = fr->f->config;
-	uint8_t hash[AUTH_HASH_SIZE];
-	fr->auth = auth_new();
-	if (c->no_auth)
-		auth_disable(fr->auth);
-	if (auth_hash_key(fr->f->local_key, hash) &&
-		store_add_key(fr->store, "default", hash, e) < 0)
+	if (keyring_open(&fr->keys, &fr->loop, fr->store, c, fr->f->local_key, e) < 0)
 		return -1;
-	if (store_each_key(fr->store, add_stored_key, fr->auth) < 0)
-		return error_set(e, ERROR_INTERNAL, "cannot read the API keys from the database");
-	for (size_t i = 0; i < c->key_count; i++)
-		if (add_configured_key(fr, c->keys[i], e) < 0)
-			return -1;
+	const struct auth_keys keys = keyring_for_auth(fr->keys);
+	fr->auth = auth_new(&keys);
+	if (c->no_auth)
+		auth_disable(fr->auth, c->domain);
 	return load_secret(fr, e);
 }
 
@@ -104,19 +81,22 @@ static int load_keys(struct front *fr, struct error *e)
 static void box_closed(void *arg)
 {
 	struct front *fr = arg;
+	keys_close(fr->keys);
 	store_close(fr->store);
 	for (size_t i = 0; i < ARRAY_LEN(fr->signals); i++)
 		uv_close((uv_handle_t *)&fr->signals[i], NULL);
+	watchdog_leave(&fr->beat);
 }
 
 static void http_closed(void *arg)
 {
 	struct front *fr = arg;
 	fr->server.http = NULL;
+	keyring_serve(fr->keys, NULL);
 	box_close(fr->box, fr->f->config->drain, box_closed, fr);
 }
 
-static void stop(struct front *fr)
+static void front_stop(struct front *fr)
 {
 	if (fr->stopping)
 		return;
@@ -132,10 +112,10 @@ static void stop(struct front *fr)
 static void on_signal(uv_signal_t *handle, int number)
 {
 	log_info("stopping", "signal", number == SIGINT ? "SIGINT" : "SIGTERM");
-	stop(handle->data);
+	front_stop(handle->data);
 }
 
-/* Sandboxes go on; whoever supervises us starts both anew. */
+/* Sandboxes go on; the supervisor starts both anew. */
 static void on_warden_lost(void *arg)
 {
 	(void)arg;
@@ -163,11 +143,26 @@ static const struct op_hook op_hooks[] = {{.ended = op_ended}};
 
 /* ---- starting ---- */
 
+/* A tenant: that of the key, or that of the sandbox which the request is addressed to. */
+static const char *front_find_account(void *arg, const struct http_request *req)
+{
+	const struct front *fr = arg;
+	const char *tenant = auth_tenant(req);
+	const struct http_destination *d = http_destination(req);
+	return tenant ? tenant : d ? op_tenant_of(&fr->ops, d->id) : NULL;
+}
+
 static void front_serve(void *arg)
 {
 	struct front *fr = arg;
 	const struct http_limits limits = {
-		.connections = (unsigned)fr->f->config->max_connections,
+		.connections = fr->descriptors.clients,
+		.refused = fr->descriptors.refused,
+		.known_places = fr->descriptors.clients / 8,
+		.per_address = (unsigned)fr->f->config->max_connections_per_address,
+		.memory = (uint64_t)fr->f->config->request_memory,
+		.account_memory = (uint64_t)fr->f->config->request_memory / 8,
+		.first_timeout_ms = 10000,
 		.head_timeout_ms = 10000,
 		.body_timeout_ms = 60000,
 		.idle_timeout_ms = 120000,
@@ -175,7 +170,6 @@ static void front_serve(void *arg)
 	};
 	if (fr->stopping)
 		return;
-	ops_start(&fr->ops);
 	services_start(&fr->services, &fr->server);
 	int r = http_server_open(&fr->server.http, &fr->loop, fr->f->listen_fd, &limits,
 		fr->services.mounts, fr->services.mount_count);
@@ -184,11 +178,20 @@ static void front_serve(void *arg)
 		_exit(1);
 	}
 	http_server_on_head(fr->server.http, services_address);
+	http_server_on_account(fr->server.http, front_find_account, fr);
+	keyring_serve(fr->keys, fr->server.http);
 	trim_memory();
 	if (!*fr->f->announced) {
 		fprintf(stderr, "bunker: listening on http://%s\n", fr->f->address);
 		*fr->f->announced = 1;
 	}
+}
+
+static void front_found(void *arg)
+{
+	struct front *fr = arg;
+	if (!fr->stopping)
+		ops_start(&fr->ops);
 }
 
 /* The domain with the port we listen on, unless it has one, or it is the usual one. */
@@ -212,24 +215,36 @@ static int open_core(struct front *fr, struct error *e)
 		.defaults = c->defaults,
 		.maxima = c->maxima,
 		.output_limit = c->output_limit,
+		.kept_limit = c->kept_limit,
 		.retention_ms = c->retention_ms,
 		.pool_size = (unsigned)c->pool,
 		.sandboxes_per_tenant = (unsigned)c->max_sandboxes,
 		.quotas = c->quotas,
 		.quota_count = c->quota_count,
 		.executions_per_sandbox = (unsigned)c->max_executions,
+		.descriptors = fr->descriptors.sandboxes,
+		.descriptors_per_tenant = fr->descriptors.tenant,
+		.owner = fr->owner,
 		.run_dir = fr->run_dir,
 		.spool_dir = fr->spool_dir,
 		.contexts_dir = fr->contexts_dir,
 		.builds_use_host_network = c->builds_use_host_network,
+		.default_network = c->default_network,
+		.egress = c->egress,
 	};
-	if (store_open(&fr->store, &fr->loop, fr->database, e) < 0 || load_keys(fr, e) < 0)
+	if (store_open(&fr->store, &fr->loop, fr->database, e) < 0 ||
+		owner_settle(fr->store, &fr->f->disks, c->adopt_disks, fr->f->data, fr->owner, e) <
+			0 ||
+		load_keys(fr, e) < 0)
 		return -1;
-	if (box_open(&fr->box, &fr->loop, fr->store, fr->f->warden_fd, fr->f->keeper_fd, &config,
-		    front_serve, fr, e) < 0)
+	if (box_open(&fr->box, &fr->loop, fr->store,
+		    &(struct driver_links){
+			    fr->f->warden_fd, fr->f->keeper_fd, fr->f->network_fd, fr->run_dir},
+		    &config, &(struct box_events){front_serve, front_found, fr}, e) < 0)
 		return -1;
 	box_on_warden_lost(fr->box, on_warden_lost, fr);
 	fr->ops = (struct ops){.box = fr->box,
+		.keys = fr->keys,
 		.loop = &fr->loop,
 		.hooks = op_hooks,
 		.hook_count = ARRAY_LEN(op_hooks)};
@@ -239,7 +254,8 @@ static int open_core(struct front *fr, struct error *e)
 		.auth = fr->auth,
 		.loop = &fr->loop,
 		.domain = c->domain,
-		.sandbox_domain = fr->sandbox_domain};
+		.sandbox_domain = fr->sandbox_domain,
+		.context_tokens = c->context_tokens};
 	return 0;
 }
 
@@ -253,23 +269,12 @@ static void watch_signals(struct front *fr)
 	}
 }
 
-/* As many descriptors as we may have: one per sandbox and one per connection. */
-static void raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
 static int front_confine(const struct front_config *f, struct error *e)
 {
 	char own[128], run[128];
 	snprintf(own, sizeof own, "%s/front", f->data);
 	snprintf(run, sizeof run, "%s/run", f->data);
 	const char *const writable[] = {own, run, NULL};
-	raise_descriptor_limit();
 	umask(077);
 	return confine_front(f->uid, writable, e);
 }
@@ -286,11 +291,13 @@ int front_main(const struct front_config *f)
 	schedule_promptly();
 	signal(SIGPIPE, SIG_IGN);
 	fr->f = f;
+	descriptors_plan((unsigned)f->config->max_connections, &fr->descriptors);
 	if (front_confine(f, &e) < 0 || uv_loop_init(&fr->loop) < 0 || open_core(fr, &e) < 0) {
 		log_error("cannot start", "error", e.message);
 		_exit(2);
 	}
 	watch_signals(fr);
+	watchdog_beat(f->beats, &fr->loop, &fr->beat);
 	uv_run(&fr->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&fr->loop);
 	services_free(&fr->services);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "server/config.h"
+#include "server/owner.h"
 
 struct front_config {
 	const struct config *config;
@@ -11,8 +12,11 @@ struct front_config {
 	int listen_fd;
 	int warden_fd;
 	int keeper_fd;
+	int network_fd; /* to bunker-wire */
 	uid_t uid;
-	int *announced; /* shared with the parent: the ready line was printed */
+	struct owner_disks disks;
+	uint64_t *beats; /* shared with the parent: server/watchdog.h */
+	int *announced;  /* shared with the parent: the ready line was printed */
 };
 
 /* Runs until it is told to stop. The exit status of the process. */

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "http/auth.h"
+#include "box/key/key_text.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -31,6 +31,7 @@
 #include "server/listen.h"
 #include "server/privileged.h"
 #include "server/server.h"
+#include "server/watchdog.h"
 
 #define RESTARTS_MAX      5 /* in a row, each within RESTART_WINDOW */
 #define RESTART_WINDOW_US (10 * 1000000)
@@ -44,17 +45,11 @@ static void request_stop(int number)
 	stop_requested = true;
 }
 
-/* That a wait is interrupted is all it takes. */
-static void note_child(int number)
-{
-	(void)number;
-}
-
-/* Blocked but while the warden waits, so that none gets lost between a check and a wait. */
+/* Blocked but while the warden waits, so that none gets lost between a check and a wait; ends of
+ * children it reads from a descriptor. */
 static void catch_signals(void)
 {
 	struct sigaction action = {.sa_handler = request_stop};
-	struct sigaction child = {.sa_handler = note_child, .sa_flags = SA_NOCLDSTOP};
 	sigset_t mask;
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGTERM);
@@ -63,7 +58,6 @@ static void catch_signals(void)
 	sigprocmask(SIG_BLOCK, &mask, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGCHLD, &child, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }
 
@@ -72,7 +66,7 @@ static void restore_signals(void)
 	sigset_t none;
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
-	signal(SIGCHLD, SIG_DFL);
+	signal(SIGALRM, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -80,26 +74,25 @@ static void restore_signals(void)
 /* ---- what only root can prepare for the front ---- */
 
 /*
- * Its files are those of an earlier front, whose uid was another if this server has got another
- * range since. Nothing else is given away: no links, and nothing that was not a front's.
+ * Its files, and the sockets of the inits, are those of an earlier front, whose uid was another if
+ * this server has got other uids since. Nothing else is given away: no links, and nothing that was
+ * not a front's.
  */
 static void give_front_files(const struct warden *w, int dir_fd)
 {
-	int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	autodir DIR *dir = fd_open_dir_at(dir_fd, ".");
 	struct dirent *entry;
 	struct stat st;
 	while (dir && (entry = readdir(dir)) != NULL) {
 		if (fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-			!S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_uid == w->front_uid ||
-			st.st_uid % UID_RANGE_SIZE != w->front_uid % UID_RANGE_SIZE)
+			!(S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode)) || st.st_nlink != 1 ||
+			st.st_uid == w->front_uid || st.st_uid < UID_BLOCK ||
+			st.st_uid % UID_BLOCK != FRONT_UID)
 			continue;
 		if (fchownat(dir_fd, entry->d_name, w->front_uid, w->front_uid,
 			    AT_SYMLINK_NOFOLLOW) < 0)
 			log_warn("cannot give a file to the front", "error", strerror(errno));
 	}
-	if (dir)
-		closedir(dir);
 }
 
 static int make_front_directory(const struct warden *w, const char *name, struct error *e)
@@ -128,7 +121,7 @@ static int write_local_key(const struct warden *w, const char *key, struct error
 /* What the file has, if that is a key. */
 static bool read_local_key(const struct warden *w, char key[LOCAL_KEY_SIZE])
 {
-	uint8_t hash[AUTH_HASH_SIZE];
+	uint8_t hash[KEY_HASH_SIZE];
 	autobuf text = {0};
 	if (fd_read_file_at(w->data_fd, "api-key", &text, LOCAL_KEY_SIZE) < 0)
 		return false;
@@ -136,7 +129,7 @@ static bool read_local_key(const struct warden *w, char key[LOCAL_KEY_SIZE])
 	if (text.failed)
 		return false;
 	snprintf(key, LOCAL_KEY_SIZE, "%.*s", (int)strcspn(text.data, "\n"), text.data);
-	return auth_hash_key(key, hash);
+	return key_text_hash(key, hash);
 }
 
 /*
@@ -149,7 +142,7 @@ static int prepare_key(
 {
 	if (read_local_key(w, key))
 		return 0;
-	auth_generate_key(key);
+	key_text_generate(key);
 	if (write_local_key(w, key, e) < 0)
 		return -1;
 	if (!c->no_auth && c->key_count == 0)
@@ -162,9 +155,12 @@ static int prepare_key(
 
 /* ---- the two processes ---- */
 
-static pid_t start_front(const struct keeper *k, struct front_config *f, int *warden_side)
+static pid_t start_front(const struct privileged *p, struct front_config *f, int *warden_side)
 {
+	const struct keeper *k = &p->keeper;
 	int pair[2];
+	keeper_read_owner(k, f->disks.owner);
+	f->disks.exist = pool_has_disks(k->disks_fd);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	pid_t pid = fork();
@@ -175,15 +171,17 @@ static pid_t start_front(const struct keeper *k, struct front_config *f, int *wa
 	}
 	if (pid == 0) {
 		restore_signals();
-		/* Of all the warden's descriptors it keeps three. */
+		/* Of all the warden's descriptors it keeps four. */
 		f->warden_fd = dup2(pair[1], 100);
 		f->listen_fd = dup2(f->listen_fd, 101);
 		f->keeper_fd = dup2(k->front_pair[0], 102);
+		f->network_fd = dup2(p->netns.front_pair[0], 103);
 		fcntl(f->warden_fd, F_SETFD, FD_CLOEXEC);
 		fcntl(f->listen_fd, F_SETFD, FD_CLOEXEC);
 		fcntl(f->keeper_fd, F_SETFD, FD_CLOEXEC);
+		fcntl(f->network_fd, F_SETFD, FD_CLOEXEC);
 		close_range(3, 99, 0);
-		close_range(103, ~0u, 0);
+		close_range(104, ~0u, 0);
 		exit(front_main(f));
 	}
 	close(pair[1]);
@@ -199,18 +197,29 @@ static int wait_for_front(pid_t pid)
 	return status;
 }
 
+static void server_serve_say_death(const struct config *c, int status)
+{
+	if (watchdog_has_killed())
+		log_error("the front did not answer and was killed; starting another", "ms",
+			log_num(c->watchdog_ms));
+	else
+		log_error("the front died; starting it again", "status", log_num(status));
+}
+
 static int server_serve_run(struct privileged *p, struct front_config *f)
 {
 	int restarts = 0;
 	for (;;) {
 		int fd = -1, status;
 		int64_t started = clock_monotonic_us();
-		pid_t pid = start_front(&p->keeper, f, &fd);
+		*f->beats = 0;
+		pid_t pid = start_front(p, f, &fd);
 		if (pid < 0) {
 			log_error("cannot start the front", "error", strerror(-pid));
 			return 1;
 		}
 		trim_memory();
+		watchdog_guard(pid);
 		warden_serve(&p->warden, fd, pid, &stop_requested);
 		close(fd);
 		status = wait_for_front(pid);
@@ -218,7 +227,7 @@ static int server_serve_run(struct privileged *p, struct front_config *f)
 			return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 		bool quick = clock_monotonic_us() - started < RESTART_WINDOW_US;
 		restarts = quick ? restarts + 1 : 0;
-		log_error("the front died; starting it again", "status", log_num(status));
+		server_serve_say_death(f->config, status);
 		if (restarts > RESTARTS_MAX)
 			return 1;
 	}
@@ -270,7 +279,7 @@ static int settle_open_files(struct config *c, struct error *e)
 	return 0;
 }
 
-static int check(const struct config *c, bool is_loopback, struct error *e)
+static int serve_check(const struct config *c, bool is_loopback, struct error *e)
 {
 	if (c->no_auth && !is_loopback)
 		return error_set(e, ERROR_INVALID_REQUEST,
@@ -289,14 +298,16 @@ static int server_serve_serve(const struct config *c, struct error *e)
 	int *announced = mmap(
 		NULL, sizeof *announced, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int listen_fd = listen_open(c->listen, address, &is_loopback, e);
-	if (listen_fd < 0 || announced == MAP_FAILED || check(c, is_loopback, e) < 0)
+	if (listen_fd < 0 || announced == MAP_FAILED || serve_check(c, is_loopback, e) < 0)
 		return say_of_options(e);
 	if (privileged_open(&p, c, e) < 0 || make_front_directory(w, "front", e) < 0 ||
 		make_front_directory(w, "front/spool", e) < 0 ||
 		make_front_directory(w, "front/contexts", e) < 0 || prepare_key(w, c, key, e) < 0)
 		return server_serve_say(e);
+	give_front_files(w, w->run_fd);
 	struct front_config f = {
 		.config = c,
+		.beats = watchdog_open(c->watchdog_ms),
 		.data = w->data,
 		.local_key = key,
 		.address = address,
@@ -336,6 +347,9 @@ int serve_main(int argc, char **argv)
 	fault_open();
 	prctl(PR_SET_NAME, "bunker-warden", 0, 0, 0);
 	schedule_promptly();
+	/* When the machine is out of memory it takes what sandboxes run, and us last. Without the
+	 * right to say so we are what everybody is. */
+	(void)fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "-900");
 	if (settle_open_files(&c, &e) < 0)
 		return say_of_options(&e);
 	catch_signals();

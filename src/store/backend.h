@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,7 +31,9 @@ struct backend {
 	const char *empty[3];    /* what they have by default */
 	const char *begin;       /* SQL: a transaction that will write */
 	const char *column_list; /* SQL: the names of the columns of table ?1 */
-	int (*open)(struct connection **ret, const char *where, struct error *e);
+	/* A connection that only reads is opened after one that writes. -ENOSPC: the disk is full.
+	 */
+	int (*open)(struct connection **ret, const char *where, bool writes, struct error *e);
 	void (*close)(struct connection *c);
 	/*
 	 * Runs a statement that was prepared when its text was first seen. The text stays where it

@@ -9,6 +9,7 @@ static const struct field context_fields[] = {
 	{AT(TEXT, sandbox), .flags = FIELD_FIXED, .column = "sandbox"},
 	{AT(TEXT, language), .flags = FIELD_FIXED, .column = "language"},
 	{AT(TEXT, cwd), .flags = FIELD_FIXED, .column = "cwd"},
+	{AT(TEXT, user), .flags = FIELD_FIXED, .column = "user"},
 	{AT(INTEGER, is_default), .flags = FIELD_FIXED, .column = "is_default"},
 	{AT(TIME, created_ms), .flags = FIELD_FIXED, .column = "created_ms"},
 };

@@ -77,5 +77,5 @@ void store_list_events(struct store *s, const char *tenant, const char *sandbox,
 	operation_add_int(op, backwards && after == 0 ? INT64_MAX : after);
 	operation_add_int(op, limit);
 	op->row = take_row;
-	store_submit(s, op, NULL, l);
+	store_submit_read(s, op, l);
 }

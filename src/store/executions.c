@@ -1,5 +1,8 @@
 /* Executions: a short row while somebody knows that they run, one with their output at the end. */
+#include <stdlib.h>
+
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "store/internal.h"
 
 #define AT(KIND, member) FIELD_AT(KIND, struct execution_row, member)
@@ -36,6 +39,7 @@ static const struct field execution_fields[] = {
 	{AT(BOOL, spooled[1]), .column = "err_spooled"},
 	{AT(INTEGER, cpu_us), .column = "cpu_us"},
 	{AT(INTEGER, peak), .column = "peak"},
+	{AT(INTEGER, kept), .column = "kept"},
 	{AT(LIST, data[0]), .column = "out_data"},
 	{AT(LIST, data[1]), .column = "err_data"},
 };
@@ -67,15 +71,26 @@ static const char sql_get_named[] =
 static const char sql_list[] = "SELECT $columns FROM $name WHERE tenant = ?1" NEWEST_FIRST;
 static const char sql_list_sandbox[] =
 	"SELECT $columns FROM $name WHERE +tenant = ?1 AND sandbox = ?6" NEWEST_FIRST;
+static const char sql_know[] =
+	"SELECT id FROM executions WHERE id = ?1 UNION ALL SELECT id FROM processes WHERE id = ?1";
+#define GONE " RETURNING id, tenant, kept"
 static const char sql_expire[] =
-	"DELETE FROM executions WHERE started_ms + duration_us / 1000 < ? RETURNING id";
+	"DELETE FROM executions WHERE id IN (SELECT id FROM executions"
+	" WHERE started_ms + duration_us / 1000 < ?1 ORDER BY started_ms + duration_us / 1000"
+	" LIMIT ?2)" GONE;
+/* They are stored when they end: the smallest numbers of rows are the oldest. */
+static const char sql_evict[] =
+	"DELETE FROM executions WHERE rowid IN (SELECT number FROM (SELECT number,"
+	" sum(kept) OVER (ORDER BY number) - kept AS before FROM (SELECT rowid AS number, kept"
+	" FROM executions WHERE tenant = ? ORDER BY rowid LIMIT ?)) WHERE before < ?)" GONE;
+static const char sql_kept[] = "SELECT tenant, bytes FROM kept";
 static const char sql_end_begun[] =
 	"INSERT INTO executions (id, sandbox, tenant, name, user, cwd, started_ms, kind, terminal,"
 	" pid, command, status, exit_code, signal, timed_out, oom_killed, duration_us, out_length,"
-	" err_length, out_stored, err_stored, out_spooled, err_spooled, cpu_us, peak, out_data,"
-	" err_data) SELECT id, sandbox, tenant, name, user, cwd, started_ms, kind, terminal, pid,"
-	" command, ?2, 137, 9, 0, 0, max(0, ?3 - started_ms) * 1000, 0, 0, 0, 0, 0, 0, 0, 0, x'',"
-	" x'' FROM processes WHERE sandbox = ?1 ON CONFLICT DO NOTHING";
+	" err_length, out_stored, err_stored, out_spooled, err_spooled, cpu_us, peak, kept,"
+	" out_data, err_data) SELECT id, sandbox, tenant, name, user, cwd, started_ms, kind, terminal, pid,"
+	" command, ?2, 137, 9, 0, 0, max(0, ?3 - started_ms) * 1000, 0, 0, 0, 0, 0, 0, 0, 0,"
+	" 1024 + length(command), x'', x'' FROM processes WHERE sandbox = ?1 ON CONFLICT DO NOTHING";
 
 /* ---- while they run ---- */
 
@@ -135,20 +150,88 @@ void store_list_executions(
 	store_list(s, &execution_facts, op, each, arg);
 }
 
-static void store_executions_execution_expired(
-	struct operation *op, const struct value *columns, size_t count)
+/* ---- what goes ---- */
+
+struct departure {
+	store_found_fn *each;
+	void *arg;
+};
+
+static void execution_departed(struct operation *op, const struct value *columns, size_t count)
 {
+	struct departure *d = op->arg;
 	(void)count;
-	if (columns)
-		op->each(op->arg, columns[0].bytes);
+	if (columns) {
+		const struct execution_gone gone = {
+			columns[0].bytes, columns[1].bytes, columns[2].number};
+		d->each(d->arg, &gone, 0);
+		return;
+	}
+	d->each(d->arg, NULL, op->error);
+	free(d);
+}
+
+static void executions_depart(
+	struct store *s, struct operation *op, store_found_fn *each, void *arg)
+{
+	struct departure d = {each, arg};
+	op->row = execution_departed;
+	op->makes_room = true;
+	store_submit(s, op, NULL, mem_copy(&d, sizeof d));
 }
 
 void store_expire_executions(
-	struct store *s, int64_t before_ms, void (*each)(void *arg, const char *id), void *arg)
+	struct store *s, int64_t before_ms, unsigned limit, store_found_fn *each, void *arg)
 {
 	struct operation *op = operation_new(sql_expire);
 	operation_add_int(op, before_ms);
-	op->row = store_executions_execution_expired;
-	op->each = each;
-	store_submit(s, op, NULL, arg);
+	operation_add_int(op, limit);
+	executions_depart(s, op, each, arg);
+}
+
+void store_evict_executions(struct store *s, const char *tenant, unsigned limit, int64_t bytes,
+	store_found_fn *each, void *arg)
+{
+	struct operation *op = operation_new(sql_evict);
+	operation_add_text(op, tenant);
+	operation_add_int(op, limit);
+	operation_add_int(op, bytes);
+	executions_depart(s, op, each, arg);
+}
+
+static void execution_known(struct operation *op, const struct value *columns, size_t count)
+{
+	struct departure *d = op->arg;
+	(void)count;
+	d->each(d->arg, columns, op->error);
+	if (!columns)
+		free(d);
+}
+
+void store_know_execution(struct store *s, const char *id, store_found_fn *found, void *arg)
+{
+	struct departure d = {found, arg};
+	struct operation *op = operation_with(sql_know, 1);
+	operation_add_text(op, id);
+	op->row = execution_known;
+	store_submit_read(s, op, mem_copy(&d, sizeof d));
+}
+
+struct sums {
+	void (*each)(void *arg, const char *tenant, int64_t bytes);
+	void *arg;
+};
+
+static void sum_read(void *arg, const struct value *columns, size_t count)
+{
+	const struct sums *sums = arg;
+	(void)count;
+	sums->each(sums->arg, columns[0].bytes, columns[1].number);
+}
+
+int store_each_kept(
+	struct store *s, void (*each)(void *arg, const char *tenant, int64_t bytes), void *arg)
+{
+	struct sums sums = {each, arg};
+	return s->backend->run(s->connection, sql_kept, NULL, 0, sum_read, &sums);
 }

@@ -3,6 +3,7 @@
 
 #include "store/backend.h"
 #include "store/queue.h"
+#include "store/reserve.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 #include "store/table.h"
@@ -11,9 +12,11 @@
 
 struct store {
 	const struct backend *backend;
-	struct connection
-		*connection; /* for reading at start, before the queue's thread has work */
-	struct queue *queue;
+	/* Of the writes; also for reading at start, before the queue's thread has work. */
+	struct connection *connection;
+	struct connection *reading;
+	struct queue *writes, *reads;
+	struct reserve reserve;
 	/* Statements made of a table's description; used by the loop only. */
 	struct {
 		const struct store_table *table;
@@ -42,6 +45,10 @@ void store_search(struct store *s, const struct store_table *t, struct operation
 	store_found_fn *found, void *arg);
 void store_list(struct store *s, const struct store_table *t, struct operation *op,
 	store_found_fn *each, void *arg);
+
+/* Runs a statement that deletes at most ?2 rows older than ?1 and returns their ids. */
+void store_expire(struct store *s, const char *sql, int64_t before_ms, unsigned limit,
+	store_expired_fn *each, void *arg);
 
 extern const struct store_table store_sandboxes, store_events, store_volumes, store_contexts,
 	store_checkpoints, store_snapshots, store_templates, store_builds, store_tags, store_layers,

@@ -1,5 +1,7 @@
 #include "store/queue.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,8 @@
 #include "base/mem.h"
 #include "base/schedule.h"
 
+#define UNTAKEN_MAX (8u << 20)
+
 struct row {
 	struct row *next;
 	size_t count;
@@ -19,16 +23,23 @@ struct row {
 struct queue {
 	const struct backend *backend;
 	struct connection *connection;
+	struct reserve *reserve;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
+	pthread_cond_t taken; /* the loop has taken what is finished */
 	uv_async_t async;
 	uv_prepare_t prepare; /* the end of the loop's turn: the thread gets all of it */
 	unsigned handles_open;
 	struct operation *turn, *turn_last; /* the loop's own, until then */
-	unsigned under_way;                 /* the same */
+	unsigned under_way;                 /* the loop's own, like the rest up to `waiting` */
+	uint64_t submitted, delivered;
+	struct queue *writes;               /* this queue has reads, which follow them; or NULL */
+	struct queue *reads;                /* those that follow this queue; or NULL */
+	struct operation *held, **held_end; /* reads whose writes are under way */
 	struct operation *waiting, **waiting_end;
 	struct operation *finished, **finished_end;
+	size_t untaken; /* bytes that were read, and are finished */
 	bool closing;
 };
 
@@ -53,8 +64,7 @@ struct operation *operation_with(const char *sql, size_t max)
 
 static struct value *operation_value(struct operation *op)
 {
-	if (op->value_count == op->value_max)
-		abort();
+	assert(op->value_count < op->value_max && "an operation is made with room for its values");
 	return &op->values[op->value_count++];
 }
 
@@ -119,6 +129,7 @@ static void keep_row(void *arg, const struct value *columns, size_t count)
 	row->count = count;
 	for (size_t i = 0; i < count; i++) {
 		row->columns[i] = (struct value){columns[i].kind, columns[i].number, NULL, 0};
+		op->bytes += sizeof row->columns[i] + columns[i].len;
 		if (columns[i].kind != STORED_NUMBER)
 			value_set_bytes(&row->columns[i], columns[i].bytes, columns[i].len);
 	}
@@ -159,6 +170,23 @@ static int run_transaction(struct queue *q, struct operation *begin, const struc
 	return error;
 }
 
+static bool makes_room(const struct operation *begin, const struct operation *end)
+{
+	for (const struct operation *op = begin; op != end; op = op->next)
+		if (op->makes_room)
+			return true;
+	return false;
+}
+
+/* The operations of one turn. What makes room is tried again for as long as the reserve lasts. */
+static void run_turn(struct queue *q, struct operation *begin, const struct operation *end)
+{
+	while (run_transaction(q, begin, end) == -ENOSPC && makes_room(begin, end) &&
+		reserve_give(q->reserve))
+		for (struct operation *op = begin; op != end; op = op->next)
+			op->error = 0;
+}
+
 static struct operation *next_turn(struct operation *op)
 {
 	while (!op->ends_turn)
@@ -169,20 +197,58 @@ static struct operation *next_turn(struct operation *op)
 /* One transaction for all of it; when that is refused, one for each turn of the loop. */
 static void run_batch(struct queue *q, struct operation *batch)
 {
-	if (run_transaction(q, batch, NULL) == 0 || !next_turn(batch))
+	int error = run_transaction(q, batch, NULL);
+	if (error == 0)
+		reserve_fill(q->reserve);
+	if (error == 0 || (!next_turn(batch) && !(error == -ENOSPC && makes_room(batch, NULL))))
 		return;
 	for (struct operation *op = batch; op; op = op->next)
 		op->error = 0;
 	for (struct operation *op = batch, *next; op; op = next) {
 		next = next_turn(op);
-		run_transaction(q, op, next);
+		run_turn(q, op, next);
+	}
+}
+
+/* With a view of its own of the database: the one before has seen nothing newer. */
+static void run_read(struct queue *q, struct operation *op)
+{
+	op->error = run_operation(q, op);
+	if (op->error == 0)
+		return;
+	log_error("the database could not be read", "error", q->backend->message(q->connection));
+	drop_rows(op);
+}
+
+/* The list of those up to *end is finished. Called with the lock. */
+static void queue_finish(struct queue *q, struct operation *list, struct operation **end)
+{
+	*q->finished_end = list;
+	q->finished_end = end;
+	uv_async_send(&q->async);
+}
+
+static void run_reads(struct queue *q, struct operation *batch)
+{
+	while (batch) {
+		struct operation *op = batch;
+		batch = op->next;
+		op->next = NULL;
+		run_read(q, op);
+		pthread_mutex_lock(&q->lock);
+		q->untaken += op->bytes;
+		queue_finish(q, op, &op->next);
+		while (q->untaken > UNTAKEN_MAX && !q->closing)
+			pthread_cond_wait(&q->taken, &q->lock);
+		pthread_mutex_unlock(&q->lock);
 	}
 }
 
 static void *queue_main(void *arg)
 {
 	struct queue *q = arg;
-	schedule_promptly();
+	if (!q->writes)
+		schedule_promptly(); /* creates wait for it */
 	pthread_mutex_lock(&q->lock);
 	for (;;) {
 		while (!q->waiting && !q->closing)
@@ -192,11 +258,13 @@ static void *queue_main(void *arg)
 		struct operation *batch = take_ptr(q->waiting), **end = q->waiting_end;
 		q->waiting_end = &q->waiting;
 		pthread_mutex_unlock(&q->lock);
-		run_batch(q, batch);
+		if (q->writes)
+			run_reads(q, batch);
+		else
+			run_batch(q, batch);
 		pthread_mutex_lock(&q->lock);
-		*q->finished_end = batch;
-		q->finished_end = end;
-		uv_async_send(&q->async);
+		if (!q->writes)
+			queue_finish(q, batch, end);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return NULL;
@@ -204,7 +272,7 @@ static void *queue_main(void *arg)
 
 /* ---- on the loop ---- */
 
-static void deliver(struct operation *op)
+static void queue_call_back(struct operation *op)
 {
 	for (struct row *row = op->rows; row && op->row; row = row->next)
 		op->row(op, row->columns, row->count);
@@ -214,20 +282,39 @@ static void deliver(struct operation *op)
 		op->done(op->arg, op->error);
 }
 
+static void queue_append(struct queue *q, struct operation *op);
+
+static void queue_release_held(struct queue *q)
+{
+	while (q->held && q->held->follows <= q->writes->delivered) {
+		struct operation *op = q->held;
+		q->held = op->next;
+		op->next = NULL;
+		queue_append(q, op);
+	}
+	if (!q->held)
+		q->held_end = &q->held;
+}
+
 static void queue_deliver(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
 	struct operation *list = take_ptr(q->finished);
 	q->finished_end = &q->finished;
+	q->untaken = 0;
+	pthread_cond_signal(&q->taken);
 	pthread_mutex_unlock(&q->lock);
 	while (list) {
 		struct operation *op = list;
 		list = op->next;
 		FAULT_POINT();
 		q->under_way--;
-		deliver(op);
+		q->delivered++;
+		queue_call_back(op);
 		operation_free(op);
 	}
+	if (q->reads)
+		queue_release_held(q->reads);
 }
 
 static void async_ready(uv_async_t *async)
@@ -260,15 +347,27 @@ static void turn_ended(uv_prepare_t *prepare)
 	queue_hand_over(prepare->data);
 }
 
-void queue_submit(struct queue *q, struct operation *op)
+static void queue_append(struct queue *q, struct operation *op)
 {
 	if (q->turn)
 		q->turn_last->next = op;
 	else
 		q->turn = op;
 	q->turn_last = op;
-	q->under_way++;
 	uv_prepare_start(&q->prepare, turn_ended);
+}
+
+void queue_submit(struct queue *q, struct operation *op)
+{
+	q->under_way++;
+	q->submitted++;
+	op->follows = q->writes ? q->writes->submitted : 0;
+	if (!q->writes || op->follows <= q->writes->delivered) {
+		queue_append(q, op);
+		return;
+	}
+	*q->held_end = op;
+	q->held_end = &op->next;
 }
 
 bool queue_is_busy(const struct queue *q)
@@ -276,26 +375,30 @@ bool queue_is_busy(const struct queue *q)
 	return q->under_way > 0;
 }
 
-int queue_open(struct queue **ret, uv_loop_t *loop, const struct backend *backend,
-	struct connection *connection)
+void queue_open(struct queue **ret, uv_loop_t *loop, const struct backend *backend,
+	struct connection *connection, struct reserve *reserve, struct queue *writes)
 {
-	struct queue *q = calloc(1, sizeof *q);
-	if (!q)
-		return -1;
+	struct queue *q = mem_new(sizeof *q);
 	q->backend = backend;
 	q->connection = connection;
+	q->reserve = reserve;
+	q->writes = writes;
+	if (writes)
+		writes->reads = q;
 	q->waiting_end = &q->waiting;
 	q->finished_end = &q->finished;
+	q->held_end = &q->held;
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_cond_init(&q->wake, NULL);
+	pthread_cond_init(&q->taken, NULL);
 	uv_async_init(loop, &q->async, async_ready);
 	uv_prepare_init(loop, &q->prepare);
 	q->async.data = q->prepare.data = q;
 	q->handles_open = 2;
-	if (pthread_create(&q->thread, NULL, queue_main, q) != 0)
-		abort();
+	int r = pthread_create(&q->thread, NULL, queue_main, q);
+	assert(r == 0 && "the store has its thread before anything else is started");
+	(void)r;
 	*ret = q;
-	return 0;
 }
 
 static void queue_free(uv_handle_t *handle)
@@ -305,26 +408,34 @@ static void queue_free(uv_handle_t *handle)
 		free(q);
 }
 
-/* What the last callbacks submit is run here. */
-static void run_rest(struct queue *q)
+bool queue_run_rest(struct queue *q)
 {
-	struct operation *batch;
-	while ((batch = queue_take_turn(q))) {
+	struct operation *batch = queue_take_turn(q);
+	if (!batch)
+		return false;
+	if (q->writes) {
+		run_reads(q, batch);
+	} else {
 		run_batch(q, batch);
 		q->finished = batch;
-		queue_deliver(q);
 	}
+	queue_deliver(q);
+	return true;
 }
 
-void queue_close(struct queue *q)
+void queue_stop(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
 	q->closing = true;
+	pthread_cond_signal(&q->taken);
 	pthread_mutex_unlock(&q->lock);
 	queue_hand_over(q);
 	pthread_join(q->thread, NULL);
 	queue_deliver(q);
-	run_rest(q);
+}
+
+void queue_close(struct queue *q)
+{
 	uv_close((uv_handle_t *)&q->async, queue_free);
 	uv_close((uv_handle_t *)&q->prepare, queue_free);
 }

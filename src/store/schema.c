@@ -164,7 +164,35 @@ static const char *const migrations[] = {
 	/* What sandboxes get from a snapshot besides its disk, and what its maker says of it. */
 	"ALTER TABLE snapshots ADD COLUMN metadata TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE snapshots ADD COLUMN env BLOB NOT NULL DEFAULT x'';",
+
+	/*
+	 * What each tenant's executions take of the disk. The index has the rows of a tenant in the
+	 * order in which they were stored.
+	 */
+	"ALTER TABLE executions ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE executions SET kept = 1024 + length(command) + out_stored + err_stored;"
+	"CREATE INDEX execution_order ON executions (tenant);"
+	"CREATE TABLE kept (tenant TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+	"INSERT INTO kept SELECT tenant, sum(kept) FROM executions GROUP BY tenant;"
+	"CREATE TRIGGER execution_kept AFTER INSERT ON executions BEGIN"
+	" INSERT INTO kept VALUES (NEW.tenant, NEW.kept)"
+	" ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes;"
+	" END;"
+	"CREATE TRIGGER execution_gone AFTER DELETE ON executions BEGIN"
+	" UPDATE kept SET bytes = bytes - OLD.kept WHERE tenant = OLD.tenant;"
+	" END;",
 };
+
+/*
+ * Indexes need no version: those that lack are made, and an older program keeps them up to date.
+ * By these a page of sandboxes that have ended is read from where it begins.
+ */
+static const char indexes[] =
+	"DROP INDEX IF EXISTS sandbox_past;"
+	"CREATE INDEX IF NOT EXISTS sandbox_ended ON sandboxes (tenant, status, created_ms, id)"
+	" WHERE ended_ms > 0;"
+	"CREATE INDEX IF NOT EXISTS sandbox_ended_names"
+	" ON sandboxes (tenant, name, status, created_ms, id) WHERE ended_ms > 0 AND name <> '';";
 
 static int read_version(sqlite3 *db, int *ret)
 {
@@ -206,5 +234,8 @@ int schema_migrate(sqlite3 *db, struct error *e)
 			return error_set(e, ERROR_INTERNAL,
 				"cannot bring the database to version %d: %s", version + 1,
 				sqlite3_errmsg(db));
+	if (sqlite3_exec(db, indexes, NULL, NULL, NULL) != SQLITE_OK)
+		return error_set(e, ERROR_INTERNAL, "cannot make the database's indexes: %s",
+			sqlite3_errmsg(db));
 	return 0;
 }

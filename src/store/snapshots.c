@@ -60,6 +60,7 @@ void store_delete_checkpoints(struct store *s, const char *sandbox)
 {
 	struct operation *op = operation_new(sql_delete_checkpoints);
 	operation_add_text(op, sandbox);
+	op->makes_room = true;
 	store_submit(s, op, NULL, NULL);
 }
 

@@ -1,9 +1,17 @@
 /*
  * SQLite as a back end. WAL with synchronous=NORMAL: a commit survives the death of any of our
  * processes at once, and a power cut once the next checkpoint was written.
+ *
+ * A connection that reads has its own view of the database: it blocks no writer, and none blocks
+ * it.
+ *
+ * What SQLite would put into a temporary file (the journal of a statement, a sort, an index made
+ * for one query) stays in memory: the front may not make files where SQLite would look for a place.
  */
 #include "store/sqlite.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define STATEMENTS_MAX 128
@@ -16,27 +24,41 @@ struct connection {
 	} prepared[STATEMENTS_MAX];
 };
 
-static int sqlite_open(struct connection **ret, const char *where, struct error *e)
+/* -ENOSPC tells a full disk from everything else that the database refuses. */
+static int sqlite_error(struct connection *c)
 {
+	int code = sqlite3_errcode(c->db) & 0xff;
+	int cause = sqlite3_system_errno(c->db);
+	bool full = code == SQLITE_FULL ||
+		    (code == SQLITE_IOERR && (cause == ENOSPC || cause == EDQUOT));
+	return full ? -ENOSPC : -EIO;
+}
+
+static const char setup_writing[] =
+	"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=5000;"
+	"PRAGMA cache_size=-1024; PRAGMA temp_store=MEMORY; SELECT count(*) FROM sqlite_schema";
+static const char setup_reading[] =
+	"PRAGMA busy_timeout=5000; PRAGMA cache_size=-1024; PRAGMA temp_store=MEMORY";
+
+static int sqlite_open(struct connection **ret, const char *where, bool writes, struct error *e)
+{
+	int mode = writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
 	struct connection *c = calloc(1, sizeof *c);
 	if (!c)
 		return error_set(e, ERROR_INTERNAL, "out of memory");
 	/* One thread at a time: the loop's at start, then the queue's. */
-	if (sqlite3_open_v2(where, &c->db,
-		    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-		    NULL) == SQLITE_OK &&
-		sqlite3_exec(c->db,
-			"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=5000;"
-			"PRAGMA cache_size=-1024",
-			NULL, NULL, NULL) == SQLITE_OK) {
+	if (sqlite3_open_v2(where, &c->db, mode | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK &&
+		sqlite3_exec(c->db, writes ? setup_writing : setup_reading, NULL, NULL, NULL) ==
+			SQLITE_OK) {
 		*ret = c;
 		return 0;
 	}
+	int error = sqlite_error(c);
 	error_set(
 		e, ERROR_INTERNAL, "cannot open the database %s: %s", where, sqlite3_errmsg(c->db));
 	sqlite3_close(c->db);
 	free(c);
-	return -1;
+	return error;
 }
 
 static void sqlite_close(struct connection *c)
@@ -101,20 +123,21 @@ static int sqlite_run(struct connection *c, const char *sql, const struct value 
 	struct value columns[BACKEND_COLUMNS_MAX];
 	sqlite3_stmt *st = sqlite_prepare(c, sql);
 	if (!st || sqlite3_column_count(st) > BACKEND_COLUMNS_MAX)
-		return -1;
+		return -EIO;
 	sqlite_bind(st, values, count);
 	int r;
 	while ((r = sqlite3_step(st)) == SQLITE_ROW)
 		if (row)
 			row(arg, columns, sqlite_columns(st, columns));
+	r = r == SQLITE_DONE ? 0 : sqlite_error(c);
 	sqlite3_reset(st);
 	sqlite3_clear_bindings(st);
-	return r == SQLITE_DONE ? 0 : -1;
+	return r;
 }
 
 static int sqlite_script(struct connection *c, const char *sql)
 {
-	return sqlite3_exec(c->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
+	return sqlite3_exec(c->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_error(c);
 }
 
 static const char *sqlite_message(struct connection *c)

@@ -1,6 +1,7 @@
 /* The store as a whole. */
 #include "store/store.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,29 +36,54 @@ int store_open(struct store **ret, uv_loop_t *loop, const char *path, struct err
 	if (!s)
 		return error_set(e, ERROR_INTERNAL, "out of memory");
 	s->backend = &backend_sqlite;
-	if (s->backend->open(&s->connection, path, e) < 0) {
+	reserve_open(&s->reserve, path);
+	/* What is shared of the log's index needs 32 KiB, even of one who only reads. */
+	int r;
+	while ((r = s->backend->open(&s->connection, path, true, e)) == -ENOSPC &&
+		reserve_give(&s->reserve))
+		;
+	if (r < 0) {
+		reserve_close(&s->reserve);
 		free(s);
 		return -1;
 	}
 	if (schema_migrate(sqlite_handle(s->connection), e) == 0 && complete_tables(s, e) == 0 &&
-		queue_open(&s->queue, loop, s->backend, s->connection) == 0) {
+		s->backend->open(&s->reading, path, false, e) == 0) {
+		queue_open(&s->writes, loop, s->backend, s->connection, &s->reserve, NULL);
+		queue_open(&s->reads, loop, s->backend, s->reading, NULL, s->writes);
 		*ret = s;
 		return 0;
 	}
 	s->backend->close(s->connection);
+	reserve_close(&s->reserve);
 	free(s);
 	return -1;
 }
 
+int store_error(struct error *e, int error, const char *what)
+{
+	if (error == -ENOSPC)
+		return error_set(e, ERROR_NO_SPACE, "%s: the data directory is full", what);
+	return error_set(e, ERROR_INTERNAL, "%s", what);
+}
+
 bool store_is_busy(const struct store *s)
 {
-	return queue_is_busy(s->queue);
+	return queue_is_busy(s->writes) || queue_is_busy(s->reads);
 }
 
 void store_close(struct store *s)
 {
-	queue_close(s->queue);
+	queue_stop(s->writes);
+	queue_stop(s->reads);
+	/* What the last callbacks ask for. */
+	while (queue_run_rest(s->writes) || queue_run_rest(s->reads))
+		;
+	queue_close(s->writes);
+	queue_close(s->reads);
+	s->backend->close(s->reading);
 	s->backend->close(s->connection);
+	reserve_close(&s->reserve);
 	for (size_t i = 0; i < STORE_TEXTS_MAX; i++)
 		free(s->texts[i].sql);
 	free(s);
@@ -67,5 +93,11 @@ void store_submit(struct store *s, struct operation *op, store_done_fn *done, vo
 {
 	op->done = done;
 	op->arg = arg;
-	queue_submit(s->queue, op);
+	queue_submit(s->writes, op);
+}
+
+void store_submit_read(struct store *s, struct operation *op, void *arg)
+{
+	op->arg = arg;
+	queue_submit(s->reads, op);
 }

@@ -3,8 +3,9 @@
  *
  * Writes go to a thread of their own and are committed in groups; `done` runs on the loop, after
  * the commit, in the order of the calls. What one turn of the loop asks for is committed together.
- * SQL is nowhere else. The struct's strings are borrowed: by the store until the call returns, by
- * the reader until its callback returns.
+ * Reads have another thread: they see every write that was asked for before them, and no write
+ * waits for them. SQL is nowhere else. The struct's strings are borrowed: by the store until the
+ * call returns, by the reader until its callback returns.
  */
 #pragma once
 
@@ -14,6 +15,7 @@
 #include <uv.h>
 
 #include "base/error.h"
+#include "base/id.h"
 #include "model/sandbox.h"
 
 struct store;
@@ -22,8 +24,13 @@ struct store;
 typedef void store_done_fn(void *arg, int error);
 /* The same of a row that was to be added. is_new: there was none of its key. */
 typedef void store_added_fn(void *arg, int error, bool is_new);
-/* row is NULL when there is none, or no more; it is valid for the time of the call. */
-typedef void store_found_fn(void *arg, const void *row);
+/*
+ * row is NULL when there is none, or no more, or when they could not be read: then error is not 0.
+ * It is valid for the time of the call.
+ */
+typedef void store_found_fn(void *arg, const void *row, int error);
+/* Fills *e for a caller whose call had such an error: what could not be done, and why. */
+int store_error(struct error *e, int error, const char *what);
 
 int store_open(struct store **ret, uv_loop_t *loop, const char *path, struct error *e);
 /* Something was asked for and has not been called back. */
@@ -37,10 +44,11 @@ void store_put_sandbox(
 void store_end_sandbox(struct store *s, const char *id, const char *status, const char *ended_by,
 	int64_t ended_ms, store_done_fn *done, void *arg);
 void store_put_usage(struct store *s, const char *id, int64_t cpu_us, int64_t memory_byte_seconds);
+/* Of any tenant, whether it has ended or not. */
+void store_find_sandbox(struct store *s, const char *id, store_found_fn *found, void *arg);
 /* found is called with NULL when none of this id and tenant has ended. */
-void store_get_ended_sandbox(struct store *s, const char *id, const char *tenant,
-	void (*found)(void *arg, const struct sandbox_record *row), void *arg);
-/* Forget those that ended before, and their events. */
+void store_get_ended_sandbox(
+	struct store *s, const char *id, const char *tenant, store_found_fn *found, void *arg);
 
 enum ended_order {
 	ENDED_BY_CREATION,
@@ -52,21 +60,30 @@ enum ended_order {
 };
 
 struct ended_query {
-	const char *tenant;
-	const char *status, *name, *project, *snapshot; /* "": any */
-	int ephemeral;                                  /* -1: either */
-	int64_t after_ms; /* made after this moment and id; -1: whenever */
+	const char *tenant, *status;
+	const char *name, *project, *snapshot; /* "": any */
+	int ephemeral;                         /* -1: either */
+	/* Made after this moment and id, or before them if backwards; -1 and "": whenever. */
+	int64_t after_ms;
 	const char *after_id;
 	enum ended_order order;
 	bool backwards;
+	bool counts; /* tells how many there are in all */
 	int64_t offset;
 	unsigned limit;
 };
 
-/* Calls found for each, and at the end with NULL and how many there are in all. */
+/*
+ * Calls found for each, and at the end with NULL and how many there are in all (0 if they were not
+ * to be counted), or a negative error when they could not be read.
+ */
 void store_list_ended_sandboxes(struct store *s, const struct ended_query *query,
 	void (*found)(void *arg, const struct sandbox_record *row, int64_t total), void *arg);
-void store_expire_sandboxes(struct store *s, int64_t before_ms);
+/* Names a row that is gone; NULL: that was all. */
+typedef void store_expired_fn(void *arg, const char *id);
+/* Forget at most `limit` of those that ended before, the oldest first, and their events. */
+void store_expire_sandboxes(
+	struct store *s, int64_t before_ms, unsigned limit, store_expired_fn *each, void *arg);
 
 struct event_row {
 	const char *sandbox; /* NULL in what is listed */
@@ -104,6 +121,7 @@ struct execution_row {
 	int64_t length[2]; /* of stdout and stderr, all of it */
 	int64_t stored[2]; /* of which this much was kept */
 	bool spooled[2];   /* kept in a file; otherwise in data */
+	int64_t kept;      /* bytes on disk that it counts for */
 	struct strings data[2];
 };
 
@@ -137,16 +155,35 @@ struct execution_query {
 /* The newest first, without their output; each is called once more, with NULL, at the end. */
 void store_list_executions(
 	struct store *s, const struct execution_query *query, store_found_fn *each, void *arg);
-/* Forget what ended before; each names one whose spool files can go. */
+/* Whether one of this id has begun or ended: `found` is called with a row if so, then with NULL. */
+void store_know_execution(struct store *s, const char *id, store_found_fn *found, void *arg);
+
+/* What is gone, whose spool files can go. */
+struct execution_gone {
+	const char *id, *tenant;
+	int64_t kept;
+};
+
+/*
+ * Forgets at most `limit` of those that ended before, the oldest first. each is called with a
+ * struct execution_gone, at last with NULL.
+ */
 void store_expire_executions(
-	struct store *s, int64_t before_ms, void (*each)(void *arg, const char *id), void *arg);
+	struct store *s, int64_t before_ms, unsigned limit, store_found_fn *each, void *arg);
+/* Forgets, likewise, of a tenant's those that were stored first: as few as count for the bytes. */
+void store_evict_executions(struct store *s, const char *tenant, unsigned limit, int64_t bytes,
+	store_found_fn *each, void *arg);
+/* At start, before the loop runs: the sum of `kept` of each tenant. */
+int store_each_kept(
+	struct store *s, void (*each)(void *arg, const char *tenant, int64_t bytes), void *arg);
 
 /* A context of code. */
 struct context_row {
 	const char *id;
 	const char *sandbox;
 	const char *language;
-	const char *cwd; /* "": the sandbox's */
+	const char *cwd;  /* "": the sandbox's */
+	const char *user; /* "": the sandbox's */
 	int64_t is_default;
 	int64_t created_ms;
 };
@@ -157,13 +194,12 @@ void store_delete_context(struct store *s, const char *id, store_done_fn *done, 
 /* In the order of their creation. At start, before the loop runs. */
 int store_each_context(struct store *s, void (*each)(void *arg, const void *row), void *arg);
 
-#define STORE_HASH_SIZE 32
-int store_each_key(struct store *s,
-	void (*each)(void *arg, const char *tenant, const uint8_t hash[STORE_HASH_SIZE]),
-	void *arg);
-/* Fine if it is there. */
-int store_add_key(
-	struct store *s, const char *tenant, const uint8_t hash[STORE_HASH_SIZE], struct error *e);
+/*
+ * The database's identity, which its disks are marked with. "" while it has none: it is new, and
+ * nobody has said yet that it may have these disks. One that an older program made gets one here.
+ */
+int store_get_identity(struct store *s, char ret[ID_SIZE], struct error *e);
+int store_set_identity(struct store *s, const char id[ID_SIZE], struct error *e);
 
 #define STORE_SECRET_SIZE 32
 /* What was once kept under this name, or else *secret, which is kept from now on. At start only. */

@@ -1,5 +1,6 @@
 #include "store/table.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,13 +150,11 @@ const char *store_sql(struct store *s, const struct store_table *t, const char *
 	for (; i < STORE_TEXTS_MAX && s->texts[i].sql; i++)
 		if (s->texts[i].table == t && s->texts[i].text == text)
 			return s->texts[i].sql;
-	if (i == STORE_TEXTS_MAX)
-		abort();
+	assert(i < STORE_TEXTS_MAX && "each statement of each table has a place");
 	s->texts[i].table = t;
 	s->texts[i].text = text;
 	s->texts[i].sql = store_table_expand(t, text);
-	if (!s->texts[i].sql)
-		abort();
+	assert(s->texts[i].sql && "the words of a statement are known");
 	return s->texts[i].sql;
 }
 
@@ -246,16 +245,15 @@ void store_delete(struct store *s, const struct store_table *t, const char *key,
 {
 	struct operation *op = operation_new(store_sql(s, t, delete_text));
 	operation_add_text(op, key);
+	op->makes_room = true;
 	store_submit(s, op, done, arg);
 }
 
-/* One walk over the rows of a table, or the search for one of them. */
 struct walk {
 	const struct store_table *table;
 	void (*each)(void *arg, const void *row);
 	void *arg;
 	void *row;
-	bool first_only;
 };
 
 static void walk_row(void *arg, const struct value *columns, size_t count)
@@ -276,42 +274,52 @@ int store_each(struct store *s, const struct store_table *t, const char *where,
 	return r;
 }
 
+/* The search for one row, or a list. */
+struct query {
+	const struct store_table *table;
+	store_found_fn *found; /* NULL: the row was told */
+	void *arg;
+	void *row;
+	bool first_only;
+};
+
 /* Each row, then the closing NULL; of a search the first row or NULL. */
-static void queried_row(struct operation *op, const struct value *columns, size_t count)
+static void query_row(struct operation *op, const struct value *columns, size_t count)
 {
-	struct walk *w = op->arg;
+	struct query *q = op->arg;
 	(void)count;
-	if (columns && w->each) {
-		store_read(w->table, columns, w->row);
-		w->each(w->arg, w->row);
-		w->each = w->first_only ? NULL : w->each;
+	if (columns && q->found) {
+		store_read(q->table, columns, q->row);
+		q->found(q->arg, q->row, 0);
+		q->found = q->first_only ? NULL : q->found;
 	}
 	if (columns)
 		return;
-	if (w->each)
-		w->each(w->arg, NULL);
-	free(w->row);
-	free(w);
+	if (q->found)
+		q->found(q->arg, NULL, op->error);
+	free(q->row);
+	free(q);
 }
 
-static void query(struct store *s, struct operation *op, const struct walk *walk)
+static void query_submit(struct store *s, struct operation *op, const struct query *query)
 {
-	struct walk *w = mem_copy(walk, sizeof *walk);
-	w->row = mem_new(w->table->fields->size);
-	op->row = queried_row;
-	store_submit(s, op, NULL, w);
+	struct query *q = mem_copy(query, sizeof *query);
+	q->row = mem_new(q->table->fields->size);
+	op->row = query_row;
+	store_submit_read(s, op, q);
 }
 
 void store_search(struct store *s, const struct store_table *t, struct operation *op,
 	store_found_fn *found, void *arg)
 {
-	query(s, op, &(struct walk){.table = t, .each = found, .arg = arg, .first_only = true});
+	query_submit(
+		s, op, &(struct query){.table = t, .found = found, .arg = arg, .first_only = true});
 }
 
 void store_list(struct store *s, const struct store_table *t, struct operation *op,
 	store_found_fn *each, void *arg)
 {
-	query(s, op, &(struct walk){.table = t, .each = each, .arg = arg});
+	query_submit(s, op, &(struct query){.table = t, .found = each, .arg = arg});
 }
 
 void store_find(struct store *s, const struct store_table *t, const char *key,
@@ -320,6 +328,24 @@ void store_find(struct store *s, const struct store_table *t, const char *key,
 	struct operation *op = operation_new(store_sql(s, t, find_text));
 	operation_add_text(op, key);
 	store_search(s, t, op, found, arg);
+}
+
+static void expired_row(struct operation *op, const struct value *columns, size_t count)
+{
+	(void)count;
+	op->each(op->arg, columns ? columns[0].bytes : NULL);
+}
+
+void store_expire(struct store *s, const char *sql, int64_t before_ms, unsigned limit,
+	store_expired_fn *each, void *arg)
+{
+	struct operation *op = operation_new(sql);
+	operation_add_int(op, before_ms);
+	operation_add_int(op, limit);
+	op->row = expired_row;
+	op->makes_room = true;
+	op->each = each;
+	store_submit(s, op, NULL, arg);
 }
 
 /* ---- the tables that a database has ---- */

@@ -25,44 +25,10 @@
 #include "base/fd.h"
 
 #define CLEANUPS_MAX    256
+#define CLEANUPS_KEPT   128 /* at most, for a quiet moment */
+#define CROWD           500
 #define KILL_TIMEOUT_MS 5000
 #define SOCKET_BACKLOG  512 /* the front, and as many file calls as it begins at once */
-
-/* ---- uid blocks ---- */
-
-static uid_t slot_uid(const struct warden *w, unsigned slot)
-{
-	return (w->uid_range + 1) * UID_RANGE_SIZE + slot * UID_BLOCK;
-}
-
-unsigned slot_of_uid(const struct warden *w, uid_t uid)
-{
-	uid_t first = slot_uid(w, 0);
-	return uid < first ? UID_BLOCKS : (uid - first) / UID_BLOCK;
-}
-
-/* Round and round, so that a block rests as long as possible before it is used again. */
-static int slot_take(struct warden *w, uid_t *ret)
-{
-	for (unsigned i = 0; i < UID_BLOCKS; i++) {
-		unsigned slot = (w->slot_next + i) % UID_BLOCKS;
-		uint8_t bit = (uint8_t)(1u << (slot % 8));
-		if (w->slot_used[slot / 8] & bit)
-			continue;
-		w->slot_used[slot / 8] |= bit;
-		w->slot_next = slot + 1;
-		*ret = slot_uid(w, slot);
-		return 0;
-	}
-	return -EUSERS;
-}
-
-static void slot_release(struct warden *w, uid_t uid)
-{
-	unsigned slot = slot_of_uid(w, uid);
-	if (slot < UID_BLOCKS)
-		w->slot_used[slot / 8] &= (uint8_t) ~(1u << (slot % 8));
-}
 
 /* ---- the socket that the front finds again ---- */
 
@@ -87,8 +53,13 @@ static int open_listener(struct warden *w, const char *id)
 	return take_fd(&fd);
 }
 
-/* ---- cgroups that the kernel still holds ---- */
+/* ---- cgroups that are removed later ---- */
 
+/*
+ * With a memory cgroup goes a walk through all superblocks of the host, of which each sandbox has
+ * seven, under the lock for all cgroups: with 3,000 sandboxes it is taken for 9 ms, and a boot
+ * needs it often. Where there are so many, cgroups go when nothing is asked for.
+ */
 static char cleanups[CLEANUPS_MAX][ID_SIZE];
 static size_t cleanup_count;
 
@@ -133,7 +104,7 @@ static bool remove_cgroups(struct warden *w, const char *id)
 	if (cgroup_remove(w, id) < 0)
 		return false;
 	if (owner)
-		slot_release(w, owner);
+		uids_release(w, owner);
 	return true;
 }
 
@@ -152,23 +123,24 @@ static int clear_old_boot(struct warden *w, const char *id)
 /* Everything with a name on the host. */
 static int boot_prepare(struct warden *w, struct boot *b)
 {
-	int r = slot_take(w, &b->uid_base);
+	int r = uids_take(w, &b->uid_base);
 	if (r < 0)
 		return boot_fail(b, WARDEN_STEP_SLOT, r);
 	FAULT_POINT();
 	r = clear_old_boot(w, b->id);
 	if (r < 0)
 		return boot_fail(b, WARDEN_STEP_REQUEST, r);
-	r = cgroup_create(w, b->id, b->uid_base, &b->limits);
+	r = cgroup_create(w, b->id, b->uid_base);
 	if (r < 0)
 		return boot_fail(b, WARDEN_STEP_CGROUP, r);
 	FAULT_POINT();
-	b->cgroup_fd = cgroup_detached_dir(w, b->id);
-	if (b->cgroup_fd < 0)
-		return boot_fail(b, WARDEN_STEP_CGROUP, b->cgroup_fd);
-	b->userns_fd = userns_create(b->uid_base);
+	autoclose int root_fd = cgroup_has_cpu_on_v2(w) ? cgroup_dir(w, b->id) : -1;
+	b->userns_fd = userns_create(b->uid_base, root_fd, &b->cgroupns_fd);
 	if (b->userns_fd < 0)
 		return boot_fail(b, WARDEN_STEP_USERNS, b->userns_fd);
+	r = cgroup_divide(w, b);
+	if (r < 0)
+		return boot_fail(b, WARDEN_STEP_CGROUP, r);
 	b->listen_fd = open_listener(w, b->id);
 	if (b->listen_fd < 0)
 		return boot_fail(b, WARDEN_STEP_SOCKET, b->listen_fd);
@@ -198,7 +170,7 @@ static int boot_clone(struct warden *w, struct boot *b)
 		.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
 			 CLONE_INTO_CGROUP | (b->host_network ? 0 : CLONE_NEWNET),
 		.exit_signal = SIGCHLD,
-		.cgroup = (uint64_t)b->cgroup_fd,
+		.cgroup = (uint64_t)b->init_cgroup_fd,
 	};
 	if (pipe2(report, O_CLOEXEC) < 0)
 		return boot_fail(b, WARDEN_STEP_CLONE, errno);
@@ -227,22 +199,25 @@ static int boot_undo(struct warden *w, struct boot *b)
 {
 	boot_close_if_open(b->report_fd);
 	if (b->uid_base)
-		slot_release(w, b->uid_base);
+		uids_release(w, b->uid_base);
 	boot_end(w, b->id, true);
 	return -1;
 }
 
 int boot_begin(struct warden *w, struct boot *b)
 {
-	b->userns_fd = b->listen_fd = b->cgroup_fd = b->report_fd = -1;
+	int *const fds[] = {&b->userns_fd, &b->cgroupns_fd, &b->listen_fd, &b->cgroup_fd,
+		&b->quota_fd, &b->init_cgroup_fd};
+	b->report_fd = -1;
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		*fds[i] = -1;
 	if (!disk_exists(w, b->id))
 		return boot_fail(b, WARDEN_STEP_DISK, ENOENT);
 	int r = boot_prepare(w, b);
 	if (r == 0)
 		r = boot_clone(w, b);
-	boot_close_if_open(b->userns_fd);
-	boot_close_if_open(b->listen_fd);
-	boot_close_if_open(b->cgroup_fd);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		boot_close_if_open(*fds[i]);
 	return r < 0 ? boot_undo(w, b) : 0;
 }
 
@@ -287,17 +262,23 @@ int boot_end(struct warden *w, const char *id, bool keep_disk)
 		disk_discard(w, id);
 	FAULT_POINT();
 	/* The kernel may need a moment more; the uid block is free only after that. */
-	if (!remove_cgroups(w, id))
+	bool later = uids_count(w) >= CROWD && cleanup_count < CLEANUPS_KEPT;
+	if (later || !remove_cgroups(w, id))
 		add_cleanup(id);
 	return 0;
 }
 
-bool boot_retry_cleanups(struct warden *w)
+bool boot_retry_cleanups(struct warden *w, size_t max)
 {
-	size_t kept = 0;
-	for (size_t i = 0; i < cleanup_count; i++)
-		if (!remove_cgroups(w, cleanups[i]))
+	size_t kept = 0, removed = 0;
+	if (uids_count(w) < CROWD)
+		max = cleanup_count;
+	for (size_t i = 0; i < cleanup_count; i++) {
+		if (removed < max && remove_cgroups(w, cleanups[i]))
+			removed++;
+		else
 			memmove(cleanups[kept++], cleanups[i], ID_SIZE);
+	}
 	cleanup_count = kept;
 	return kept > 0;
 }

@@ -5,13 +5,20 @@
  *
  * The v2 directory belongs to the sandbox's root, so that init can make a child cgroup per process
  * there; nothing else of the sandbox ever sees a cgroup filesystem. The limits' files stay ours.
+ *
+ * Processor time is limited twice. What runs inside has its quota in a cgroup "box" of its own, so
+ * that init and its file workers, which are beside it, still answer when that is used up. The
+ * cgroup around both has a core more: init works on hostile input, and must be bounded, too.
+ *
+ *     v1     cpu: ID (init), ID/box            v2: ID (init), ID/eN
+ *     v2     ID (nothing, because the controller is handed down), ID/init, ID/box/eN
  */
 #include "warden/warden.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,24 +28,27 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <linux/magic.h>
-#include <linux/mount.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/fd.h"
+#include "base/mount.h"
 
-#define CPU_PERIOD_US      100000
+#define INIT_MILLICORES    1000
+#define CPU_PERIOD_US      100000 /* of a new cgroup */
 #define FREEZE_PATIENCE_MS 3
+#define EMPTY_TRIES        50
+#define EMPTY_PAUSE_US     200
 
 static const char *const controller_names[CONTROLLER_COUNT] = {"memory", "cpu", "pids"};
 
 /* ---- finding our place ---- */
 
-static void own_name(const struct warden *w, char out[64])
+void cgroup_own_name(const struct warden *w, char out[CGROUP_NAME_SIZE])
 {
-	snprintf(out, 64, "bunker-%u-%s", w->uid_range, w->instance);
+	snprintf(out, CGROUP_NAME_SIZE, "bunker-%s", w->instance);
 }
 
 static bool is_filesystem(const char *path, long magic)
@@ -75,8 +85,7 @@ static int make_and_open(int parent_fd, const char *name)
 {
 	if (mkdirat(parent_fd, name, 0755) < 0 && errno != EEXIST)
 		return -errno;
-	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return fd_or_errno(openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 static int open_v1(struct warden *w, enum cgroup_controller c, const char *name, struct error *e)
@@ -96,10 +105,10 @@ static int open_v1(struct warden *w, enum cgroup_controller c, const char *name,
 
 int cgroup_open(struct warden *w, struct error *e)
 {
-	char name[64];
+	char name[CGROUP_NAME_SIZE];
 	bool on_v2[CONTROLLER_COUNT];
 	int v2_count = 0;
-	own_name(w, name);
+	cgroup_own_name(w, name);
 	const char *root = find_v2(w);
 	autoclose int root_fd = root ? open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (root_fd < 0)
@@ -117,6 +126,9 @@ int cgroup_open(struct warden *w, struct error *e)
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
 		if (!on_v2[c] && open_v1(w, (enum cgroup_controller)c, name, e) < 0)
 			return -1;
+	int r = cgroup_set_limits(w, ".", &w->config.totals);
+	if (r < 0)
+		return error_set_errno(e, r, "cannot limit all sandboxes together");
 	if (v2_count == CONTROLLER_COUNT)
 		w->cgroup_mode = CGROUP_V2;
 	else
@@ -126,8 +138,8 @@ int cgroup_open(struct warden *w, struct error *e)
 
 void cgroup_close(struct warden *w)
 {
-	char name[64], path[WARDEN_PATH_MAX];
-	own_name(w, name);
+	char name[CGROUP_NAME_SIZE], path[WARDEN_PATH_MAX];
+	cgroup_own_name(w, name);
 	/* Each rmdir fails while a sandbox lives below, and that is right. */
 	snprintf(path, sizeof path, "/proc/self/fd/%d/../%s", w->cgroup_v2_fd, name);
 	rmdir(path);
@@ -141,72 +153,83 @@ void cgroup_close(struct warden *w)
 
 /* ---- limits ---- */
 
-static int write_number(int dir_fd, const char *file, int64_t value)
-{
-	char text[32];
-	snprintf(text, sizeof text, "%lld", (long long)value);
-	return fd_write_file_at(dir_fd, file, text);
-}
-
 static int set_memory_v1(int fd, int64_t bytes)
 {
 	/* memory <= memory+swap at every moment: which goes first depends on the direction. */
-	int r = write_number(fd, "memory.limit_in_bytes", bytes);
-	int swap = write_number(fd, "memory.memsw.limit_in_bytes", bytes);
+	int r = fd_write_number_at(fd, "memory.limit_in_bytes", bytes);
+	int swap = fd_write_number_at(fd, "memory.memsw.limit_in_bytes", bytes);
 	if (r < 0)
-		r = write_number(fd, "memory.limit_in_bytes", bytes);
+		r = fd_write_number_at(fd, "memory.limit_in_bytes", bytes);
 	if (r < 0 || (swap < 0 && swap != -ENOENT))
 		return r < 0 ? r : swap;
 	/* v1 counts the buffers of sockets apart. */
-	int sockets = write_number(fd, "memory.kmem.tcp.limit_in_bytes", bytes);
+	int sockets = fd_write_number_at(fd, "memory.kmem.tcp.limit_in_bytes", bytes);
 	return sockets == -ENOENT ? 0 : sockets;
 }
 
-static int set_memory_v2(int fd, int64_t bytes)
+static int set_memory(int fd, bool v1, int64_t bytes)
 {
-	int r = write_number(fd, "memory.max", bytes);
-	int swap = write_number(fd, "memory.swap.max", 0);
+	if (v1)
+		return set_memory_v1(fd, bytes);
+	int r = fd_write_number_at(fd, "memory.max", bytes);
+	int swap = fd_write_number_at(fd, "memory.swap.max", 0);
 	return r < 0 ? r : swap == -ENOENT ? 0 : swap;
 }
 
-static int set_cpu_v1(int fd, int64_t millicores)
+/* Who has used up a quota waits for the next period: short ones, but no quota below 2 ms, of which
+ * the kernel makes little sense. */
+static int64_t cpu_period_us(int64_t millicores)
 {
-	return write_number(fd, "cpu.cfs_quota_us", millicores * CPU_PERIOD_US / 1000);
+	return millicores < 100 ? CPU_PERIOD_US : 20000;
 }
 
-static int set_cpu_v2(int fd, int64_t millicores)
+/* Each write makes the kernel walk through all cgroups of the host: none that changes nothing. */
+static int set_cpu_v1(int fd, int64_t millicores, int64_t period_us)
+{
+	bool is_set = fd_read_number_at(fd, "cpu.cfs_period_us", "") == period_us;
+	int r = is_set ? 0 : fd_write_number_at(fd, "cpu.cfs_period_us", period_us);
+	return r < 0 ? r
+		     : fd_write_number_at(fd, "cpu.cfs_quota_us", millicores * period_us / 1000);
+}
+
+static int set_cpu_v2(int fd, int64_t millicores, int64_t period_us)
 {
 	char text[64];
-	snprintf(text, sizeof text, "%lld %d", (long long)millicores * CPU_PERIOD_US / 1000,
-		CPU_PERIOD_US);
+	snprintf(text, sizeof text, "%lld %lld", (long long)millicores * period_us / 1000,
+		(long long)period_us);
 	return fd_write_file_at(fd, "cpu.max", text);
 }
 
-static int set_pids(int fd, int64_t pids)
+/* Around the quota and a core more, in the kernel's own period. A host that has no more cores needs
+ * no such limit, as long as there is none yet. */
+static int set_cpu_around(int fd, bool v1, int64_t millicores)
 {
-	return write_number(fd, "pids.max", pids);
+	millicores += INIT_MILLICORES;
+	if (millicores >= sysconf(_SC_NPROCESSORS_CONF) * 1000L &&
+		fd_read_number_at(fd, v1 ? "cpu.cfs_quota_us" : "cpu.max", "") <= 0)
+		return 0;
+	return (v1 ? set_cpu_v1 : set_cpu_v2)(fd, millicores, CPU_PERIOD_US);
 }
 
-static int warden_cgroup_set_limit(
-	enum cgroup_controller c, bool v1, int fd, const struct warden_limits *limits)
+static int set_cpu(int fd, bool v1, int64_t millicores)
 {
-	switch (c) {
-	case CONTROLLER_MEMORY:
-		return v1 ? set_memory_v1(fd, limits->memory) : set_memory_v2(fd, limits->memory);
-	case CONTROLLER_CPU:
-		return v1 ? set_cpu_v1(fd, limits->cpu) : set_cpu_v2(fd, limits->cpu);
-	default:
-		return set_pids(fd, limits->pids);
-	}
+	int (*set)(int, int64_t, int64_t) = v1 ? set_cpu_v1 : set_cpu_v2;
+	int64_t period_us = cpu_period_us(millicores);
+	autoclose int box = openat(fd, "box", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (box < 0) /* booted by version 0.2 */
+		return errno == ENOENT ? set(fd, millicores, period_us) : -errno;
+	/* v1 wants the inner one to be the smaller at every moment, as with memory and swap. */
+	int inner = set(box, millicores, period_us);
+	int outer = set_cpu_around(fd, v1, millicores);
+	return outer < 0 || inner == 0 ? outer : set(box, millicores, period_us);
 }
 
 /* The directory of one sandbox in which this controller works; *v1 tells which kind it is. */
 static int controller_dir(struct warden *w, enum cgroup_controller c, const char *id, bool *v1)
 {
 	*v1 = w->cgroup_v1_fd[c] >= 0;
-	int fd = openat(
-		*v1 ? w->cgroup_v1_fd[c] : w->cgroup_v2_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return fd_or_errno(openat(*v1 ? w->cgroup_v1_fd[c] : w->cgroup_v2_fd, id,
+		O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 int cgroup_set_limits(struct warden *w, const char *id, const struct warden_limits *limits)
@@ -216,7 +239,9 @@ int cgroup_set_limits(struct warden *w, const char *id, const struct warden_limi
 		autoclose int fd = controller_dir(w, (enum cgroup_controller)c, id, &v1);
 		if (fd < 0)
 			return fd;
-		int r = warden_cgroup_set_limit((enum cgroup_controller)c, v1, fd, limits);
+		int r = c == CONTROLLER_MEMORY ? set_memory(fd, v1, limits->memory)
+			: c == CONTROLLER_CPU  ? limits->cpu ? set_cpu(fd, v1, limits->cpu) : 0
+					       : fd_write_number_at(fd, "pids.max", limits->pids);
 		if (r < 0)
 			return r;
 	}
@@ -225,22 +250,17 @@ int cgroup_set_limits(struct warden *w, const char *id, const struct warden_limi
 
 /* ---- life ---- */
 
-int cgroup_detached_dir(struct warden *w, const char *id)
+/* The root of a mount of its own, from which no `..` leads anywhere. */
+static int open_detached(int dir_fd, const char *name)
 {
-	int fd = (int)syscall(
-		SYS_open_tree, w->cgroup_v2_fd, id, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	int readable = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = readable < 0 ? -errno : readable;
-	close(fd);
-	return r;
+	autoclose int fd = mount_clone(dir_fd, name, 0);
+	int readable = fd < 0 ? fd : openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return readable < 0 && fd >= 0 ? -errno : readable;
 }
 
 int cgroup_dir(struct warden *w, const char *id)
 {
-	int fd = openat(w->cgroup_v2_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return fd_or_errno(openat(w->cgroup_v2_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 static int give_to(int dir_fd, uid_t owner)
@@ -251,7 +271,7 @@ static int give_to(int dir_fd, uid_t owner)
 	return 0;
 }
 
-int cgroup_create(struct warden *w, const char *id, uid_t owner, const struct warden_limits *limits)
+int cgroup_create(struct warden *w, const char *id, uid_t owner)
 {
 	if (mkdirat(w->cgroup_v2_fd, id, 0755) < 0)
 		return -errno;
@@ -261,25 +281,79 @@ int cgroup_create(struct warden *w, const char *id, uid_t owner, const struct wa
 			return -errno;
 	FAULT_POINT();
 	autoclose int fd = cgroup_dir(w, id);
-	if (fd < 0)
-		return fd;
-	int r = give_to(fd, owner);
-	return r < 0 ? r : cgroup_set_limits(w, id, limits);
+	return fd < 0 ? fd : give_to(fd, owner);
 }
 
-int cgroup_join_v1(struct warden *w, const char *id)
+/* v2: what made the sandbox's namespaces was in there, and may take a moment to be gone. */
+static int hand_down_cpu(int fd)
+{
+	int r = -EBUSY;
+	for (int i = 0; i < EMPTY_TRIES && r == -EBUSY; i++) {
+		if (i > 0)
+			usleep(EMPTY_PAUSE_US);
+		r = fd_write_file_at(fd, "cgroup.subtree_control", "+cpu");
+	}
+	return r;
+}
+
+bool cgroup_has_cpu_on_v2(const struct warden *w)
+{
+	return w->cgroup_v1_fd[CONTROLLER_CPU] < 0;
+}
+
+static int divide_v2(struct boot *b, int fd)
+{
+	int r = hand_down_cpu(fd);
+	if (r < 0)
+		return r;
+	b->init_cgroup_fd = make_and_open(fd, "init");
+	autoclose int box = make_and_open(fd, "box");
+	if (b->init_cgroup_fd < 0 || box < 0)
+		return b->init_cgroup_fd < 0 ? b->init_cgroup_fd : box;
+	b->cgroup_fd = open_detached(fd, "box");
+	b->quota_fd = open("/dev/null", O_WRONLY | O_CLOEXEC); /* they are born under it */
+	return give_to(box, b->uid_base);
+}
+
+static int divide_v1(struct warden *w, struct boot *b, int fd)
+{
+	char path[ID_SIZE + 16];
+	int cpu_fd = w->cgroup_v1_fd[CONTROLLER_CPU];
+	snprintf(path, sizeof path, "%s/box", b->id);
+	if (mkdirat(cpu_fd, path, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	snprintf(path, sizeof path, "%s/box/tasks", b->id);
+	b->quota_fd = openat(cpu_fd, path, O_WRONLY | O_CLOEXEC);
+	b->init_cgroup_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	b->cgroup_fd = open_detached(fd, ".");
+	return 0;
+}
+
+int cgroup_divide(struct warden *w, struct boot *b)
+{
+	autoclose int fd = cgroup_dir(w, b->id);
+	int r = fd < 0 ? fd : cgroup_has_cpu_on_v2(w) ? divide_v2(b, fd) : divide_v1(w, b, fd);
+	if (r == 0 && (b->cgroup_fd < 0 || b->init_cgroup_fd < 0 || b->quota_fd < 0))
+		r = -EMFILE;
+	return r < 0 ? r : cgroup_set_limits(w, b->id, &b->limits);
+}
+
+int cgroup_join(struct warden *w, const struct boot *b)
 {
 	for (int c = 0; c < CONTROLLER_COUNT; c++) {
 		char path[64];
 		if (w->cgroup_v1_fd[c] < 0)
 			continue;
 		/* "tasks", not "cgroup.procs": that one waits for an RCU grace period. */
-		snprintf(path, sizeof path, "%s/tasks", id);
+		snprintf(path, sizeof path, "%s/tasks", b->id);
 		int r = fd_write_file_at(w->cgroup_v1_fd[c], path, "0");
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	/* Only now: a membership that is set later would show its host path inside. */
+	int r = b->cgroupns_fd < 0 ? unshare(CLONE_NEWCGROUP)
+				   : setns(b->cgroupns_fd, CLONE_NEWCGROUP);
+	return r < 0 ? -errno : 0;
 }
 
 static int open_mounts_of(pid_t pid)
@@ -295,7 +369,10 @@ int cgroup_kill(struct warden *w, const char *id, struct dying *d)
 	autoclose int fd = cgroup_dir(w, id);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
-	pid_t pid = (pid_t)fd_read_number_at(fd, "cgroup.procs", "");
+	/* Init is the first of its cgroup; its workers were born there after it. */
+	pid_t pid = (pid_t)fd_read_number_at(fd, "init/cgroup.procs", "");
+	if (pid == 0)
+		pid = (pid_t)fd_read_number_at(fd, "cgroup.procs", "");
 	if (pid > 0) {
 		d->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 		d->mounts_fd = open_mounts_of(pid);
@@ -325,8 +402,8 @@ int cgroup_reclaim_file(struct warden *w, const char *id)
 	autoclose int dir = controller_dir(w, CONTROLLER_MEMORY, id, &v1);
 	if (dir < 0)
 		return dir;
-	int fd = openat(dir, v1 ? "memory.force_empty" : "memory.reclaim", O_WRONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return fd_or_errno(
+		openat(dir, v1 ? "memory.force_empty" : "memory.reclaim", O_WRONLY | O_CLOEXEC));
 }
 
 uint32_t cgroup_state(struct warden *w, const char *id)
@@ -344,79 +421,67 @@ bool cgroup_is_dead(const struct dying *d, int wait_ms)
 	return d->pidfd < 0 || poll(&p, 1, wait_ms) > 0;
 }
 
-/* Removes the cgroups that init made below; a v2 directory goes only when it has no child. */
-static void remove_children(int dir_fd)
+/* Removes a cgroup with those below, of which init has made most: no more levels than we know. */
+static int cgroup_remove_tree(int parent_fd, const char *name, int levels)
 {
-	int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	autodir DIR *dir = levels > 1 ? fd_open_dir_at(parent_fd, name) : NULL;
 	struct dirent *entry;
-	if (!dir)
-		return;
-	while ((entry = readdir(dir)) != NULL)
-		if (entry->d_type == DT_DIR && entry->d_name[0] == 'e')
-			unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR);
-	closedir(dir);
+	while (dir && (entry = readdir(dir)) != NULL)
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			cgroup_remove_tree(dirfd(dir), entry->d_name, levels - 1);
+	FAULT_POINT();
+	return unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 /* The v2 directory goes last: while it is there, a later start finds what is left. */
 int cgroup_remove(struct warden *w, const char *id)
 {
+	char box[ID_SIZE + 8];
+	snprintf(box, sizeof box, "%s/box", id);
+	if (w->cgroup_v1_fd[CONTROLLER_CPU] >= 0)
+		unlinkat(w->cgroup_v1_fd[CONTROLLER_CPU], box, AT_REMOVEDIR);
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
 		if (w->cgroup_v1_fd[c] >= 0 && unlinkat(w->cgroup_v1_fd[c], id, AT_REMOVEDIR) < 0 &&
 			errno != ENOENT)
 			return -errno;
-	int fd = cgroup_dir(w, id);
-	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd;
-	remove_children(fd);
-	close(fd);
-	FAULT_POINT();
-	return unlinkat(w->cgroup_v2_fd, id, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
-}
-
-int cgroup_scan_slots(struct warden *w)
-{
-	int copy = openat(w->cgroup_v2_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
-	struct dirent *entry;
-	if (!dir)
-		return -errno;
-	while ((entry = readdir(dir)) != NULL) {
-		struct stat st;
-		if (!id_is_valid(entry->d_name) ||
-			fstatat(w->cgroup_v2_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			continue;
-		unsigned slot = slot_of_uid(w, st.st_uid);
-		if (slot < UID_BLOCKS)
-			w->slot_used[slot / 8] |= (uint8_t)(1u << (slot % 8));
-	}
-	closedir(dir);
-	return 0;
+	return cgroup_remove_tree(w->cgroup_v2_fd, id, 3);
 }
 
 /* ---- usage ---- */
 
+/* Reads a number of one sandbox, from a file that v1 and v2 call by different names. */
+static int64_t cgroup_read_number(struct warden *w, enum cgroup_controller c, const char *id,
+	const char *v1_file, const char *v2_file, const char *key)
+{
+	char path[ID_SIZE + 32];
+	bool v1 = w->cgroup_v1_fd[c] >= 0;
+	snprintf(path, sizeof path, "%s/%s", id, v1 ? v1_file : v2_file);
+	return fd_read_number_at(v1 ? w->cgroup_v1_fd[c] : w->cgroup_v2_fd, path, key);
+}
+
 int64_t cgroup_read_cpu(struct warden *w, const char *id)
 {
-	autoclose int fd = cgroup_dir(w, id);
-	return fd < 0 ? 0 : fd_read_number_at(fd, "cpu.stat", "usage_usec");
+	char path[ID_SIZE + 32];
+	snprintf(path, sizeof path, "%s/cpu.stat", id);
+	return fd_read_number_at(w->cgroup_v2_fd, path, "usage_usec");
+}
+
+int64_t cgroup_read_oom_kills(struct warden *w, const char *id)
+{
+	return cgroup_read_number(
+		w, CONTROLLER_MEMORY, id, "memory.oom_control", "memory.events", "oom_kill");
 }
 
 int cgroup_read_usage(struct warden *w, const char *id, struct warden_usage *usage)
 {
-	bool v1;
-	autoclose int memory_fd = controller_dir(w, CONTROLLER_MEMORY, id, &v1);
-	if (memory_fd < 0)
-		return -ENOENT;
+	struct stat st;
+	if (fstatat(w->cgroup_v2_fd, id, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
 	usage->cpu_us = cgroup_read_cpu(w, id);
-	if (v1) {
-		usage->memory = fd_read_number_at(memory_fd, "memory.usage_in_bytes", "");
-		usage->oom_kills = fd_read_number_at(memory_fd, "memory.oom_control", "oom_kill");
-	} else {
-		usage->memory = fd_read_number_at(memory_fd, "memory.current", "");
-		usage->oom_kills = fd_read_number_at(memory_fd, "memory.events", "oom_kill");
-	}
-	autoclose int pids_fd = controller_dir(w, CONTROLLER_PIDS, id, &v1);
-	usage->pids = pids_fd < 0 ? 0 : fd_read_number_at(pids_fd, "pids.current", "");
+	usage->memory = cgroup_read_number(
+		w, CONTROLLER_MEMORY, id, "memory.usage_in_bytes", "memory.current", "");
+	usage->oom_kills = cgroup_read_oom_kills(w, id);
+	usage->pids =
+		cgroup_read_number(w, CONTROLLER_PIDS, id, "pids.current", "pids.current", "");
 	return 0;
 }

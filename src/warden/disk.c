@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "wire/keeper.h"
 
@@ -87,24 +88,11 @@ void disk_discard(struct warden *w, const char *id)
 /* If the sweeper cannot keep up, what is sent is closed here and now. */
 static void send_to_sweeper(struct warden *w, char what, int fd)
 {
-	union {
-		char space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec text = {.iov_base = &what, .iov_len = 1};
-	struct msghdr message = {.msg_iov = &text,
-		.msg_iovlen = 1,
-		.msg_control = control.space,
-		.msg_controllen = sizeof control.space};
 	if (fd < 0)
 		return;
-	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	if (sendmsg(w->disks.sweeper_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		log_debug("the sweeper is busy", "error", strerror(errno));
+	int r = fd_send(w->disks.sweeper_fd, &what, 1, fd, MSG_DONTWAIT);
+	if (r < 0)
+		log_debug("the sweeper is busy", "error", strerror(-r));
 	close(fd);
 }
 

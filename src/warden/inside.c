@@ -15,6 +15,7 @@
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -63,7 +64,7 @@ static const struct {
 
 void inside_main(struct warden *w, struct boot *b)
 {
-	struct inside in = {.w = w, .b = b, .root_fd = -1, .proc_fd = -1};
+	struct inside in = {.w = w, .b = b, .root_fd = -1, .proc_fd = -1, .sys_fd = -1};
 	schedule_promptly();
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		int r = steps[i].run(&in);
@@ -78,11 +79,7 @@ void inside_main(struct warden *w, struct boot *b)
 
 static int step_join_cgroup(struct inside *in)
 {
-	int r = cgroup_join_v1(in->w, in->b->id);
-	if (r < 0)
-		return r;
-	/* Only now: a membership that is set later would show its host path inside. */
-	return unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
+	return cgroup_join(in->w, in->b);
 }
 
 static int step_network(struct inside *in)
@@ -93,8 +90,7 @@ static int step_network(struct inside *in)
 	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
 		return -errno;
-	/* The network namespace is not the sandbox's own, so its root needs this for port 80. */
-	return fd_write_file_at(AT_FDCWD, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+	return 0;
 }
 
 static int step_pivot(struct inside *in)
@@ -132,6 +128,9 @@ static int step_identity(struct inside *in)
 		fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "0");
 	if (setns(in->b->userns_fd, CLONE_NEWUSER) < 0)
 		return -errno;
+	r = fd_write_file_at(in->sys_fd, "user/max_user_namespaces", "0");
+	if (r < 0)
+		return r;
 	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 		return -errno;
 	return 0;
@@ -144,33 +143,39 @@ static int step_seccomp(struct inside *in)
 	if (r < 0)
 		return r;
 	/* Without no_new_privs, because sudo must work inside; our capability allows it. */
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, in->w->filter, 0, 0) < 0 ? -errno : 0;
+	in->b->netlink_fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		SECCOMP_FILTER_FLAG_NEW_LISTENER, in->w->filter);
+	return in->b->netlink_fd < 0 ? -errno : 0;
 }
 
-/* Puts our four descriptors in their places, whatever numbers they had, and closes the rest. */
+/* Puts our six descriptors in their places, whatever numbers they had, and closes the rest. */
 static int arrange_descriptors(struct inside *in, int *init_fd, int *report_fd)
 {
-	int wanted[] = {in->b->listen_fd, in->b->cgroup_fd, in->w->init_fd, in->b->report_fd};
+	int wanted[] = {in->b->listen_fd, in->b->cgroup_fd, in->b->quota_fd, in->b->netlink_fd,
+		in->w->init_fd, in->b->report_fd};
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
 		wanted[i] = fcntl(wanted[i], F_DUPFD_CLOEXEC, 64);
 		if (wanted[i] < 0)
 			return -errno;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
-		if (dup3(wanted[i], INIT_LISTEN_FD + (int)i, i < 2 ? 0 : O_CLOEXEC) < 0)
+		if (dup3(wanted[i], INIT_LISTEN_FD + (int)i, i < 4 ? 0 : O_CLOEXEC) < 0)
 			return -errno;
-	*init_fd = INIT_LISTEN_FD + 2;
-	*report_fd = INIT_LISTEN_FD + 3;
+	*init_fd = INIT_LISTEN_FD + 4;
+	*report_fd = INIT_LISTEN_FD + 5;
 	int null_fd = open("/dev/null", O_RDWR);
 	for (int i = 0; i < 3; i++)
 		if (dup2(null_fd, i) < 0)
 			return -errno;
-	return syscall(SYS_close_range, INIT_LISTEN_FD + 4, ~0u, 0) < 0 ? -errno : 0;
+	return syscall(SYS_close_range, INIT_LISTEN_FD + 6, ~0u, 0) < 0 ? -errno : 0;
 }
 
 static int step_exec(struct inside *in)
 {
-	const char *argv[] = {"bunker-init", NULL}, *envp[] = {NULL};
+	char number[32];
+	const char *argv[] = {"bunker-init", NULL};
+	const char *envp[] = {in->b->host_network ? NULL : number, NULL};
+	snprintf(number, sizeof number, "NETLINK=%llx", (unsigned long long)in->w->netlink_number);
 	int init_fd = -1, report_fd = -1;
 	int r = arrange_descriptors(in, &init_fd, &report_fd);
 	if (r < 0)

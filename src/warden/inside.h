@@ -1,7 +1,7 @@
 /* Declarations shared by the steps of inside.c. */
 #pragma once
 
-#include "warden/mount.h"
+#include "base/mount.h"
 #include "warden/warden.h"
 
 struct inside {
@@ -9,6 +9,7 @@ struct inside {
 	struct boot *b;
 	int root_fd; /* the sandbox's root, once mounted */
 	int proc_fd;
+	int sys_fd; /* /proc/sys, as it is before it is covered */
 };
 
 /* Switches to the uid for work in the sandbox's layers, with all our capabilities in force. */

@@ -126,6 +126,10 @@ int step_dev(struct inside *in)
 	return r < 0 ? r : mount_shm(in);
 }
 
+/*
+ * Settings are written through the sandbox's own /proc: each namespace has entries of the same name
+ * in the host's, and a lookup there walks through those of every sandbox.
+ */
 int step_proc(struct inside *in)
 {
 	autoclose int fd = mount_new("proc", (struct mount_option[]){{NULL, NULL}},
@@ -136,15 +140,20 @@ int step_proc(struct inside *in)
 	if (r < 0)
 		return r;
 	in->proc_fd = mount_open_point(in->root_fd, "proc");
-	return in->proc_fd < 0 ? in->proc_fd : 0;
+	if (in->proc_fd < 0)
+		return in->proc_fd;
+	in->sys_fd = mount_open_point(in->proc_fd, "sys");
+	if (in->sys_fd < 0 || in->b->host_network)
+		return in->sys_fd < 0 ? in->sys_fd : 0;
+	/* The network namespace is not the sandbox's own, so its root needs this for port 80. */
+	return fd_write_file_at(in->sys_fd, "net/ipv4/ip_unprivileged_port_start", "0");
 }
 
-static const char *const read_only_paths[] = {
-	"sys", "sysrq-trigger", "irq", "bus", "fs", "pressure"};
+static const char *const read_only_paths[] = {"sys", "sysrq-trigger", "pressure"};
 /* Files that only the host's root may read need no cover: no process inside has that uid. */
 static const char *const hidden_files[] = {"kcore", "keys", "key-users", "timer_list",
-	"sched_debug", "kallsyms", "latency_stats", "interrupts"};
-static const char *const hidden_directories[] = {"acpi", "scsi", "asound"};
+	"sched_debug", "kallsyms", "latency_stats", "interrupts", "config.gz"};
+static const char *const hidden_directories[] = {"acpi", "scsi", "asound", "bus", "fs", "irq"};
 
 /* Puts a read-only clone of something over a part of /proc, if there is such a part. */
 static int kernel_files_cover(

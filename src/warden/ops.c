@@ -5,26 +5,28 @@
  */
 #include "warden/warden.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "base/id_list.h"
 #include "base/log.h"
 
-#define CLEANUP_RETRY_MS 20
+#define RETRY_MS         20
 #define KILL_PATIENCE_MS 3
 #define KILL_TIMEOUT_MS  5000
 #define WAITING_MAX      64
 #define BOOTING_MAX      16
+#define UNSEEN_MAX       64
 
 /* A kill that is not answered yet. */
 struct waiting {
@@ -45,50 +47,31 @@ struct booting {
 static struct booting booting[BOOTING_MAX];
 static size_t booting_count;
 
-static void warden_ops_op_hello(
-	struct warden *w, const struct warden_request *q, struct warden_reply *a);
-static void op_boot(struct warden *w, const struct warden_request *q, struct warden_reply *a);
-static void op_limits(struct warden *w, const struct warden_request *q, struct warden_reply *a);
-static void warden_ops_op_usage(
-	struct warden *w, const struct warden_request *q, struct warden_reply *a);
-static void op_kill(struct warden *w, const struct warden_request *q, struct warden_reply *a);
-static void op_end(struct warden *w, const struct warden_request *q, struct warden_reply *a);
-static void op_freeze(struct warden *w, const struct warden_request *q, struct warden_reply *a);
-static void op_reclaim(struct warden *w, const struct warden_request *q, struct warden_reply *a);
-static void warden_ops_op_next(
-	struct warden *w, const struct warden_request *q, struct warden_reply *a);
+/* 0 or -errno, which is answered with the operation's step. One that is answered later, or has said
+ * itself what is wrong, returns 0. */
+typedef int operation(struct warden *w, const struct warden_request *q, struct warden_reply *a);
+static operation op_boot, op_limits, warden_ops_op_usage, op_kill, op_end, op_freeze, op_reclaim,
+	warden_ops_op_next;
 
 static const struct {
-	void (*run)(struct warden *w, const struct warden_request *q, struct warden_reply *a);
+	operation *run;
 	bool needs_id;
 	bool needs_limits;
+	enum warden_step step;
 } ops[WARDEN_OP_END] = {
-	[WARDEN_HELLO] = {warden_ops_op_hello, false, false},
-	[WARDEN_BOOT] = {op_boot, true, true},
-	[WARDEN_LIMITS] = {op_limits, true, true},
-	[WARDEN_USAGE] = {warden_ops_op_usage, true, false},
-	[WARDEN_KILL] = {op_kill, true, false},
-	[WARDEN_HALT] = {op_end, true, false},
-	[WARDEN_DESTROY] = {op_end, true, false},
-	[WARDEN_FREEZE] = {op_freeze, true, false},
-	[WARDEN_RECLAIM] = {op_reclaim, true, false},
-	[WARDEN_THAW] = {op_freeze, true, false},
-	[WARDEN_NEXT] = {warden_ops_op_next, false, false},
+	[WARDEN_BOOT] = {op_boot, true, true, WARDEN_STEP_NONE},
+	[WARDEN_LIMITS] = {op_limits, true, true, WARDEN_STEP_CGROUP},
+	[WARDEN_USAGE] = {warden_ops_op_usage, true, false, WARDEN_STEP_CGROUP},
+	[WARDEN_KILL] = {op_kill, true, false, WARDEN_STEP_KILL},
+	[WARDEN_HALT] = {op_end, true, false, WARDEN_STEP_KILL},
+	[WARDEN_DESTROY] = {op_end, true, false, WARDEN_STEP_KILL},
+	[WARDEN_FREEZE] = {op_freeze, true, false, WARDEN_STEP_CGROUP},
+	[WARDEN_RECLAIM] = {op_reclaim, true, false, WARDEN_STEP_NONE},
+	[WARDEN_THAW] = {op_freeze, true, false, WARDEN_STEP_CGROUP},
+	[WARDEN_NEXT] = {warden_ops_op_next, false, false, WARDEN_STEP_NONE},
 };
 
 /* ---- the operations ---- */
-
-static void warden_ops_op_hello(
-	struct warden *w, const struct warden_request *q, struct warden_reply *a)
-{
-	(void)q;
-	a->flags = WARDEN_LAYER_MEMORY | WARDEN_LAYER_CPU | WARDEN_LAYER_PIDS |
-		   WARDEN_LAYER_SECCOMP | WARDEN_LAYER_IDMAP;
-	if (w->cgroup_mode != CGROUP_V1)
-		a->flags |= WARDEN_LAYER_CGROUP_V2;
-	if (w->cgroup_mode != CGROUP_V2)
-		a->flags |= WARDEN_LAYER_CGROUP_V1;
-}
 
 static void tell_boot(const struct boot *b, bool failed, struct warden_reply *a)
 {
@@ -102,7 +85,7 @@ static void tell_boot(const struct boot *b, bool failed, struct warden_reply *a)
 			"error", strerror(b->error));
 }
 
-static void op_boot(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+static int op_boot(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
 	struct boot b = {.limits = q->limits, .boot_id = q->boot_id, .volumes = q->volumes};
 	b.host_network = q->flags & WARDEN_BOOT_HOST_NETWORK;
@@ -112,96 +95,84 @@ static void op_boot(struct warden *w, const struct warden_request *q, struct war
 	if (r == 0 && booting_count < BOOTING_MAX) {
 		booting[booting_count++] = (struct booting){.request = *q, .boot = b};
 		a->op = 0;
-		return;
+		return 0;
 	}
 	if (r == 0)
 		r = boot_finish(w, &b);
 	tell_boot(&b, r < 0, a);
+	return 0;
 }
 
-static void op_limits(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+static int op_limits(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
-	a->error = -cgroup_set_limits(w, q->id, &q->limits);
-	a->step = a->error ? WARDEN_STEP_CGROUP : WARDEN_STEP_NONE;
+	return cgroup_set_limits(w, q->id, &q->limits);
 }
 
-static void warden_ops_op_usage(
+static int warden_ops_op_usage(
 	struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
-	a->error = -cgroup_read_usage(w, q->id, &a->usage);
-	a->step = a->error ? WARDEN_STEP_CGROUP : WARDEN_STEP_NONE;
+	return cgroup_read_usage(w, q->id, &a->usage);
 }
 
 /* Answers at once if the sandbox dies quickly, otherwise later, so that no other request waits. */
-static void op_kill(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+static int op_kill(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
 	struct dying d;
 	cgroup_read_usage(w, q->id, &a->usage);
-	a->error = -cgroup_kill(w, q->id, &d);
-	a->step = a->error ? WARDEN_STEP_KILL : WARDEN_STEP_NONE;
-	if (!a->error && waiting_count < WAITING_MAX && !cgroup_is_dead(&d, KILL_PATIENCE_MS)) {
+	int r = cgroup_kill(w, q->id, &d);
+	if (r == 0 && waiting_count < WAITING_MAX && !cgroup_is_dead(&d, KILL_PATIENCE_MS)) {
 		waiting[waiting_count++] =
 			(struct waiting){.request = *q, .dying = d, .usage = a->usage};
 		a->op = 0;
-		return;
+		return 0;
 	}
-	if (!a->error && !cgroup_is_dead(&d, KILL_TIMEOUT_MS))
-		a->error = ETIMEDOUT;
+	if (r == 0 && !cgroup_is_dead(&d, KILL_TIMEOUT_MS))
+		r = -ETIMEDOUT;
 	boot_bury(w, &d);
+	return r;
 }
 
-static void op_end(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+static int op_end(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
 	a->usage.cpu_us = cgroup_read_cpu(w, q->id);
-	a->error = -boot_end(w, q->id, q->op == WARDEN_HALT);
-	a->step = a->error ? WARDEN_STEP_KILL : WARDEN_STEP_NONE;
+	return boot_end(w, q->id, q->op == WARDEN_HALT);
 }
 
-static void op_freeze(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+static int op_freeze(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
-	a->error = -cgroup_freeze(w, q->id, q->op == WARDEN_FREEZE);
-	a->step = a->error ? WARDEN_STEP_CGROUP : WARDEN_STEP_NONE;
+	return cgroup_freeze(w, q->id, q->op == WARDEN_FREEZE);
 }
 
-static void op_reclaim(struct warden *w, const struct warden_request *q, struct warden_reply *a)
+static int op_reclaim(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
 	int fd = cgroup_reclaim_file(w, q->id);
-	a->error = fd < 0 ? -fd : 0;
 	disk_reclaim(w, fd);
+	return fd < 0 ? fd : 0;
 }
 
-/* The smallest id above `after` that a directory names; best is only ever lowered. */
-static void next_in(int dir_fd, const char *after, char best[ID_SIZE])
-{
-	int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
-	struct dirent *entry;
-	while (dir && (entry = readdir(dir)) != NULL) {
-		char name[ID_SIZE];
-		size_t len = strcspn(entry->d_name, ".");
-		if (len != ID_LEN)
-			continue;
-		memcpy(name, entry->d_name, ID_LEN);
-		name[ID_LEN] = '\0';
-		if (id_is_valid(name) && strcmp(name, after) > 0 &&
-			(best[0] == '\0' || strcmp(name, best) < 0))
-			memcpy(best, name, ID_SIZE);
-	}
-	if (dir)
-		closedir(dir);
-}
-
-static void warden_ops_op_next(
+/* Everything is listed when the first is asked for, and let go of behind the last. */
+static int warden_ops_op_next(
 	struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
+	static struct id_list list;
 	a->id[0] = '\0';
-	next_in(w->cgroup_v2_fd, q->id, a->id);
-	next_in(w->disks.boxes_fd, q->id, a->id);
-	next_in(w->run_fd, q->id, a->id);
-	if (a->id[0] && disk_exists(w, a->id))
-		a->flags |= WARDEN_FOUND_DISK;
-	if (a->id[0])
-		a->flags |= cgroup_state(w, a->id);
+	if (!q->id[0] || !list.ids) {
+		id_list_free(&list);
+		id_list_add(&list, w->cgroup_v2_fd);
+		id_list_add(&list, w->disks.boxes_fd);
+		id_list_add(&list, w->run_fd);
+		id_list_sort(&list);
+	}
+	const char *next = id_list_after(&list, q->id);
+	if (!next) {
+		id_list_free(&list);
+		return 0;
+	}
+	memcpy(a->id, next, ID_SIZE);
+	a->flags = (disk_exists(w, a->id) ? WARDEN_FOUND_DISK : 0u) | cgroup_state(w, a->id);
+	if (a->flags & WARDEN_FOUND_PROCESSES)
+		a->usage.oom_kills = cgroup_read_oom_kills(w, a->id);
+	return 0;
 }
 
 /* ---- checking and answering ---- */
@@ -230,7 +201,7 @@ static bool warden_ops_request_is_valid(const struct warden *w, const struct war
 		return false;
 	if (q->root[ID_SIZE - 1] != '\0' || (q->root[0] && !id_is_valid(q->root)))
 		return false;
-	if ((q->flags & ~(uint32_t)WARDEN_BOOT_FLAGS) || (q->flags && !w->lends_network))
+	if ((q->flags & ~(uint32_t)WARDEN_BOOT_FLAGS) || (q->flags && !w->config.lends_network))
 		return false;
 	for (size_t i = 0; i < WARDEN_VOLUMES_MAX; i++)
 		if (!volume_is_valid(&q->volumes[i]))
@@ -249,11 +220,11 @@ static void warden_ops_answer(struct warden *w, int fd, const struct warden_requ
 	struct warden_reply a = {.op = q->op, .sequence = q->sequence};
 	memcpy(a.id, q->id, sizeof a.id);
 	FAULT_POINT();
-	if (warden_ops_request_is_valid(w, q)) {
-		ops[q->op].run(w, q, &a);
-	} else {
-		a.error = EINVAL;
-		a.step = WARDEN_STEP_REQUEST;
+	bool valid = warden_ops_request_is_valid(w, q);
+	int r = valid ? ops[q->op].run(w, q, &a) : -EINVAL;
+	if (r < 0) {
+		a.error = -r;
+		a.step = valid ? ops[q->op].step : WARDEN_STEP_REQUEST;
 	}
 	FAULT_POINT();
 	if (a.op)
@@ -300,39 +271,66 @@ static void answer_the_booted(struct warden *w, int fd)
 	booting_count = kept;
 }
 
-/* Reaps every child but the front, whose exit status the caller needs. */
-static void warden_ops_reap(struct warden *w, pid_t front)
+/* Returns whether it was reaped: not the front, whose exit status the caller needs. */
+static bool reap_child(struct warden *w, pid_t pid, pid_t front)
 {
-	siginfo_t info;
-	for (;;) {
-		info.si_pid = 0;
-		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0 ||
-			info.si_pid == front)
-			return;
-		waitpid(info.si_pid, NULL, 0);
-		if (w->child_ended)
-			w->child_ended(w->child_ended_arg, info.si_pid);
-	}
+	if (pid == 0 || pid == front || waitpid(pid, NULL, WNOHANG) != pid)
+		return false;
+	if (w->child_ended)
+		w->child_ended(w->child_ended_arg, pid);
+	return true;
 }
 
-/* Waits for a request with the signals open that are blocked elsewhere, so that none is missed. */
-static bool wait_for_request(int fd, bool cleanups)
+/*
+ * Reaps the child that the kernel has named. Others may have ended in the same moment, of which the
+ * signal says nothing; but a look for them walks through all inits. It is taken when nothing is
+ * asked for, or after UNSEEN_MAX ends. *unseen is how many have ended since the last look.
+ */
+static void warden_ops_reap(
+	struct warden *w, int children_fd, pid_t front, bool quiet, unsigned *unseen)
 {
-	struct pollfd p[1 + WAITING_MAX + BOOTING_MAX] = {{.fd = fd, .events = POLLIN}};
-	size_t count = 1;
-	struct timespec retry = {.tv_nsec = CLEANUP_RETRY_MS * 1000000L};
-	sigset_t none;
-	sigemptyset(&none);
+	struct signalfd_siginfo ended;
+	siginfo_t info = {0};
+	if (read(children_fd, &ended, sizeof ended) == (ssize_t)sizeof ended) {
+		reap_child(w, (pid_t)ended.ssi_pid, front);
+		++*unseen;
+	}
+	if (*unseen < (quiet ? 1 : UNSEEN_MAX))
+		return;
+	*unseen = 0;
+	do
+		info.si_pid = 0;
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+		reap_child(w, info.si_pid, front));
+}
+
+/* Waits for a request with the signals open that are blocked elsewhere, so that none is missed.
+ * *quiet: nothing has come for a while, and nothing boots; without something left to do there is no
+ * such while. */
+static bool wait_for_request(
+	int fd, int children_fd, const sigset_t *blocked, bool something_left, bool *quiet)
+{
+	struct pollfd p[2 + WAITING_MAX + BOOTING_MAX] = {
+		{.fd = fd, .events = POLLIN}, {.fd = children_fd, .events = POLLIN}};
+	size_t count = 2;
+	struct timespec retry = {.tv_nsec = RETRY_MS * 1000000L};
 	for (size_t i = 0; i < waiting_count; i++)
 		p[count++] = (struct pollfd){.fd = waiting[i].dying.pidfd, .events = POLLIN};
 	for (size_t i = 0; i < booting_count; i++)
 		p[count++] = (struct pollfd){.fd = booting[i].boot.report_fd, .events = POLLIN};
-	return ppoll(p, count, cleanups ? &retry : NULL, &none) > 0 && p[0].revents;
+	int ready = ppoll(p, count, something_left ? &retry : NULL, blocked);
+	*quiet = ready == 0 && booting_count == 0;
+	return ready > 0 && p[0].revents;
 }
 
 void warden_serve(struct warden *w, int fd, pid_t front, const volatile bool *stop)
 {
-	bool told = false, cleanups = false;
+	bool told = false, cleanups = false, quiet;
+	unsigned unseen = 1; /* in the time of an earlier front */
+	sigset_t ends;
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGCHLD);
+	autoclose int children = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
 	/* Requests of an earlier front are carried out, but not answered to this one. */
 	for (size_t i = 0; i < waiting_count; i++)
 		waiting[i].request.op = 0;
@@ -340,7 +338,8 @@ void warden_serve(struct warden *w, int fd, pid_t front, const volatile bool *st
 		booting[i].request.op = 0;
 	for (;;) {
 		struct warden_request q;
-		bool requested = wait_for_request(fd, cleanups);
+		bool requested =
+			wait_for_request(fd, children, &ends, cleanups || unseen > 0, &quiet);
 		if (*stop && !told) {
 			kill(front, SIGTERM);
 			told = true;
@@ -354,7 +353,7 @@ void warden_serve(struct warden *w, int fd, pid_t front, const volatile bool *st
 		}
 		answer_the_dead(w, fd);
 		answer_the_booted(w, fd);
-		cleanups = boot_retry_cleanups(w);
-		warden_ops_reap(w, front);
+		cleanups = boot_retry_cleanups(w, quiet);
+		warden_ops_reap(w, children, front, quiet, &unseen);
 	}
 }

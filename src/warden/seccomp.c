@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -106,17 +107,22 @@ static int seccomp_allow(
 	return r == -EDOM || r == -EOPNOTSUPP ? 0 : r;
 }
 
-static int allow_with_arguments(scmp_filter_ctx ctx)
+static int allow_with_arguments(scmp_filter_ctx ctx, uint64_t number)
 {
 	int r = seccomp_allow(ctx, "clone", 1,
 		&(struct scmp_arg_cmp){0, SCMP_CMP_MASKED_EQ, CLONE_NAMESPACES, 0});
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(allowed_families); i++)
 		r = seccomp_allow(ctx, "socket", 1,
 			&(struct scmp_arg_cmp){0, SCMP_CMP_EQ, (uint64_t)allowed_families[i], 0});
+	/* Init makes these, and counts them (init/netlink.c); it says so by the number. */
+	const struct scmp_arg_cmp of_init[] = {{0, SCMP_CMP_EQ, AF_NETLINK, 0},
+		{2, SCMP_CMP_EQ, NETLINK_ROUTE, 0}, {3, SCMP_CMP_EQ, number, 0}};
+	const struct scmp_arg_cmp of_others[] = {
+		of_init[0], of_init[1], {3, SCMP_CMP_NE, number, 0}};
 	if (r == 0)
-		r = seccomp_allow(ctx, "socket", 2,
-			(struct scmp_arg_cmp[]){{0, SCMP_CMP_EQ, AF_NETLINK, 0},
-				{2, SCMP_CMP_EQ, NETLINK_ROUTE, 0}});
+		r = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 3, of_init);
+	if (r == 0)
+		r = seccomp_rule_add_array(ctx, SCMP_ACT_NOTIFY, SCMP_SYS(socket), 3, of_others);
 	if (r == 0)
 		r = seccomp_allow(
 			ctx, "socketpair", 1, &(struct scmp_arg_cmp){0, SCMP_CMP_EQ, AF_UNIX, 0});
@@ -129,14 +135,14 @@ static int allow_with_arguments(scmp_filter_ctx ctx)
 	return r;
 }
 
-static int add_rules(scmp_filter_ctx ctx)
+static int add_rules(scmp_filter_ctx ctx, uint64_t number)
 {
 	int r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	if (r == 0)
 		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(allowed_calls); i++)
 		r = seccomp_allow(ctx, allowed_calls[i], 0, NULL);
-	return r < 0 ? r : allow_with_arguments(ctx);
+	return r < 0 ? r : allow_with_arguments(ctx, number);
 }
 
 /* libseccomp exports to a descriptor only. */
@@ -166,7 +172,9 @@ static int export_program(scmp_filter_ctx ctx, struct sock_fprog **ret)
 int seccomp_build(struct warden *w, struct error *e)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
-	int r = ctx ? add_rules(ctx) : -ENOMEM;
+	if (getrandom(&w->netlink_number, sizeof w->netlink_number, 0) < 0)
+		return error_set_errno(e, errno, "cannot get random numbers");
+	int r = ctx ? add_rules(ctx, w->netlink_number) : -ENOMEM;
 	if (r == 0)
 		r = export_program(ctx, &w->filter);
 	seccomp_release(ctx);

@@ -5,8 +5,7 @@
  * validated id.
  *
  * It keeps no state that it could not find again in the kernel: a sandbox is a cgroup named by its
- * id under "bunker-RANGE-INSTANCE"; the cgroup's owner tells the uid block, its first process is
- * init.
+ * id under "bunker-INSTANCE"; the cgroup's owner tells the uid block, its first process is init.
  */
 #pragma once
 
@@ -19,12 +18,13 @@
 #include "base/id.h"
 #include "wire/warden.h"
 
-#define UID_BLOCK       65536u
-#define UID_BLOCKS      4096u /* sandboxes a server can have at once */
-#define UID_RANGES      13u   /* servers a host can have at once */
-#define UID_RANGE_SIZE  (UID_BLOCK * UID_BLOCKS)
-#define DATA_PATH_MAX   72 /* so that a socket below it fits into sun_path */
-#define WARDEN_PATH_MAX 256
+#define UID_BLOCK        65536u /* uids of a sandbox */
+#define UID_CHUNKS       256u   /* of the kernel; a server takes one at a time */
+#define FRONT_UID        65535u /* the front's, modulo UID_BLOCK, in every version */
+#define EGRESS_UID       65534u /* so is bunker-egress's, in the same block */
+#define DATA_PATH_MAX    72     /* so that a socket below it fits into sun_path */
+#define WARDEN_PATH_MAX  256
+#define CGROUP_NAME_SIZE 32
 
 enum cgroup_mode {
 	CGROUP_V1,
@@ -47,12 +47,30 @@ struct warden_disks {
 	const char *template_path;
 };
 
-struct warden {
-	char data[DATA_PATH_MAX + 1];
-	uid_t front_uid;
-	unsigned uid_range;
-	char instance[9];
+/* The blocks of uids, see uids.c. */
+struct uids {
 	int lock_fd;
+	int old_fd[UID_CHUNKS / 16];
+	bool ours[UID_CHUNKS];
+	uint8_t used[UID_CHUNKS][32]; /* a bit for each block of a chunk */
+	unsigned next;
+};
+
+struct warden_config {
+	const char *data; /* at most DATA_PATH_MAX bytes */
+	const void *init_image;
+	size_t init_size;
+	bool lends_network;          /* a boot may ask for the host's */
+	struct warden_limits totals; /* of all sandboxes together, but their processor time */
+};
+
+struct warden {
+	struct warden_config config;
+	const char *opening; /* what warden_open was about when it failed */
+	char data[DATA_PATH_MAX + 1];
+	char instance[16];
+	uid_t front_uid;
+	struct uids uids;
 
 	int data_fd; /* the data directory */
 	int run_fd;  /* data/run: the sockets of the inits */
@@ -64,21 +82,11 @@ struct warden {
 
 	int init_fd; /* sealed copy of the static init */
 	struct sock_fprog *filter;
-	bool lends_network; /* a boot may ask for the host's */
-
-	uint8_t slot_used[UID_BLOCKS / 8];
-	unsigned slot_next;
+	uint64_t netlink_number; /* with it init makes sockets; in the filter */
 
 	/* A child that is neither the front nor a sandbox has ended; may be NULL. */
 	void (*child_ended)(void *arg, pid_t pid);
 	void *child_ended_arg;
-};
-
-struct warden_config {
-	const char *data;
-	const void *init_image;
-	size_t init_size;
-	bool lends_network;
 };
 
 /* Everything that is done once, before the first request: fails closed, with a sentence. The disks
@@ -96,24 +104,40 @@ void warden_unmount(const char *data);
 
 /* ---- host.c ---- */
 
-int host_enter_private_mounts(const char *data, struct error *e);
+int host_enter_private_mounts(struct warden *w, struct error *e);
+
+/* ---- uids.c ---- */
+
+/* Takes the chunks of our living sandboxes, and a block for the front. */
+int uids_open(struct warden *w, struct error *e);
+/* A block that nobody uses: its first uid. -EUSERS when the host has no more. */
+int uids_take(struct warden *w, uid_t *ret);
+void uids_release(struct warden *w, uid_t first);
+/* How many blocks are in use. */
+unsigned uids_count(const struct warden *w);
 
 /* ---- cgroup.c ---- */
 
+/* The directory of this server's sandboxes. */
+void cgroup_own_name(const struct warden *w, char out[CGROUP_NAME_SIZE]);
 int cgroup_open(struct warden *w, struct error *e);
 void cgroup_close(struct warden *w);
-int cgroup_create(
-	struct warden *w, const char *id, uid_t owner, const struct warden_limits *limits);
+int cgroup_create(struct warden *w, const char *id, uid_t owner);
+/* After that, and when its namespaces have been made: the parts for init and for the rest, with
+ * their limits, and the descriptors of b that lead there. */
+struct boot;
+int cgroup_divide(struct warden *w, struct boot *b);
 int cgroup_set_limits(struct warden *w, const char *id, const struct warden_limits *limits);
 int cgroup_read_usage(struct warden *w, const char *id, struct warden_usage *usage);
 /* Microseconds; 0 when it is not there any more. */
 int64_t cgroup_read_cpu(struct warden *w, const char *id);
+int64_t cgroup_read_oom_kills(struct warden *w, const char *id);
 /* The v2 directory of one sandbox. */
 int cgroup_dir(struct warden *w, const char *id);
-/* The same for init: the root of a mount of its own, from which no `..` leads anywhere. */
-int cgroup_detached_dir(struct warden *w, const char *id);
-/* Called in the new process: join the v1 controllers. */
-int cgroup_join_v1(struct warden *w, const char *id);
+/* Whether the controller of processor time is on v2. */
+bool cgroup_has_cpu_on_v2(const struct warden *w);
+/* Called in the new process: joins the v1 controllers, and hides what is above. */
+int cgroup_join(struct warden *w, const struct boot *b);
 /* Everything in it stops where it is; -EAGAIN when something has not done so yet. */
 int cgroup_freeze(struct warden *w, const char *id, bool freeze);
 /* Opens the file that reclaims the sandbox's page cache; writing to it may take long. */
@@ -133,8 +157,6 @@ int cgroup_kill(struct warden *w, const char *id, struct dying *d);
 bool cgroup_is_dead(const struct dying *d, int wait_ms);
 /* 0 when nothing is left, -EBUSY to try again later. */
 int cgroup_remove(struct warden *w, const char *id);
-/* Find the uid blocks that living sandboxes use. */
-int cgroup_scan_slots(struct warden *w);
 
 /* ---- seccomp.c ---- */
 
@@ -142,8 +164,11 @@ int seccomp_build(struct warden *w, struct error *e);
 
 /* ---- userns.c ---- */
 
-/* A user namespace whose 0..65535 are the host's base..base+65535; a descriptor or -errno. */
-int userns_create(uid_t base);
+/*
+ * A user namespace whose 0..65535 are the host's base..base+65535; a descriptor or -errno. With a
+ * v2 cgroup, also a cgroup namespace with that as its root.
+ */
+int userns_create(uid_t base, int cgroup_fd, int *cgroupns_fd);
 
 /* ---- disk.c ---- */
 
@@ -168,9 +193,13 @@ struct boot {
 	struct warden_limits limits;
 	uid_t uid_base;
 	int userns_fd;
+	int cgroupns_fd; /* -1: init makes its own */
 	int listen_fd;
-	int cgroup_fd;
-	int report_fd; /* each side's own end */
+	int cgroup_fd;      /* where init makes a cgroup for each process */
+	int quota_fd;       /* where a process that is not born under the quota writes 0 */
+	int init_cgroup_fd; /* where init is born */
+	int netlink_fd;     /* where others ask init for them */
+	int report_fd;      /* each side's own end */
 	enum warden_step step;
 	int error;
 	pid_t pid;
@@ -189,9 +218,9 @@ int boot_finish(struct warden *w, struct boot *b);
 void boot_bury(struct warden *w, struct dying *d);
 /* Ends it and removes every trace, of its disk only when that is not kept. */
 int boot_end(struct warden *w, const char *id, bool keep_disk);
-/* Cgroups that were still busy when their sandbox was destroyed; true while some are left. */
-bool boot_retry_cleanups(struct warden *w);
-unsigned slot_of_uid(const struct warden *w, uid_t uid);
+/* Cgroups that were left when their sandbox was destroyed: where removing them takes long, no more
+ * than max. True while some are left. */
+bool boot_retry_cleanups(struct warden *w, size_t max);
 
 /* ---- inside.c: runs in the new namespaces, ends in init ---- */
 

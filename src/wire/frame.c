@@ -166,9 +166,9 @@ void start_request_finish(struct start_request *request)
 	*request = (struct start_request){0};
 }
 
-int frame_decode_record(const char *payload, size_t size, struct record *ret)
+int frame_decode_record(const char *payload, size_t size, struct process_frame *ret)
 {
-	struct record r = {0};
+	struct process_frame r = {0};
 	if (size < sizeof r.fixed)
 		return -EPROTO;
 	memcpy(&r.fixed, payload, sizeof r.fixed);

@@ -4,28 +4,34 @@
  * The first frame of a connection says what it is for. ATTACH: the processes, of which the rest of
  * this file tells; it replaces an earlier one. WORKER: file work, by a process of init's with the
  * rights of one user, which is the other end from then on (wire/record.h). Init answers with
- * STARTED.
+ * STARTED. SOCKET: nothing but further SOCKET frames follows; init answers each with one byte, an
+ * errno or 0, and with 0 comes a TCP socket of the sandbox's network (SCM_RIGHTS), unconnected.
  *
  * A frame is a header of 24 bytes, little-endian, then `size` bytes of payload:
  *
  *     u32 size   u16 type   u16 stream   u64 tag   u64 offset
  *
- * `tag` names a process for as long as init remembers it; the front draws it at random. `offset` is
- * the absolute position of the payload's first byte in its stream, counted from 0 at the process's
- * start.
+ * `tag` names a process for as long as init remembers it. It is the front's signature under the
+ * sandbox and the execution: a PROCESS whose tag does not fit names what this init was never given.
+ * `offset` is the absolute position of the payload's first byte in its stream, counted from 0 at
+ * the process's start.
  *
  * A process and its streams, as seen on the wire:
  *
  *     front → init   START (struct frame_start + strings), STDIN, STDIN_END, ACK, RESIZE, SIGNAL,
  *                    STOP, KILL, INSPECT, FORGET
- *     init → front   HELLO, one RECORD per remembered process, READY; then STARTED, OUTPUT,
+ *     init → front   HELLO, one PROCESS per remembered process, READY; then STARTED, OUTPUT,
  *                    STDIN_ACK, STDIN_CLOSED, STATUS, EXIT
  *
  * Init keeps output until it is ACKed, in a ring of FRAME_RING bytes a stream; a full ring stops
- * reading, so the process waits. The front sends at most FRAME_RING bytes of stdin beyond the last
- * STDIN_ACK. Init remembers a process that has exited until FORGET, so that a new front finds its
- * result. After a reconnect, output starts again at the last ACK: the receiver drops what it has
- * already; stdin goes on where the RECORD says it ended.
+ * reading, so the process waits. It sends at most FRAME_RING bytes beyond the last ACK, and the
+ * front at most FRAME_RING bytes of stdin beyond the last STDIN_ACK. Init remembers a process that
+ * has exited until FORGET, so that a new front finds its result. After a reconnect, output starts
+ * again at the last ACK: the receiver drops what it has already; stdin goes on where the PROCESS
+ * says it ended.
+ *
+ * EXIT waits for nobody who reads: it comes behind the output that may be sent, and says where each
+ * stream ends. The rest of the output follows as it is ACKed.
  *
  * A process on a terminal has one stream, stdout; the end of its stdin is the terminal's
  * end-of-file character.
@@ -40,13 +46,14 @@
 
 #include "base/buf.h"
 
-#define FRAME_VERSION       3u
+#define FRAME_VERSION       4u
 #define FRAME_HEADER_SIZE   24u
 #define FRAME_MAX_PAYLOAD   (512u * 1024)
 #define FRAME_MAX_DATA      (64u * 1024) /* of OUTPUT and STDIN */
 #define FRAME_RING          (256u * 1024)
 #define FRAME_MAX_STRINGS   4096u
 #define FRAME_EXECUTION_LEN 24
+#define FRAME_MAX_RECORDS   2048u /* processes that init remembers */
 #define FRAME_MAX_COMMAND   4096u /* how much of a process's arguments init remembers */
 #define FRAME_MAX_TEXT      4096u /* of a user, a directory or a name, each with its NUL */
 #define FRAME_MAX_USER      256u  /* of a WORKER's, with its NUL */
@@ -67,10 +74,11 @@ enum frame_type {
 	FRAME_RESUME, /* they go on, later by as much as they stood */
 	FRAME_ATTACH,
 	FRAME_WORKER, /* struct frame_worker, then the user's name with its NUL */
-	FRAME_LAST_OF_FRONT = FRAME_WORKER,
+	FRAME_SOCKET, /* offset: 4 or 6, the version of IP */
+	FRAME_LAST_OF_FRONT = FRAME_SOCKET,
 
 	FRAME_HELLO = 64,
-	FRAME_RECORD,
+	FRAME_PROCESS,
 	FRAME_READY,
 	FRAME_STARTED,
 	FRAME_OUTPUT,
@@ -134,7 +142,7 @@ enum frame_channel {
 struct frame_start {
 	char execution[FRAME_EXECUTION_LEN];
 	uint32_t flags;
-	uint32_t kind;       /* the front's own word, given back in RECORD */
+	uint32_t kind;       /* the front's own word, given back in PROCESS */
 	uint32_t open_files; /* RLIMIT_NOFILE; 0: as init has it */
 	uint16_t rows, columns;
 	uint32_t argc;
@@ -192,7 +200,7 @@ struct frame_exit {
 	uint32_t max_rss_kib; /* of the largest process */
 	uint64_t cpu_us;      /* of the whole tree */
 	uint64_t duration_us;
-	uint64_t end[FRAME_STREAMS]; /* total bytes of each stream */
+	uint64_t end[FRAME_STREAMS]; /* total bytes of each stream; some may be still to come */
 };
 
 struct frame_hello {
@@ -209,16 +217,16 @@ struct frame_status {
 	uint32_t state;     /* of the main process: a letter as in /proc; 0 once it has exited */
 };
 
-enum frame_record_flags {
-	FRAME_RECORD_INPUT_OPEN = 1, /* no STDIN_END has come, and the process still reads */
-	FRAME_RECORD_EXITED = 2      /* EXIT comes as soon as its output has */
+enum frame_process_flags {
+	FRAME_PROCESS_INPUT_OPEN = 1, /* no STDIN_END has come, and the process still reads */
+	FRAME_PROCESS_EXITED = 2      /* `exit` says how; EXIT comes, too */
 };
 
 /*
- * Payload of RECORD: this, then user, cwd and name as START had them, then the arguments, as many
+ * Payload of PROCESS: this, then user, cwd and name as START had them, then the arguments, as many
  * as fit into FRAME_MAX_COMMAND bytes.
  */
-struct frame_record {
+struct frame_process {
 	char execution[FRAME_EXECUTION_LEN];
 	int32_t pid;
 	uint32_t start_flags;
@@ -229,11 +237,12 @@ struct frame_record {
 	uint64_t acked[FRAME_STREAMS];
 	uint64_t input_received; /* the next byte of stdin to send */
 	uint64_t input_taken;
+	struct frame_exit exit;
 };
 
-/* A RECORD as its receiver uses it; the pointers lead into the payload. */
-struct record {
-	struct frame_record fixed;
+/* A PROCESS as its receiver uses it; the pointers lead into the payload. */
+struct process_frame {
+	struct frame_process fixed;
 	const char *user, *cwd, *name;
 	const char *command; /* each argument with its NUL */
 	size_t command_len;
@@ -259,6 +268,6 @@ int frame_decode_worker(
 int frame_encode_start(struct buf *out, uint64_t tag, const struct start_request *request);
 int frame_decode_start(const char *payload, size_t size, struct start_request *ret);
 void start_request_finish(struct start_request *request);
-int frame_decode_record(const char *payload, size_t size, struct record *ret);
+int frame_decode_record(const char *payload, size_t size, struct process_frame *ret);
 int frame_decode_status(
 	const char *payload, size_t size, struct frame_status *ret, const char **cwd);

@@ -20,7 +20,10 @@ enum keeper_op {
 	KEEPER_KEEP,    /* disk: a read-only copy of from, which is frozen meanwhile */
 	KEEPER_RESTORE, /* disk: swapped for a copy of from, or for an empty one */
 	KEEPER_DELETE,  /* disk; fine if it is not there */
-	KEEPER_USAGE,   /* disk → bytes, limit: as its quota counts them; quick */
+	KEEPER_SET_ASIDE, /* disk: in no row; it is kept for a day where nobody finds it */
+	KEEPER_OWN,       /* owner: the identity of the database that the disks belong to */
+	KEEPER_USAGE,     /* disk → bytes, limit: as its quota counts them; quick */
+	KEEPER_SAMPLE, /* the same as of the last commit, some seconds ago: costs next to nothing */
 	KEEPER_MEASURE, /* disk → bytes, files: by looking at all of it */
 	KEEPER_NEXT,    /* disk → the next id of that kind, in no particular order; "" ends */
 	KEEPER_DIFF, /* disk, from, root, form → a pipe: the changes since `from` (wire/diff.h) */
@@ -48,8 +51,9 @@ struct keeper_request {
 	uint32_t sequence;
 	uint32_t epoch;
 	struct disk_name disk, from;
-	char root[ID_SIZE]; /* of a DIFF: the layer that holds the root; "": that of `base` */
-	uint32_t form;      /* of a DIFF: enum diff_form */
+	char owner[ID_SIZE]; /* of an OWN */
+	char root[ID_SIZE];  /* of a DIFF: the layer that holds the root; "": that of `base` */
+	uint32_t form;       /* of a DIFF: enum diff_form */
 	int64_t bytes;
 };
 

@@ -51,8 +51,8 @@ int record_append_request(struct buf *out, const struct file_request *request)
 
 static bool record_is_known(uint32_t type)
 {
-	return (type >= RECORD_DATA && type <= RECORD_ATTRIBUTE) ||
-	       (type >= RECORD_ENTRY && type <= RECORD_EVENT);
+	return (type >= RECORD_DATA && type <= RECORD_SYNC) ||
+	       (type >= RECORD_ENTRY && type <= RECORD_SYNCED);
 }
 
 int record_decode_header(const char *data, struct record_header *ret)

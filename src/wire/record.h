@@ -25,13 +25,14 @@
  *     REMOVE                                         END
  *     ATTRIBUTES    ATTRIBUTE …, END                 ATTRIBUTE …, END
  *     PACK                                           CONTENT, DATA …, END
- *     UNPACK        DATA …, END                      END
- *     WATCH                                          READY, EVENT …, END
+ *     UNPACK        DATA …, END                      ENTRY …, END
+ *     WATCH         SYNC, one at a time              READY, (EVENT or SYNCED) …, END
  *     ROOT                                           END
  *
  * Where an ENTRY is answered, FILE_WITH_ATTRIBUTES adds ATTRIBUTE … behind each.
  *
- * Each side treats the other's records as hostile: one that does not decode ends the connection.
+ * Each side treats the other's records as hostile: one that does not decode ends the connection,
+ * and one of a worker that the table does not have, or not there, ends the sandbox.
  */
 #pragma once
 
@@ -52,13 +53,15 @@ enum record_type {
 	RECORD_FILE,      /* struct record_file; path, owner */
 	RECORD_DONE,      /* the file is complete */
 	RECORD_ATTRIBUTE, /* struct record_attribute; name, value */
+	RECORD_SYNC,      /* tell what has happened until now, then SYNCED */
 
 	RECORD_ENTRY = 64, /* struct record_entry; path, target, owner, group */
 	RECORD_CONTENT,    /* struct record_content: describes the DATA that follows */
 	RECORD_MATCH,      /* struct record_match; path, text */
 	RECORD_CHANGE,     /* struct record_change; path */
 	RECORD_READY,      /* events are being collected from now on */
-	RECORD_EVENT       /* struct record_event; path, destination */
+	RECORD_EVENT,      /* struct record_event; path, destination */
+	RECORD_SYNCED      /* every event from before the SYNC has been told */
 };
 
 struct record_header {

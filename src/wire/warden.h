@@ -14,9 +14,9 @@
 #include "base/id.h"
 
 enum warden_op {
-	WARDEN_HELLO = 1, /* → flags: enum warden_layer */
-	WARDEN_BOOT, /* id, limits, boot id, root, flags → pid; its disk must be there; init listens
-		      */
+	WARDEN_BOOT =
+		1, /* id, limits, boot id, root, flags → pid; its disk must be there; init listens
+		    */
 	WARDEN_LIMITS,  /* id, limits */
 	WARDEN_USAGE,   /* id → usage */
 	WARDEN_KILL,    /* id: kill every process, and wait for their end → usage before it */
@@ -25,19 +25,9 @@ enum warden_op {
 	WARDEN_FREEZE,  /* id: stop every process where it is; EAGAIN: not all of them stand yet */
 	WARDEN_RECLAIM, /* id: give its page cache back to the host, as far as that goes */
 	WARDEN_THAW,    /* id */
-	WARDEN_NEXT, /* id → the next id of which anything exists, and enum warden_found; "" ends */
+	WARDEN_NEXT, /* id → the next id of which anything exists, enum warden_found, and what the
+			kernel has killed of it; "" ends */
 	WARDEN_OP_END
-};
-
-/* Isolation layers of this host. A missing one prevents boots unless the operator allowed it. */
-enum warden_layer {
-	WARDEN_LAYER_CGROUP_V1 = 1,
-	WARDEN_LAYER_CGROUP_V2 = 2, /* both: hybrid */
-	WARDEN_LAYER_MEMORY = 4,
-	WARDEN_LAYER_CPU = 8,
-	WARDEN_LAYER_PIDS = 16,
-	WARDEN_LAYER_SECCOMP = 32,
-	WARDEN_LAYER_IDMAP = 64
 };
 
 /* The parts of a sandbox that exist on the host. */

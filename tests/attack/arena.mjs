@@ -230,7 +230,7 @@ export class Arena {
   }
 }
 
-function summary(times) {
+export function summary(times) {
   const sorted = [...times].sort((a, b) => a - b);
   const at = (q) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? NaN;
   return { count: sorted.length, median: at(0.5), p99: at(0.99), max: at(1) };

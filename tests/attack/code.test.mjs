@@ -262,4 +262,28 @@ for name in ("mem", "environ", "maps", "fd/0", "fd", "cwd"):
     except OSError as e: print(name, "closed")`);
     assert.ok(!out.stdout.includes('open'), out.stdout);
   });
+
+  // The interrupt of a kernel that stands still was due at once, again and again: the loop ran its timer and nothing else.
+  test('that is deaf to its interrupt in a paused sandbox does not stop the server', { timeout: 60000 }, async () => {
+    const paused = await server.create();
+    const at = `/v1/sandboxes/${paused.id}`;
+    const stream = await server.stream(`${at}/contexts/python/execute`, { code: 'import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint("deaf", flush=True)\nwhile True:\n  time.sleep(1)' });
+    for await (const event of stream.events) if (event.data === 'deaf\n') break;
+    stream.close();
+    assert.equal((await server.request('POST', `${at}/pause`)).status, 200);
+    const front = server.frontPid;
+    // The interrupt is due again after 700 ms, the kill after five seconds.
+    for (const end = Date.now() + 6000; Date.now() < end; await sleep(200))
+      assert.equal(await Promise.race([server.request('GET', '/health').then((r) => r.status), sleep(5000)]), 200);
+    assert.equal(server.frontPid, front, 'it is the same front');
+    // The control: its time goes on when the sandbox does, and the kernel is killed for its deafness.
+    assert.equal((await server.request('POST', `${at}/resume`)).status, 200);
+    const begin = Date.now();
+    const after = await server.stream(`${at}/contexts/python/execute`, { code: 'print("back")' });
+    let said = '';
+    for await (const event of after.events) said += event.data ?? '';
+    assert.equal(said, 'back\n');
+    assert.ok(Date.now() - begin < 20000, `after ${Date.now() - begin} ms`);
+    assert.equal((await server.request('DELETE', at)).status, 204);
+  });
 });

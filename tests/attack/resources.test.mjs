@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { after, before, describe, it } from 'node:test';
 import { sleep, until } from '../lib/server.mjs';
-import { Arena, LONG, compile, random, runOnHost, showTimes } from './arena.mjs';
+import { Arena, LONG, compile, random, runOnHost, showTimes, summary } from './arena.mjs';
 
 const HEALTH_MS = 100;
 const EXEC_MS = 500;
@@ -136,6 +136,33 @@ describe('E resources', () => {
     t.diagnostic(`health ${showTimes(times.health)}; exec ${showTimes(times.exec)}`);
     assert.ok(times.health.median < HEALTH_MS, `health took ${times.health.median} ms`);
     await Promise.all(boxes.map((box) => arena.remove(box)));
+  });
+
+  /** Answers to `count` calls, one after the other, in milliseconds. */
+  async function timed(count, call) {
+    const times = [];
+    for (let i = 0; i < count; i++) {
+      const from = performance.now();
+      await call();
+      times.push(performance.now() - from);
+    }
+    return summary(times);
+  }
+
+  it('E59 a sandbox that burns its processor time goes on answering', async (t) => {
+    const busy = async (cpu) => {
+      const box = await arena.sandbox({ resources: { cpu } });
+      for (let i = 0; i < 2; i++) await arena.server.request('POST', `/v1/sandboxes/${box.id}/processes`, { command: 'while :; do :; done' });
+      return box;
+    };
+    const one = await busy('1');
+    const exec = await timed(200, () => arena.server.exec(one.id, ['true']));
+    const none = await busy('10m');
+    const read = await timed(50, () => arena.server.request('GET', `/v1/sandboxes/${none.id}/files?path=/etc/hostname`));
+    t.diagnostic(`exec with one core: ${showTimes(exec)}; reading a file with a hundredth of one: ${showTimes(read)}`);
+    assert.ok(exec.median < 30, `exec took ${exec.median} ms`);
+    assert.ok(read.median < 30, `reading took ${read.median} ms: file workers wait for the sandbox's time`);
+    await Promise.all([one, none].map((box) => arena.remove(box)));
   });
 
   /** The front's memory at its highest while action runs. */

@@ -24,7 +24,7 @@ const lookalike = (value) =>
 describe('K112 two tenants', { timeout: 240000 }, () => {
   let arena;
   let server;
-  const keys = { alice: `bnk_${random(20)}`, mallory: `bnk_${random(20)}` };
+  const keys = {}; // of the scope admin, so that nothing is refused for want of a scope
   const hers = {}; // what is Alice's, by placeholder: every name it goes by
   const secret = `secret-of-alice-${random(6)}`;
   let own; // Mallory's sandbox
@@ -62,8 +62,13 @@ describe('K112 two tenants', { timeout: 240000 }, () => {
   };
 
   before(async () => {
-    arena = await Arena.open({ args: ['--pool', '0', '--api-key', `alice=${keys.alice}`, '--api-key', `mallory=${keys.mallory}`] });
+    arena = await Arena.open({ args: ['--pool', '0'] });
     server = arena.server;
+    const admins = {};
+    for (const tenant of ['alice', 'mallory']) {
+      admins[tenant] = JSON.parse((await ask('POST', '/v1/keys', { key: server.key, body: { name: `${tenant}s-key`, tenant, scope: 'admin' } })).text);
+      keys[tenant] = admins[tenant].key;
+    }
     const context = tar([file('secret', secret)]);
     const hash = createHash('sha256').update(context).digest('hex');
     await ok('PUT', `/v1/templates/contexts/${hash}`, context, { headers: { 'content-type': 'application/x-tar' } });
@@ -77,6 +82,7 @@ describe('K112 two tenants', { timeout: 240000 }, () => {
     const executed = await ok('POST', `${at}/exec`, { command: `echo ${secret}` });
     const checkpoint = await ok('POST', `${at}/checkpoints`, { name: 'alices-checkpoint' });
     const snapshot = await ok('POST', `${at}/snapshots`, { name: 'alices-snapshot', tag: 'alices-tag' });
+    const token = await ok('POST', `${at}/ports/3000/tokens`, { expires: '1h' });
     const agentuity = JSON.parse((await ask('POST', `/agentuity/sandbox/${box.id}/execute`, { key: keys.alice, body: { command: ['echo', secret] } })).text).data;
     const template = await ok('GET', '/v1/templates/alices-template');
     Object.assign(hers, {
@@ -88,10 +94,13 @@ describe('K112 two tenants', { timeout: 240000 }, () => {
       checkpoint: [checkpoint.id, 'alices-checkpoint'],
       snapshot: [snapshot.id, 'alices-snapshot', 'alices-snapshot:alices-tag'],
       volume: [volume.id, 'alices-volume'],
+      port: ['3000'],
+      token: [token.id],
       template: [template.id, 'alices-template'],
       alias: ['alices-template'],
       build: [build.id],
       hash: [hash],
+      key: [admins.alice.id, 'alices-key'],
       tag: ['v7'],
       'path*': ['home/user/f'],
       stream: [agentuity.stdoutStreamUrl.split('/').pop()],
@@ -105,7 +114,7 @@ describe('K112 two tenants', { timeout: 240000 }, () => {
   async function fingerprint() {
     const at = `/v1/sandboxes/${hers.id[0]}`;
     const seen = {};
-    for (const path of ['/v1/sandboxes', at, `${at}/processes`, `${at}/jobs`, `${at}/contexts`, `${at}/checkpoints`, `${at}/env`, '/v1/snapshots', '/v1/volumes', '/v1/templates', '/v1/templates/alices-template', `${at}/files/home/user/f`, `${at}/fs/list?path=/home/user`, `${at}/fs/list?path=/data`])
+    for (const path of ['/v1/sandboxes', at, `${at}/processes`, `${at}/jobs`, `${at}/contexts`, `${at}/checkpoints`, `${at}/env`, '/v1/snapshots', '/v1/volumes', '/v1/keys', '/v1/templates', '/v1/templates/alices-template', `${at}/files/home/user/f`, `${at}/fs/list?path=/home/user`, `${at}/fs/list?path=/data`])
       seen[path] = (await ok2(path)).replace(/"(lastActiveAt|lastActivityAt|activeAt|idleSince|expiresAt|leaseEndsAt|cpuMs|memory\w*|terminatesAt|updatedAt|atime|accessedAt|lastUsedAt|executionCount|durationMs)":("[^"]*"|[\d.]+)/g, '');
     return seen;
   }
@@ -144,6 +153,7 @@ describe('K112 two tenants', { timeout: 240000 }, () => {
     [/\/resize$/, { rows: 24, columns: 80 }],
     [/\/fork$/, { count: 1 }],
     [/\/checkpoints?$/, { name: 'of-mallory' }],
+    [/\/ports\/\{port\}$/, { public: true }],
     [/\/snapshots?$/, { name: 'of-mallory' }],
     [/\/timeout$/, { timeout: 10 }],
     [/\/tags\/\{tag\}$/, { build: 'v7' }],
@@ -245,7 +255,7 @@ describe('K112 two tenants', { timeout: 240000 }, () => {
   });
 
   it('names that Alice has are free for Mallory', async () => {
-    for (const [path, body] of [['/v1/volumes', { name: 'alices-volume' }], ['/v1/sandboxes', { name: 'alices-box' }], [`/v1/sandboxes/${own.id}/snapshots`, { name: 'alices-snapshot', tag: 'alices-tag' }]]) {
+    for (const [path, body] of [['/v1/volumes', { name: 'alices-volume' }], ['/v1/keys', { name: 'alices-key' }], ['/v1/sandboxes', { name: 'alices-box' }], [`/v1/sandboxes/${own.id}/snapshots`, { name: 'alices-snapshot', tag: 'alices-tag' }]]) {
       const r = await ask('POST', path, { key: keys.mallory, body });
       assert.equal(r.status, 201, `${path}: ${r.text}`);
       const { id } = JSON.parse(r.text);

@@ -12,7 +12,7 @@ export class Faults {
     this.disarm();
   }
 
-  /** The process dies at its n-th step from now. */
+  /** The process dies at its n-th step from now; with n below 0 the thread of its loop spins there. */
   arm(role, n) {
     this.#write(role, BigInt(n));
   }

@@ -119,7 +119,7 @@ export class World {
       const pooled = Number(/^bunker_sandboxes_pooled (\d+)$/m.exec(metrics.text)?.[1] ?? -1);
       const kernel = sandboxesInKernel(this.server);
       const disks = this.disks('boxes');
-      const sockets = safeReaddir(join(this.server.data, 'run')).map((name) => name.replace('.sock', ''));
+      const sockets = safeReaddir(join(this.server.data, 'run')).map((name) => name.replace('.sock', '')).filter((name) => name !== 'egress');
       const others = ['checkpoints', 'snapshots', 'layers', 'frozen'].flatMap((kind) => this.disks(kind));
       seen = { boxes: boxes.length, pooled, kernel, disks, sockets, others };
       return boxes.length === 0 && pooled === 1 && others.length === 0 && [kernel, disks, sockets].every((ids) => ids.length === 1 && ids[0] === kernel[0]);

@@ -28,7 +28,7 @@ static void read_string(const char *s)
 	sink += strlen(s);
 }
 
-static void check_strings(const struct record *r)
+static void check_strings(const struct process_frame *r)
 {
 	read_string(r->user);
 	read_string(r->cwd);
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct frame_exit exit;
 		struct frame_started started;
 		struct frame_status status;
-		struct record record;
+		struct process_frame record;
 		const char *cwd;
 		int64_t used = frame_decode(copy + at, size - at, &h);
 		if (used <= 0)

@@ -1,6 +1,6 @@
 /*
- * Heads, targets and chunked bodies from arbitrary bytes. The first two bytes say where the rest is
- * cut in two; the outcome must be the same as without the cut.
+ * Heads of requests and answers, targets and chunked bodies from arbitrary bytes. The first two
+ * bytes say where the rest is cut in two; the outcome must be the same as without the cut.
  *
  * clang -fsanitize=fuzzer,address,undefined; libFuzzer finds LLVMFuzzerTestOneInput.
  */
@@ -46,6 +46,27 @@ static bool take_head(struct outcome *o, const char *data, size_t len, size_t cu
 	return r > 0;
 }
 
+/* The same bytes as the head of an answer, which must have a status that three digits can say. */
+static void take_answer(const char *data, size_t len)
+{
+	struct http_head_scan scan = {0};
+	struct http_head head;
+	struct error e = {0};
+	int status = 0;
+	if (http_scan_head(&scan, data, len, &e) <= 0)
+		return;
+	autofree char *text = malloc(scan.at);
+	memcpy(text, data, scan.at);
+	if (http_parse_answer(text, scan.at, &head, &status, &e) < 0)
+		return;
+	if (status < 100 || status > 999 || (head.chunked && http_head_has_length(&head)))
+		abort();
+	for (size_t i = 0; i < head.field_count; i++)
+		if (!http_head_field(&head, head.fields[i].name))
+			abort();
+	http_head_has_token(&head, "Connection", "close");
+}
+
 static void take_chunks(struct outcome *o, const char *data, size_t len, size_t cut)
 {
 	struct http_chunks chunks = {0};
@@ -83,6 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	size_t len = size - 2;
 	size_t cut = ((size_t)input[0] << 8 | input[1]) % (len + 1);
 	const char *data = (const char *)input + 2;
+	take_answer(data, len);
 	run(&whole, data, len, len);
 	run(&split, data, len, cut);
 	bool refused = whole.code != ERROR_NONE;

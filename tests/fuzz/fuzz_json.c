@@ -24,16 +24,16 @@ struct all {
 };
 
 static const struct json_field fields[] = {
-	{"s", JSON_STRING, offsetof(struct all, s), JSON_NOT_EMPTY, 0, 100},
-	{"b", JSON_BOOL, offsetof(struct all, b)},
-	{"i", JSON_INTEGER, offsetof(struct all, i), 0, -10, 1000},
-	{"d", JSON_DURATION, offsetof(struct all, d), JSON_REQUIRED},
-	{"z", JSON_SIZE, offsetof(struct all, z)},
-	{"c", JSON_CPU, offsetof(struct all, c)},
-	{"o", JSON_OBJECT, offsetof(struct all, o)},
-	{"a", JSON_ARRAY, offsetof(struct all, a), JSON_NOT_EMPTY, 0, 3},
-	{"m", JSON_STRING_MAP, offsetof(struct all, m)},
-	{"x", JSON_ANY, offsetof(struct all, x)},
+	{"s", FIELD_TEXT, offsetof(struct all, s), FIELD_NOT_EMPTY, 0, 100},
+	{"b", FIELD_BOOL, offsetof(struct all, b)},
+	{"i", FIELD_INTEGER, offsetof(struct all, i), 0, -10, 1000},
+	{"d", FIELD_DURATION, offsetof(struct all, d), FIELD_REQUIRED},
+	{"z", FIELD_BYTES, offsetof(struct all, z)},
+	{"c", FIELD_CPU, offsetof(struct all, c)},
+	{"o", FIELD_OBJECT, offsetof(struct all, o)},
+	{"a", FIELD_ARRAY, offsetof(struct all, a), FIELD_NOT_EMPTY, 0, 3},
+	{"m", FIELD_STRING_MAP, offsetof(struct all, m)},
+	{"x", FIELD_ANY, offsetof(struct all, x)},
 };
 
 static cJSON *reparse(struct buf *text)

@@ -190,6 +190,11 @@ export class Server {
     });
   }
 
+  /** The CLI in the background, for the caller to end. */
+  cliStart(args) {
+    return spawn(BUNKER, args, { env: { ...this.env, BUNKER_URL: this.url, BUNKER_DATA: this.data }, stdio: ['ignore', 'pipe', 'inherit'] });
+  }
+
   /** kill -9 of both processes, as a crash would. */
   async crash() {
     const front = this.frontPid;

@@ -41,6 +41,8 @@ export const native = {
   [`delete ${box}`]: () => ({ rare: true }),
   'get /v1/sandboxes': plain,
   [`patch ${box}`]: () => json({ metadata: { storm: 'yes' } }),
+  [`get ${box}/network`]: () => ({}),
+  [`put ${box}/network`]: () => json({ mode: 'none' }),
   [`post ${box}/pause`]: () => ({ rare: true }),
   [`post ${box}/resume`]: plain,
   [`get ${box}/events`]: (w, v, pick) => ({ headers: pick([live, { accept: 'text/event-stream' }, {}]) }),
@@ -67,8 +69,19 @@ export const native = {
   'get /v1/volumes': plain,
   'get /v1/volumes/{volume}': plain,
   'delete /v1/volumes/{volume}': () => ({ rare: true }),
+  'post /v1/keys': (w) => json({ name: w.fresh('key'), expiresIn: '1s' }, { expect: [429] }),
+  'get /v1/keys': plain,
+  'get /v1/keys/{key}': plain,
+  'post /v1/keys/{key}/rotate': (w, v, pick) => json({ grace: pick(['0s', '1s', '1h']) }, { expect: [409] }),
+  'delete /v1/keys/{key}': () => ({ rare: true }),
   'get /v1/disks': plain,
   [`get ${box}/export`]: plain,
+  [`get ${box}/ports`]: plain,
+  [`get ${box}/ports/{port}`]: plain,
+  [`get ${box}/ports/{port}/connect`]: () => ({ headers: { connection: 'Upgrade', upgrade: 'tcp' }, expect: [502] }),
+  [`put ${box}/ports/{port}`]: (w, v, pick) => json({ public: pick([true, false]) }),
+  [`post ${box}/ports/{port}/tokens`]: () => json({ expires: '1s' }, { expect: [201, 429] }),
+  [`delete ${box}/ports/{port}/tokens/{token}`]: () => ({ expect: [404] }),
   'post /v1/sandboxes/import': (w) => json(w.portable, { rare: true }),
   [`post ${box}/exec`]: (w, v, pick) => json({ command: pick(COMMANDS) }, { headers: pick([live, {}]) }),
   'post /v1/run': (w, v, pick) => json({ command: pick(COMMANDS) }, { rare: true, headers: pick([live, {}]) }),
@@ -240,7 +253,13 @@ export const code = {
 };
 
 export const ports = {
-  'any /{rest**}': () => ({ expect: [501] }),
+  'any /{rest**}': () => ({ expect: [502] }),
+};
+
+// The same by a path.
+export const paths = {
+  'any /p/{id}/{port}': () => ({ expect: [308] }),
+  'any /p/{id}/{port}/{rest**}': () => ({ expect: [502] }),
 };
 
 const sandbox = '/agentuity/sandbox/2025-03-17';

@@ -15,7 +15,7 @@ const SECONDS = LONG ? 300 : 12;
 const TIMES = LONG ? 60 : 8;
 const RARE_TIMES = LONG ? 15 : 3;
 const CLIENTS = 8;
-const AREAS = { native: { 0: 'native' }, e2b: { 0: 'control', 1: 'envd', 2: 'code', 4: 'ports' }, agentuity: { 0: 'agentuity' } };
+const AREAS = { native: { 0: 'native' }, e2b: { 0: 'control', 1: 'envd', 2: 'code' }, agentuity: { 0: 'agentuity' }, preview: { 0: 'paths', 1: 'ports' } };
 const PORTS = { envd: 49983, code: 49999, ports: 8080 };
 
 /** The routes, each with the area of requests.mjs that has its request. */
@@ -55,7 +55,7 @@ describe('disconnect storm', { timeout: (SECONDS + 240) * 1000 }, () => {
   /** What a placeholder of a route stands for. */
   function fill({ area, pattern }, request, v) {
     const id = pattern.startsWith('/v1/executions') ? v.execution : /\/templates\/\{id\}/.test(pattern) ? world.template : area === 'code' ? v.context : area === 'agentuity' ? `sbx_${v.id}` : v.id;
-    const names = { ...world, ...v, id, alias: world.templateName, tag: 'v7', 'path*': request.path ?? 'home/user/f', 'rest**': '' };
+    const names = { ...world, ...v, id, port: '8080', token: 'none', alias: world.templateName, tag: 'v7', 'path*': request.path ?? 'home/user/f', 'rest**': '' };
     if (area === 'agentuity') Object.assign(names, { execution: `exe_${v.execution}`, job: `job_${v.job}`, snapshot: request.name ?? `snp_${world.snapshot}`, stream: request.name ?? v.stream, token: request.name });
     if (pattern.startsWith('/templates/uploads')) names.hash = '0'.repeat(64);
     return pattern.replace(/\{([^}]+)\}/g, (_, name) => {
@@ -69,7 +69,7 @@ describe('disconnect storm', { timeout: (SECONDS + 240) * 1000 }, () => {
     const headers = { host: `localhost:${server.port}`, ...request.headers };
     if (route.area in PORTS) Object.assign(headers, { 'e2b-sandbox-id': v.id, 'e2b-sandbox-port': PORTS[route.area], 'x-access-token': v.token });
     else if (route.pattern.includes('/volumecontent/')) headers.authorization = `Bearer ${world.volumeToken}`;
-    else headers.authorization = `Bearer ${server.key}`;
+    if (!headers.authorization && route.area !== 'envd' && route.area !== 'code') headers.authorization = `Bearer ${server.key}`;
     const body = request.json === undefined ? Buffer.from(request.body ?? '') : Buffer.from(JSON.stringify(request.json));
     if (request.json !== undefined || request.type) headers['content-type'] = request.type ?? 'application/json';
     if (body.length || !['GET', 'DELETE'].includes(route.method)) headers['content-length'] = body.length;

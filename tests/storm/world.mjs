@@ -42,6 +42,7 @@ export class World {
     this.untouched = await this.server.create({ name: 'untouched', files: [{ path: '/home/user/kept', content: 'kept' }] });
     this.waits = await this.call('POST', `/v1/sandboxes/${this.untouched.id}/processes`, { command: 'sleep 1000' });
     await this.makeVolume();
+    await this.makeKey();
     await this.makeSnapshot();
     await this.makeTemplate();
     await this.makeBuilding();
@@ -73,6 +74,10 @@ export class World {
     this.volume = (await this.call('POST', '/v1/volumes', { name: this.fresh('shared') })).id;
     this.volumeToken = (await this.call('GET', `/e2b/volumes/${this.volume}`)).token;
     await this.call('PUT', `/e2b/volumecontent/${this.volume}/file?path=/f&force=true`, 'content', { headers: { authorization: `Bearer ${this.volumeToken}`, 'content-type': 'application/octet-stream' } });
+  }
+
+  async makeKey() {
+    this.key = (await this.call('POST', '/v1/keys', { name: this.fresh('kept') })).id;
   }
 
   async makeSnapshot() {
@@ -121,6 +126,7 @@ export class World {
     }
     if (await gone(`/v1/snapshots/${this.snapshot}`)) await this.makeSnapshot();
     if (await gone(`/v1/volumes/${this.volume}`)) await this.makeVolume();
+    if (await gone(`/v1/keys/${this.key}`)) await this.makeKey();
     for (const tag of ['v7', 'latest']) if (await gone(`/v1/templates/resolve?ref=${this.templateName}:${tag}`)) await this.makeTemplate();
   }
 

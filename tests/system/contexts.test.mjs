@@ -161,24 +161,6 @@ test('a kernel that does not react is killed, and the next run has a new one', {
   assert.ok(Date.now() - begin > 4000 && Date.now() - begin < 20000, `after ${Date.now() - begin} ms`);
 });
 
-test('a kernel that ignores its interrupt in a paused sandbox does not stop the server', { timeout: 60000 }, async () => {
-  const paused = await server.create();
-  const at = `/v1/sandboxes/${paused.id}`;
-  const stream = await server.stream(`${at}/contexts/python/execute`, { code: 'import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint("deaf", flush=True)\nwhile True:\n  time.sleep(1)' });
-  for await (const event of stream.events) if (event.data === 'deaf\n') break;
-  stream.close();
-  assert.equal((await server.request('POST', `${at}/pause`)).status, 200);
-  // The interrupt is due again after 700 ms, the kill after five seconds.
-  for (const end = Date.now() + 6000; Date.now() < end; await sleep(200))
-    assert.equal(await Promise.race([server.request('GET', '/health').then((r) => r.status), sleep(5000)]), 200);
-  assert.equal((await server.request('POST', `${at}/resume`)).status, 200);
-  const after = await server.stream(`${at}/contexts/python/execute`, { code: 'print("back")' });
-  let said = '';
-  for await (const event of after.events) said += event.data ?? '';
-  assert.equal(said, 'back\n');
-  await remove(server, paused.id);
-});
-
 test('a kernel that dies is reported, and replaced', { timeout: 60000 }, async () => {
   const died = await run('python', 'import os\nprint("last words", flush=True)\nos._exit(3)');
   assert.equal(died.stdout, 'last words\n');
@@ -315,6 +297,22 @@ test('kernels and what they know survive the server', { timeout: 90000 }, async 
   await server.crash();
   await server.launch();
   assertRefused(await server.request('GET', path(`/${id}`)), 404, 'not_found');
+});
+
+test('a context runs as whom it was made for, also after a restart; the default ones as the sandbox\'s user', { timeout: 60000 }, async () => {
+  const whoami = 'import os; os.getuid(), os.getcwd()';
+  const { status, json } = await server.request('POST', path(), { language: 'python', user: 'root' });
+  assert.deepEqual([status, json.user, json.cwd], [201, 'root', '/home/user']);
+  assert.equal(text(await run(json.id, whoami)), "(0, '/home/user')");
+  assert.equal(text(await run('python', whoami)), "(1000, '/home/user')");
+  await server.crash();
+  await server.launch();
+  assert.equal((await server.request('GET', path(`/${json.id}`))).json.user, 'root');
+  assert.equal((await server.request('POST', path(`/${json.id}/restart`))).status, 204);
+  assert.equal(text(await run(json.id, whoami)), "(0, '/home/user')");
+  assert.equal((await server.request('DELETE', path(`/${json.id}`))).status, 204);
+  assertRefused(await server.request('POST', path(), { user: 'nobody-here' }), 400, 'invalid_field', 'user');
+  assertRefused(await server.request('POST', path(), { user: '' }), 400, 'invalid_field', 'user');
 });
 
 test('a server that is stopped leaves kernels alone; a suspension leaves contexts', { timeout: 60000 }, async () => {

@@ -44,6 +44,21 @@ for (const [pool, args] of [['in a btrfs pool', []], ['in plain directories', ['
       await finish(server);
     });
 
+    it('of a sandbox that is deleted before its disk is looked at is 404, and so is its export', { timeout: 60000 }, async () => {
+      const doomed = await server.create();
+      const keeper = childrenOf(server.wardenPid).find((pid) => commandName(pid) === 'bunker-keeper');
+      process.kill(keeper, 'SIGSTOP');
+      let asked;
+      try {
+        asked = ['diff', 'diff?format=tar', 'export'].map((what) => server.request('GET', `/v1/sandboxes/${doomed.id}/${what}`));
+        await sleep(300); // they wait for the keeper
+        assert.equal((await server.request('DELETE', `/v1/sandboxes/${doomed.id}`)).status, 204);
+      } finally {
+        process.kill(keeper, 'SIGCONT');
+      }
+      for (const answer of await Promise.all(asked)) assertRefused(answer, 404, 'not_found');
+    });
+
     it('of a new sandbox is empty', async () => {
       const { status, json } = await diff();
       assert.equal(status, 200);

@@ -35,6 +35,16 @@ const drop = (...boxes) => Promise.all(boxes.map((box) => server.request('DELETE
 const shape = (top) => `cd ${top} && { find . -type l -printf '%p %y %l %U:%G %T@\\n' -o -type d -printf '%p %y %m %U:%G %T@\\n' -o -printf '%p %y %m %U:%G %s %n %T@\\n'; find . -type f -size -2000k -print0 | sort -z | xargs -0 sha256sum; } | LC_ALL=C sort | od -An -c`;
 
 describe('a sandbox as JSON', () => {
+  it('is exported below a path however many slashes that begins with', async () => {
+    const box = await server.create();
+    await sh(box, 'mkdir -p /srv/t && echo one > /srv/t/one');
+    const plain = (await exported(box.id, '?path=/srv/t')).json;
+    assert.ok(plain.files.some((f) => f.contents === base64('one\n')), 'control');
+    for (const path of ['//srv/t', '///srv//t/', '/./srv/t'])
+      assert.deepEqual((await exported(box.id, `?path=${path}`)).json.files, plain.files, path);
+    await drop(box);
+  });
+
   it('comes back with its modes, owners, times, links, empty directories, deletions and any names', async () => {
     const box = await server.create({ env: { GREETING: 'hello\nthere', EMPTY: '' } });
     await sh(box, `mkdir -p /srv/t/sub/empty /srv/t/closed && cd /srv/t && echo one > one && head -c 1500000 /dev/urandom > big && : > nothing

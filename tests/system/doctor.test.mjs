@@ -88,6 +88,21 @@ describe('bunker doctor', () => {
     assert.deepEqual([first.status, second.status], [0, 0]);
   });
 
+  it('says which servers have the uids when all of them are taken', () => {
+    // With a /run of its own, so that no other server of this host is stopped by it.
+    const script = `mount -t tmpfs none /run && mkdir /run/bunker && exec python3 -c '
+import fcntl, subprocess, sys
+held = open("/run/bunker/uids", "w")
+fcntl.lockf(held, fcntl.LOCK_EX)
+sys.exit(subprocess.call(sys.argv[1:]))' "$@"`;
+    const before = cgroups();
+    const r = doctor([], ['unshare', '-m', 'sh', '-c', script, 'sh']);
+    assert.equal(r.status, 1, r.stdout + r.stderr);
+    assert.match(r.stdout, /^MISSING +uids +all 239 chunks of 255 blocks of uids are taken/m);
+    assert.match(r.stdout, /-> .*--drain.*instance/);
+    assert.deepEqual(cgroups().filter((path) => !before.includes(path) && safeReaddir(path).length === 0), []);
+  });
+
   it('refuses options that it does not have', () => {
     const r = doctor(['--nonsense']);
     assert.equal(r.status, 2);

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { Server, sleep, until } from '../lib/server.mjs';
-import { assertRefused, execution, finish, metric, remove, sha256, startBeside, startCommand } from './support.mjs';
+import { Server, commandName, sleep, until } from '../lib/server.mjs';
+import { assertRefused, execution, finish, hostPids, initPid, metric, remove, sha256, startBeside, startCommand, unifiedDir } from './support.mjs';
 
 describe('exec', () => {
   let server;
@@ -30,6 +32,29 @@ describe('exec', () => {
     assert.equal(r.stderr, 'err\n');
     assert.equal(r.outputTruncated, false);
     assert.ok(r.durationMs > 0.1 && r.durationMs < 10000, `with the time that starting it takes: ${r.durationMs}`);
+  });
+
+  it('is not lost when the sandbox stands still between clone and exec for longer than a process may take', async () => {
+    // With next to no processor time a child is on its way for long enough to be caught there.
+    const slow = await server.create({ resources: { cpu: '50m' } });
+    for (let i = 0; i < 2; i++) await server.request('POST', `/v1/sandboxes/${slow.id}/processes`, { command: 'while :; do :; done' });
+    const freeze = join(unifiedDir(server, slow.id), 'cgroup.freeze');
+    const init = initPid(server, slow.id);
+    const onItsWay = () => hostPids(server, slow.id).some((pid) => pid !== init && commandName(pid) === 'bunker-init');
+    let caught = false;
+    for (let i = 0; i < 20 && !caught; i++) {
+      const answer = server.request('POST', `/v1/sandboxes/${slow.id}/exec`, { command: ['true'], timeout: '60s' });
+      await until('the child is there, or has been', async () => onItsWay() || (await Promise.race([answer.then(() => true), undefined])), 40000);
+      writeFileSync(freeze, '1');
+      await until('it stands still', () => readFileSync(join(freeze, '../cgroup.events'), 'utf8').includes('frozen 1'));
+      caught = onItsWay();
+      if (caught) await sleep(2600);
+      writeFileSync(freeze, '0');
+      const { status, text } = await answer;
+      assert.equal(status, 200, text);
+    }
+    assert.ok(caught, 'no child was caught between clone and exec');
+    await remove(server, slow.id);
   });
 
   describe('command', () => {
@@ -280,9 +305,10 @@ describe('exec', () => {
       const script = 'for i in 1 2 3; do (setsid sh -c "trap \\"\\" TERM HUP; echo \\$\\$ >> /tmp/forked; exec sleep 1000" & ) ; done; sleep 1000';
       const r = await exec({ command: ['sh', '-c', script], timeout: '700ms' });
       assert.equal(r.exitCode, 124);
-      const alive = await exec('test $(wc -l < /tmp/forked) = 3 || exit 9; for p in $(cat /tmp/forked); do kill -0 $p 2>/dev/null && echo $p; done; true');
-      assert.equal(alive.exitCode, 0, 'the test started its three');
-      assert.equal(alive.stdout, '', 'all are dead');
+      const alive = () => exec('test $(wc -l < /tmp/forked) = 3 || exit 9; for p in $(cat /tmp/forked); do kill -0 $p 2>/dev/null && echo $p; done; true');
+      assert.equal((await alive()).exitCode, 0, 'the test started its three');
+      // The signal went to all at once; each is gone when the kernel and init are done with it.
+      await until('all are dead', async () => (await alive()).stdout === '', 5000);
     });
 
     it('leaves other commands of the sandbox alone', async () => {

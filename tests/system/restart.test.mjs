@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
@@ -548,44 +548,5 @@ describe('restart', () => {
         }, 8000);
         assert.equal(readFileSync('/proc/self/mountinfo', 'utf8').includes(server.data), false);
       });
-  });
-});
-
-describe('two servers and one range of uids', { timeout: 60000 }, () => {
-  const range = (server) => readFileSync(join(server.data, 'instance'), 'utf8').split(' ')[0];
-  const servers = [];
-  const startTwo = async () => {
-    for (let i = 0; i < 2; i++) servers.push(await Server.start({ args: ['--pool', '0'] }));
-    return servers;
-  };
-  afterEach(async () => {
-    for (const server of servers.splice(0)) await finish(server);
-  });
-
-  it('a server whose range was given away takes another, and keeps its sandboxes', async () => {
-    const [first, second] = await startTwo();
-    const box = await first.create();
-    await first.exec(box.id, 'echo kept > ~/mark; seq 20000');
-    await first.request('POST', `/v1/sandboxes/${box.id}/pause`, { memory: false });
-    await first.stop();
-    await second.create();
-    writeFileSync(join(first.data, 'instance'), `${range(second)} ${readFileSync(join(first.data, 'instance'), 'utf8').split(' ')[1]}`);
-    await first.launch();
-    assert.notEqual(range(first), range(second));
-    assert.equal((await first.request('POST', `/v1/sandboxes/${box.id}/resume`)).status, 200);
-    assert.equal((await first.exec(box.id, 'cat ~/mark')).stdout, 'kept\n');
-  });
-
-  it('nobody gets a range in which sandboxes of another live', async () => {
-    const [first, second] = await startTwo();
-    const box = await first.create();
-    await first.crash();
-    await second.stop();
-    const name = readFileSync(join(second.data, 'instance'), 'utf8').trim().split(' ')[1];
-    writeFileSync(join(second.data, 'instance'), `${range(first)} ${name}\n`);
-    await second.launch();
-    assert.notEqual(range(second), range(first));
-    await first.launch();
-    assert.equal((await first.exec(box.id, 'echo lives')).stdout, 'lives\n');
   });
 });

@@ -200,8 +200,8 @@ describe('server', () => {
     const other = await startBeside(server, { args: ['--max-connections', '4'] });
     try {
       const idle = Array.from({ length: 4 }, () => net.connect(other.port, '127.0.0.1'));
-      await Promise.all(idle.map((socket) => once(socket, 'connect')));
-      await sleep(100);
+      for (const socket of idle) socket.write(`GET /v1/sandboxes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${other.key}\r\n\r\n`);
+      await Promise.all(idle.map((socket) => once(socket, 'data')));
       other.agent.destroy();
       const answer = await other.request('GET', '/health');
       assert.equal(answer.status, 503);

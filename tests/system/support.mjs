@@ -130,7 +130,7 @@ export function cgroupsOf(server) {
   const found = [];
   for (const root of cgroupRoots())
     for (const name of safeReaddir(root))
-      if (name.startsWith('bunker-') && name.endsWith(`-${instance}`)) found.push(join(root, name));
+      if (name === `bunker-${instance}`) found.push(join(root, name));
   return found;
 }
 
@@ -141,7 +141,8 @@ export function sandboxesInKernel(server) {
   return [...ids].sort();
 }
 
-function unifiedDir(server, id) {
+/** The directory of a sandbox on v2, where it is killed and frozen. */
+export function unifiedDir(server, id) {
   const dir = cgroupsOf(server).find((path) => safeReaddir(join(path, id)).includes('cgroup.kill'));
   assert.ok(dir, `sandbox ${id} has no cgroup on v2`);
   return join(dir, id);
@@ -157,7 +158,8 @@ const pidsIn = (dir) => {
 
 /** The pid of a sandbox's init, as the host sees it. */
 export function initPid(server, id) {
-  const [pid] = pidsIn(unifiedDir(server, id));
+  const dir = unifiedDir(server, id);
+  const [pid] = [...pidsIn(join(dir, 'init')), ...pidsIn(dir)];
   assert.ok(pid, `sandbox ${id} has no init`);
   return pid;
 }
@@ -165,8 +167,8 @@ export function initPid(server, id) {
 /** The processes of a sandbox, as the host sees them; init is the first. */
 export function hostPids(server, id) {
   const dir = unifiedDir(server, id);
-  const below = safeReaddir(dir).filter((name) => /^e\d+$/.test(name));
-  return [...pidsIn(dir), ...below.flatMap((name) => pidsIn(join(dir, name)))];
+  const below = (at) => safeReaddir(at).filter((name) => /^e\d+$/.test(name)).map((name) => join(at, name));
+  return [join(dir, 'init'), dir, ...below(dir), ...below(join(dir, 'box'))].flatMap(pidsIn);
 }
 
 /** The fields of /proc/PID/stat from the state on; [] when there is no such process. */

@@ -129,7 +129,7 @@ test('says_what_is_wrong_with_a_dockerfile_and_where', () => {
     ['FROM tiny\nCOPY ../secret /x\n', /leads out of the directory/],
     ['FROM tiny\nCOPY *.none /x/\n', /nothing here matches/],
     ['FROM no-such:1\n', /there is no template 'no-such:1'[\s\S]*bunker template import docker:\/\/no-such:1 no-such:1/],
-    ['FROM tiny\nRUN echo because >&2; exit 3\n', /because\n[\s\S]*at step 1: the command exited with status 3/],
+    ['FROM tiny\nRUN echo because >&2; exit 3\n', /because\n[\s\S]*at step 1: failed to run command 'echo because >&2; exit 3': command failed: exit status 3/],
   ];
   cases.forEach(([text, pattern], i) => {
     const result = server.cli(['template', 'build', '-t', 'bad', directory(`bad${i}`, { Dockerfile: text })]);

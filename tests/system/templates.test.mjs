@@ -312,7 +312,7 @@ test('a_step_that_fails_fails_the_build_and_says_which_and_why', async () => {
   assert.deepEqual(log.map((e) => e.number), log.map((_, i) => i));
   assertRefused(await server.request('POST', '/v1/sandboxes', { template: 'failing' }), 404, 'template_not_found', 'template');
   const unknown = await build({ name: 'failing', from: 'tiny', steps: [{ run: 'true', user: 'nobody-here' }] });
-  assert.match(unknown.reason, /no such user/);
+  assert.match(unknown.reason, /invalid username: 'nobody-here'/);
 });
 
 test('a_build_has_no_network_of_its_own', async () => {
@@ -396,6 +396,11 @@ test('the_start_command_is_tried_at_the_build_and_runs_in_every_sandbox', async 
   assert.equal(bad.status, 'failed');
   assert.equal(bad.failedStep, 'finalize');
   assert.match(bad.reason, /not yet/);
+  const began = Date.now();
+  const slow = await build({ name: 'unready', from: 'tiny', steps: [], start: 'sleep 1000', ready: 'sleep 1000', readyTimeout: '1s' });
+  assert.equal(slow.status, 'failed');
+  assert.match(slow.reason, /did not become ready in time/);
+  assert.ok(Date.now() - began < 8000, 'one try may take all of the time, but not more');
   const dead = await build({ name: 'unready', from: 'tiny', steps: [], start: 'exit 3', ready: 'false' });
   assert.match(dead.reason, /status 3/);
 });

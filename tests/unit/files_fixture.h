@@ -201,6 +201,9 @@ static inline void take_record(const struct record_header *h, const char *payloa
 	case RECORD_READY:
 		add_line("ready", t, 0);
 		break;
+	case RECORD_SYNCED:
+		add_line("synced", t, 0);
+		break;
 	default:
 		CHECK(h->type == RECORD_END);
 		CHECK_INT(record_decode_end(payload, size, &answer.end, t), 0);

@@ -405,16 +405,20 @@ static const struct http_mount mounts[] = {
 };
 static const struct http_limits generous = {
 	.connections = 100,
+	.refused = 64,
 	.head_timeout_ms = 10000,
 	.body_timeout_ms = 10000,
 	.idle_timeout_ms = 10000,
+	.first_timeout_ms = 10000,
 };
 
 static const struct http_limits hasty = {
 	.connections = 100,
+	.refused = 64,
 	.head_timeout_ms = 200,
 	.body_timeout_ms = 200,
 	.idle_timeout_ms = 200,
+	.first_timeout_ms = 200,
 };
 
 static inline void start(const struct http_limits *limits)

@@ -1,14 +1,22 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "base/id_list.h"
+#include "base/mount_points.h"
 #include "base/processor.h"
 #include "base/schedule.h"
 #include "base/trim.h"
@@ -156,6 +164,29 @@ static bool is_prompt(void)
 }
 
 /* The end of a child that says whether something holds in it. */
+static void gives_each_id_one_uuid_and_takes_it_back(void)
+{
+	char id[ID_SIZE], again[ID_SIZE], uuid[UUID_SIZE];
+	for (int i = 0; i < 1000; i++) {
+		id_generate(id);
+		uuid_from_id(id, uuid);
+		CHECK(strlen(uuid) == UUID_SIZE - 1 && uuid[14] == '8' && uuid[19] == '8');
+		CHECK(uuid_to_id(uuid, again));
+		CHECK_STR(again, id);
+	}
+	uuid_from_id("99999999999999999999", uuid);
+	CHECK_STR(uuid, "a8b8b452-291f-8000-80e8-20ffffffffff");
+	CHECK(uuid_to_id(uuid, again));
+	CHECK_STR(again, "99999999999999999999");
+	CHECK(!uuid_to_id("ffffffff-ffff-8000-80ff-ffffffffffff", again)); /* above 36^20 */
+	CHECK(!uuid_to_id("00000000-0000-0000-0000-000000000000", again));
+	CHECK(!uuid_to_id("00000000-0000-4000-8000-000000000000", again));
+	CHECK(!uuid_to_id("00000000-0000-8000-8000-00000000000g", again));
+	CHECK(!uuid_to_id("00000000_0000-8000-8000-000000000000", again));
+	CHECK(!uuid_to_id("00000000-0000-8000-8000-00000000000", again));
+	CHECK(!uuid_to_id("", again));
+}
+
 static bool holds_in_child(pid_t child)
 {
 	int status = 0;
@@ -218,7 +249,57 @@ static void gives_back_what_a_start_needed(void)
 	CHECK(before > 0 && pages_of_files() < before);
 }
 
+static void lists_the_ids_of_directories_in_order_and_once(void)
+{
+	enum {
+		COUNT = 200
+	};
+	char directory[] = "/tmp/bunker-test-ids-XXXXXX", name[64], last[ID_SIZE] = "";
+	struct id_list list = {0};
+	CHECK(mkdtemp(directory) != NULL);
+	int fd = open(directory, O_RDONLY | O_DIRECTORY);
+	for (int i = 0; i < COUNT; i++) {
+		snprintf(name, sizeof name, "%020d%s", i * 7 % COUNT, i % 2 ? ".sock" : "");
+		CHECK(mkdirat(fd, name, 0700) == 0);
+	}
+	CHECK(mkdirat(fd, "no-id", 0700) == 0);
+	id_list_add(&list, fd);
+	id_list_add(&list, fd);
+	id_list_sort(&list);
+	CHECK_INT((long long)list.count, COUNT);
+	for (const char *id = ""; (id = id_list_after(&list, id)) != NULL;) {
+		CHECK(strcmp(id, last) > 0);
+		memcpy(last, id, ID_SIZE);
+	}
+	CHECK_STR(last, "00000000000000000199");
+	CHECK(id_list_after(&list, "zzzzzzzzzzzzzzzzzzzz") == NULL);
+	id_list_free(&list);
+	close(fd);
+	snprintf(name, sizeof name, "rm -r %s", directory);
+	CHECK(system(name) == 0);
+}
+
+static void lists_mount_points_from_the_last_one_up(void)
+{
+	static const char text[] =
+		"21 1 0:20 / / rw - ext4 /dev/vda rw\n"
+		"22 21 0:21 /a\\040b /mnt/c\\040d\\134 rw,nosuid shared:1 - tmpfs x rw\n"
+		"23 21 0:22 / /proc rw - proc proc rw";
+	static const char *const wanted[] = {"/proc", "/mnt/c d\\", "/"};
+	autobuf points = {0};
+	const char *point = NULL;
+	CHECK(mount_points_before(&points, NULL) == NULL);
+	mount_points_parse(&points, text, sizeof text - 1);
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+		point = mount_points_before(&points, point);
+		CHECK(point != NULL);
+		CHECK_STR(point, wanted[i]);
+	}
+	CHECK(mount_points_before(&points, point) == NULL);
+}
+
 static const struct check_test tests[] = {
+	TEST(lists_mount_points_from_the_last_one_up),
 	TEST(reads_durations_as_go_does),
 	TEST(refuses_what_is_no_duration),
 	TEST(reads_sizes_as_kubernetes_does),
@@ -226,6 +307,7 @@ static const struct check_test tests[] = {
 	TEST(reads_cpu_in_millicores_and_cores),
 	TEST(formats_amounts_so_that_they_read_back),
 	TEST(makes_ids_that_are_valid_and_different),
+	TEST(gives_each_id_one_uuid_and_takes_it_back),
 	TEST(refuses_what_is_no_id),
 	TEST(writes_times_in_rfc3339),
 	TEST(keeps_a_buffer_failed_once_it_is_too_big),
@@ -234,6 +316,7 @@ static const struct check_test tests[] = {
 	TEST(is_prompt_without_its_children_and_as_nice_as_before),
 	TEST(stays_on_a_processor_until_it_is_let_go),
 	TEST(gives_back_what_a_start_needed),
+	TEST(lists_the_ids_of_directories_in_order_and_once),
 };
 
 int main(void)

@@ -138,6 +138,24 @@ static void says_when_events_were_lost(void)
 	CHECK(strstr(events(), "overflow\n") != NULL);
 }
 
+static void tells_all_that_happened_before_a_sync(void)
+{
+	struct record_header h, sync = {.type = RECORD_SYNC};
+	fresh();
+	CHECK_INT(mkdir("d", 0755), 0);
+	watch("d", 0);
+	for (int i = 0; i < 100; i++) {
+		put_file("d/a", "");
+		CHECK_INT(rename("d/a", "gone"), 0); /* a rename without a second half */
+		forget_answer();
+		CHECK_INT(write(worker, &sync, sizeof sync), (long)sizeof sync);
+		do
+			CHECK(receive(&h));
+		while (h.type != RECORD_SYNCED);
+		CHECK_STR(lines(), "create a\nremove a\nsynced\n");
+	}
+}
+
 static void ends_with_the_front(void)
 {
 	fresh();
@@ -151,6 +169,7 @@ static const struct check_test tests[] = {
 	TEST(loses_and_doubles_nothing_in_new_directories),
 	TEST(ends_with_what_it_watches),
 	TEST(says_when_events_were_lost),
+	TEST(tells_all_that_happened_before_a_sync),
 	TEST(ends_with_the_front),
 };
 

@@ -129,7 +129,7 @@ static void refuses_a_payload_of_another_size(void)
 static struct buf encoded_record(void)
 {
 	struct buf out = {0};
-	struct frame_record fixed = {.pid = 7, .kind = 2, .input_received = 9};
+	struct frame_process fixed = {.pid = 7, .kind = 2, .input_received = 9};
 	static const char strings[] = "user\0/tmp\0job\0sh\0-c\0true";
 	memcpy(fixed.execution, "abcdefghij0123456789", 21);
 	buf_append(&out, &fixed, sizeof fixed);
@@ -140,7 +140,7 @@ static struct buf encoded_record(void)
 static void gives_back_a_record_as_it_was_sent(void)
 {
 	struct buf out = encoded_record();
-	struct record r;
+	struct process_frame r;
 	CHECK_INT(frame_decode_record(out.data, out.len, &r), 0);
 	CHECK_STR(r.user, "user");
 	CHECK_STR(r.cwd, "/tmp");
@@ -154,12 +154,12 @@ static void gives_back_a_record_as_it_was_sent(void)
 
 static void refuses_a_record_that_lies(void)
 {
-	struct record r;
+	struct process_frame r;
 	struct buf out = encoded_record();
 	/* The command may be shorter, but ends with a NUL. */
 	for (size_t len = 0; len < out.len; len++)
 		CHECK_INT(frame_decode_record(out.data, len, &r) == 0,
-			len >= sizeof(struct frame_record) + 14 && out.data[len - 1] == '\0');
+			len >= sizeof(struct frame_process) + 14 && out.data[len - 1] == '\0');
 	memset(out.data, 'x', FRAME_EXECUTION_LEN);
 	CHECK(frame_decode_record(out.data, out.len, &r) < 0);
 	buf_finish(&out);

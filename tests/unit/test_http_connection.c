@@ -103,6 +103,16 @@ static void closes_when_asked_and_after_http_1_0(void)
 	stop();
 }
 
+#define WITH_KEY "GET /guarded HTTP/1.1\r\n" HOST "Authorization: alice\r\n\r\n"
+
+static void hear_status(int fd, const char *request, int status)
+{
+	autoanswer a;
+	say(fd, request);
+	hear(fd, &a);
+	CHECK_INT(a.status, status);
+}
+
 static void answers_503_beyond_the_limit_of_connections(void)
 {
 	struct http_limits two = generous;
@@ -110,16 +120,93 @@ static void answers_503_beyond_the_limit_of_connections(void)
 	start(&two);
 	int first = dial();
 	autoclose int second = dial();
-	autoanswer a, b;
-	say(first, "GET /hello HTTP/1.1\r\n" HOST "\r\n");
-	hear(first, &a);
-	say(second, "GET /hello HTTP/1.1\r\n" HOST "\r\n");
-	hear(second, &b);
+	hear_status(first, WITH_KEY, 200);
+	hear_status(second, WITH_KEY, 200);
 	ANSWERED_AND_CLOSED("GET /hello HTTP/1.1\r\n" HOST "\r\n", 503);
 	CHECK_INT(seen.handled, 2);
 	close(first);
 	turn_for(20);
 	ANSWERED_AND_CLOSED("GET /hello HTTP/1.0\r\n\r\n", 200);
+	stop();
+}
+
+static bool is_cut(int fd)
+{
+	autobuf in = {0};
+	return hear_all(fd, &in) == HEARD_END;
+}
+
+static void gives_the_place_of_the_oldest_without_a_key_to_the_next(void)
+{
+	struct http_limits three = generous;
+	three.connections = 3;
+	start(&three);
+	autoclose int known = dial();
+	hear_status(known, WITH_KEY, 200);
+	autoclose int silent = dial();
+	turn_for(5);
+	autoclose int half = dial();
+	say(half, "GET /hello HTTP/1.1\r\n");
+	turn_for(5);
+	autoclose int next = dial();
+	hear_status(next, "GET /hello HTTP/1.1\r\n" HOST "\r\n", 200);
+	CHECK(is_cut(silent));
+	autoclose int last = dial();
+	hear_status(last, "GET /hello HTTP/1.1\r\n" HOST "\r\n", 200);
+	CHECK(is_cut(half));
+	hear_status(known, WITH_KEY, 200);
+	struct http_counters counters;
+	http_server_counters(fixture.server, &counters);
+	CHECK_INT((long long)counters.connections_evicted, 2);
+	stop();
+}
+
+static void keeps_places_for_those_with_a_key(void)
+{
+	struct http_limits four = generous;
+	four.connections = 4;
+	four.known_places = 2;
+	start(&four);
+	autoclose int a = dial();
+	hear_status(a, WITH_KEY, 200);
+	autoclose int b = dial();
+	hear_status(b, WITH_KEY, 200);
+	autoclose int c = dial();
+	turn_for(5);
+	autoclose int d = dial();
+	hear_status(d, WITH_KEY, 200);
+	hear_status(c, WITH_KEY, 200);
+	autoclose int e = dial();
+	hear_status(e, "GET /hello HTTP/1.1\r\n" HOST "\r\n", 503);
+	stop();
+}
+
+static int dial_from(const char *address)
+{
+	struct sockaddr_in from = {.sin_family = AF_INET};
+	inet_pton(AF_INET, address, &from.sin_addr);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(bind(fd, (struct sockaddr *)&from, sizeof from) == 0);
+	CHECK(connect(fd, (struct sockaddr *)&fixture.address, sizeof fixture.address) == 0);
+	CHECK(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
+	return fd;
+}
+
+static void limits_the_connections_of_one_address(void)
+{
+	struct http_limits few = generous;
+	few.per_address = 1;
+	few.counts_loopback = true;
+	start(&few);
+	autoclose int silent = dial_from("127.0.0.2");
+	turn_for(5);
+	autoclose int known = dial_from("127.0.0.2");
+	hear_status(known, WITH_KEY, 200);
+	CHECK(is_cut(silent));
+	autoclose int refused = dial_from("127.0.0.2");
+	hear_status(refused, WITH_KEY, 503);
+	autoclose int other = dial_from("127.0.0.3");
+	hear_status(other, WITH_KEY, 200);
 	stop();
 }
 
@@ -408,6 +495,9 @@ static const struct check_test tests[] = {
 	TEST(stops_reading_when_too_much_is_pipelined),
 	TEST(closes_when_asked_and_after_http_1_0),
 	TEST(answers_503_beyond_the_limit_of_connections),
+	TEST(gives_the_place_of_the_oldest_without_a_key_to_the_next),
+	TEST(keeps_places_for_those_with_a_key),
+	TEST(limits_the_connections_of_one_address),
 	TEST(survives_running_out_of_descriptors),
 	TEST(closes_idle_connections),
 	TEST(keeps_busy_connections_past_the_idle_deadline),

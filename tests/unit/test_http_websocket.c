@@ -351,9 +351,11 @@ static void answers_pings(void)
 
 static const struct http_limits watchful = {
 	.connections = 100,
+	.refused = 64,
 	.head_timeout_ms = 10000,
 	.body_timeout_ms = 10000,
 	.idle_timeout_ms = 10000,
+	.first_timeout_ms = 10000,
 	.websocket_ping_ms = 60,
 };
 

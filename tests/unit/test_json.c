@@ -184,16 +184,16 @@ struct thing {
 };
 
 static const struct json_field thing_fields[] = {
-	{"name", JSON_STRING, offsetof(struct thing, name), JSON_REQUIRED | JSON_NOT_EMPTY, 0, 8},
-	{"on", JSON_BOOL, offsetof(struct thing, on)},
-	{"count", JSON_INTEGER, offsetof(struct thing, count), 0, 1, 100},
-	{"timeout", JSON_DURATION, offsetof(struct thing, timeout), 0, 1000, 3600000},
-	{"memory", JSON_SIZE, offsetof(struct thing, memory), 0, 1 << 20, INT64_C(1) << 40},
-	{"cpu", JSON_CPU, offsetof(struct thing, cpu), 0, 100, 4000},
-	{"inner", JSON_OBJECT, offsetof(struct thing, inner)},
-	{"list", JSON_ARRAY, offsetof(struct thing, list), JSON_NOT_EMPTY, 0, 2},
-	{"env", JSON_STRING_MAP, offsetof(struct thing, env), 0, 0, 3},
-	{"extra", JSON_ANY, offsetof(struct thing, extra)},
+	{"name", FIELD_TEXT, offsetof(struct thing, name), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0, 8},
+	{"on", FIELD_BOOL, offsetof(struct thing, on)},
+	{"count", FIELD_INTEGER, offsetof(struct thing, count), 0, 1, 100},
+	{"timeout", FIELD_DURATION, offsetof(struct thing, timeout), 0, 1000, 3600000},
+	{"memory", FIELD_BYTES, offsetof(struct thing, memory), 0, 1 << 20, INT64_C(1) << 40},
+	{"cpu", FIELD_CPU, offsetof(struct thing, cpu), 0, 100, 4000},
+	{"inner", FIELD_OBJECT, offsetof(struct thing, inner)},
+	{"list", FIELD_ARRAY, offsetof(struct thing, list), FIELD_NOT_EMPTY, 0, 2},
+	{"env", FIELD_STRING_MAP, offsetof(struct thing, env), 0, 0, 3},
+	{"extra", FIELD_ANY, offsetof(struct thing, extra)},
 };
 
 static cJSON *thing_tree;

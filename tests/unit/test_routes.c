@@ -153,7 +153,7 @@ static struct {
 static void house_open(void)
 {
 	size_t count = 0;
-	house.auth = auth_new();
+	house.auth = auth_new(NULL);
 	house.server = (struct server){.auth = house.auth};
 	for (size_t i = 0; dialects[i]; i++) {
 		struct service *s = &house.services[i];
@@ -216,7 +216,7 @@ static void gives_every_request_to_its_dialect(void)
 			"49983 " ID " " ID},
 		{"GET /contexts", "Host: 49999-" ID ".localhost\r\n", "e2b /contexts",
 			"49999 " ID " " ID},
-		{"GET /v1/sandboxes", "Host: 8080-" ID ".localhost\r\n", "e2b /{rest**}",
+		{"GET /v1/sandboxes", "Host: 8080-" ID ".localhost\r\n", "preview /{rest**}",
 			"8080 " ID " " ID},
 		{"GET /v1/sandboxes", "Host: 49983-" ID ".localhost\r\n", "e2b -",
 			"49983 " ID " " ID},
@@ -233,10 +233,10 @@ static void gives_every_request_to_its_dialect(void)
 			"Host: a\r\nE2b-Sandbox-Id: " ID "-x\r\nE2b-Sandbox-Port: 49999\r\n",
 			"e2b /contexts", "49999 " ID " " ID "-x"},
 		{"GET /x", "Host: a\r\nE2b-Sandbox-Id: " ID "\r\nE2b-Sandbox-Port: 99999\r\n",
-			"e2b /{rest**}", "99999  " ID},
+			"preview /{rest**}", "99999  " ID},
 		{"GET /envs", "Host: a\r\nE2b-Sandbox-Id: nobody\r\n", "e2b /envs",
 			"49983  nobody"},
-		{"GET /x", "Host: 80-" ID ".a\r\nE2b-Sandbox-Id: other\r\n", "e2b /{rest**}",
+		{"GET /x", "Host: 80-" ID ".a\r\nE2b-Sandbox-Id: other\r\n", "preview /{rest**}",
 			"80 " ID " " ID},
 		/* A token or a preflight names no sandbox, but whose the request is. */
 		{"GET /envs", "Host: a\r\nX-Access-Token: t\r\n", "e2b /envs", "0  "},
@@ -265,9 +265,12 @@ static const struct check_test tests[] = {
 
 /* Prints each route once for programs: dialect, claim, method, and path below the area's last
  * prefix. */
-/* Prints: dialect, claim, "open" or "keyed", body limit, "whole" or "streams", method, pattern. */
+/* Prints: dialect, claim, "open" or "keyed", body limit, "whole" or "streams", method, pattern,
+ * scope. */
 static void list_routes(const struct dialect *d)
 {
+	static const char *const scopes[] = {
+		[HTTP_SCOPE_READ] = "read", [HTTP_SCOPE_USE] = "use", [HTTP_SCOPE_ADMIN] = "admin"};
 	for (size_t i = 0; i < d->area_count; i++) {
 		const char *prefix = "";
 		for (const char *const *p = d->areas[i].prefixes; p && *p; p++)
@@ -275,11 +278,12 @@ static void list_routes(const struct dialect *d)
 		for (const struct route_table *const *t = d->areas[i].tables; *t; t++)
 			for (const struct http_route *r = (*t)->routes;
 				r < (*t)->routes + (*t)->count; r++)
-				printf("%s %u %s %llu %s %s %s%s\n", d->name, d->areas[i].claim,
+				printf("%s %u %s %llu %s %s %s%s %s\n", d->name, d->areas[i].claim,
 					d->areas[i].admit ? "keyed" : "open",
 					(unsigned long long)r->body_limit,
 					r->streams_body ? "streams" : "whole",
-					method_name(r->method), prefix, r->pattern);
+					method_name(r->method), prefix, r->pattern,
+					scopes[http_route_scope(r)]);
 	}
 }
 

@@ -40,6 +40,7 @@ static const struct execution_row some_execution = {
 	.duration_us = 600000,
 	.length = {5, 0},
 	.stored = {3, 0},
+	.kept = 1500,
 	.data = {{(char[]){"a\0b"}, 3}},
 };
 
@@ -103,20 +104,22 @@ static void keeps_a_sandbox_across_a_restart(void)
 	close_world(&w);
 }
 
-static void found_execution(void *arg, const void *stored)
+static void found_execution(void *arg, const void *stored, int error)
 {
 	const struct execution_row *row = stored;
 	(void)arg;
 	calls++;
+	CHECK_INT(error, 0);
 	CHECK(row != NULL);
 	CHECK_INT(row->stored[0], 3);
 	CHECK(memcmp(row->data[0].data, "a\0b", 3) == 0);
 }
 
-static void found_nothing(void *arg, const void *row)
+static void found_nothing(void *arg, const void *row, int error)
 {
 	(void)arg;
 	calls++;
+	CHECK_INT(error, 0);
 	CHECK(row == NULL);
 }
 
@@ -156,11 +159,63 @@ static void shows_an_execution_to_its_tenant_only(void)
 	CHECK_INT(calls, 1);
 }
 
-static void each_expired(void *arg, const char *id)
+static void each_gone(void *arg, const void *row, int error)
+{
+	const struct execution_gone *gone = row;
+	(void)arg;
+	CHECK_INT(error, 0);
+	if (!gone)
+		return;
+	calls++;
+	CHECK_STR(gone->id, some_execution.id);
+	CHECK_STR(gone->tenant, "t");
+	CHECK_INT(gone->kept, 1500);
+}
+
+static void count_gone(void *arg, const void *row, int error)
 {
 	(void)arg;
-	calls++;
-	CHECK_STR(id, some_execution.id);
+	(void)error;
+	calls += row != NULL;
+}
+
+static void add_kept(void *arg, const char *tenant, int64_t bytes)
+{
+	CHECK_STR(tenant, "t");
+	*(int64_t *)arg += bytes;
+}
+
+static void knows_what_a_tenants_executions_take(void)
+{
+	struct world w;
+	int64_t kept = 0;
+	open_world(&w);
+	CHECK_INT(store_each_kept(w.store, add_kept, &kept), 0);
+	CHECK_INT(kept, 1500);
+	close_world(&w);
+}
+
+static void forgets_the_execution_that_was_stored_first(void)
+{
+	struct world w;
+	struct execution_row later = some_execution;
+	int64_t kept = 0;
+	calls = 0;
+	later.id = "dddddddddddddddddddd";
+	later.started_ms = 1; /* a long one, which ended later */
+	later.kept = 7;
+	open_world(&w);
+	store_put_execution(w.store, &later, NULL, NULL);
+	store_evict_executions(w.store, "somebody", 9, 1, each_gone, NULL);
+	store_evict_executions(w.store, "t", 9, 1500, each_gone, NULL);
+	close_world(&w);
+	CHECK_INT(calls, 1);
+	open_world(&w);
+	CHECK_INT(store_each_kept(w.store, add_kept, &kept), 0);
+	CHECK_INT(kept, 7);
+	store_evict_executions(w.store, "t", 9, 1, count_gone, NULL);
+	store_put_execution(w.store, &some_execution, NULL, NULL);
+	close_world(&w);
 }
 
 static void forgets_executions_that_are_too_old(void)
@@ -168,8 +223,8 @@ static void forgets_executions_that_are_too_old(void)
 	struct world w;
 	calls = 0;
 	open_world(&w);
-	store_expire_executions(w.store, 1000, each_expired, NULL);
-	store_expire_executions(w.store, 1001, each_expired, NULL);
+	store_expire_executions(w.store, 1000, 10, each_gone, NULL);
+	store_expire_executions(w.store, 1001, 10, each_gone, NULL);
 	store_get_execution(w.store, some_execution.id, "t", NULL, found_nothing, NULL);
 	close_world(&w);
 	CHECK_INT(calls, 2);
@@ -211,10 +266,11 @@ static void keeps_the_first_secret_of_a_name(void)
 	close_world(&w);
 }
 
-static void note_id(void *arg, const void *stored)
+static void note_id(void *arg, const void *stored, int error)
 {
 	const struct execution_row *row = stored;
 	char *id = arg;
+	CHECK_INT(error, 0);
 	snprintf(id, 32, "%s", row ? row->id : "none");
 }
 
@@ -289,13 +345,128 @@ static void keeps_or_refuses_what_belongs_to_one_turn_of_the_loop(void)
 	close_world(&w);
 }
 
+static void note_order(void *arg, int error)
+{
+	CHECK_INT(error, 0);
+	*(int *)arg = ++calls;
+}
+
+static void note_listed(void *arg, const struct sandbox_record *row, int64_t total)
+{
+	if (row)
+		return;
+	CHECK_INT(total, 100000);
+	*(int *)arg = ++calls;
+}
+
+static void put_past(void)
+{
+	sqlite3 *db;
+	CHECK_INT(sqlite3_open(database, &db), SQLITE_OK);
+	CHECK_INT(
+		sqlite3_exec(db,
+			"INSERT INTO sandboxes (id, tenant, status, created_ms, ended_ms, name,"
+			" description, template, user, workdir, project, metadata, memory, cpu, pids,"
+			" open_files, idle_ms, execution_ms, startup_us, executions, ephemeral,"
+			" failure, env)"
+			" WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n <"
+			" 100000) SELECT printf('p%019d', n), 'past', 'deleted', n, n + 1, '', '', '',"
+			" '', '', '', '', 0, 0, 0, 0, 0, 0, 0, n % 7, 0, '', x'' FROM c",
+			NULL, NULL, NULL),
+		SQLITE_OK);
+	sqlite3_close(db);
+}
+
+static const struct ended_query the_past = {.tenant = "past",
+	.status = "deleted",
+	.name = "",
+	.project = "",
+	.snapshot = "",
+	.ephemeral = -1,
+	.after_ms = -1,
+	.after_id = "",
+	.order = ENDED_BY_EXECUTIONS,
+	.counts = true,
+	.limit = 10};
+
+static void a_write_does_not_wait_for_a_read(void)
+{
+	int listed = 0, put = 0;
+	struct world w;
+	open_world(&w);
+	put_past();
+	calls = 0;
+	store_list_ended_sandboxes(w.store, &the_past, note_listed, &listed);
+	uv_run(&w.loop, UV_RUN_NOWAIT);
+	store_put_sandbox(w.store, &some_row, note_order, &put);
+	while (store_is_busy(w.store))
+		uv_run(&w.loop, UV_RUN_ONCE);
+	CHECK_INT(put, 1);
+	CHECK_INT(listed, 2);
+	close_world(&w);
+}
+
+static void count_expired(void *arg, const char *id)
+{
+	char *last = arg;
+	if (!id)
+		return;
+	calls++;
+	snprintf(last, 32, "%s", id);
+}
+
+static void forgets_sandboxes_in_slices_the_oldest_first(void)
+{
+	char last[32] = "";
+	struct world w;
+	calls = 0;
+	open_world(&w);
+	store_expire_sandboxes(w.store, 100000, 300, count_expired, last);
+	store_expire_sandboxes(w.store, 100000, 200, count_expired, last);
+	close_world(&w);
+	CHECK_INT(calls, 500);
+	CHECK_STR(last, "p0000000000000000500");
+}
+
+/* The database is held by somebody else, so that the write is under way when the read is asked for.
+ */
+static void a_read_sees_the_writes_before_it(void)
+{
+	char found[32] = "";
+	struct world w;
+	sqlite3 *other;
+	open_world(&w);
+	CHECK_INT(sqlite3_open(database, &other), SQLITE_OK);
+	CHECK_INT(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	put_job(&w, "jjjjjjjjjjjjjjjjjjjj", 3000);
+	uv_run(&w.loop, UV_RUN_NOWAIT);
+	store_get_execution(w.store, "jjjjjjjjjjjjjjjjjjjj", "t", NULL, note_id, found);
+	for (int i = 0; i < 20; i++) {
+		uv_run(&w.loop, UV_RUN_NOWAIT);
+		usleep(1000);
+	}
+	CHECK_STR(found, "");
+	sqlite3_exec(other, "COMMIT", NULL, NULL, NULL);
+	sqlite3_close(other);
+	while (store_is_busy(w.store))
+		uv_run(&w.loop, UV_RUN_ONCE);
+	CHECK_STR(found, "jjjjjjjjjjjjjjjjjjjj");
+	close_world(&w);
+}
+
 static void remove_files(void)
 {
 	static const char *const names[] = {"test.db", "test.db-wal", "test.db-shm", "newer.db"};
+	char path[96];
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-		char path[96];
 		snprintf(path, sizeof path, "%s/%s", directory, names[i]);
 		unlink(path);
+		for (int piece = 0; piece < 16; piece++) {
+			snprintf(path, sizeof path, "%s/%s-reserve/%d", directory, names[i], piece);
+			unlink(path);
+		}
+		snprintf(path, sizeof path, "%s/%s-reserve", directory, names[i]);
+		rmdir(path);
 	}
 	rmdir(directory);
 }
@@ -304,10 +475,15 @@ static const struct check_test tests[] = {
 	TEST(keeps_a_sandbox_across_a_restart),
 	TEST(counts_an_execution_that_comes_twice_once),
 	TEST(shows_an_execution_to_its_tenant_only),
+	TEST(knows_what_a_tenants_executions_take),
+	TEST(forgets_the_execution_that_was_stored_first),
 	TEST(forgets_executions_that_are_too_old),
 	TEST(finds_an_execution_by_its_id_and_the_newest_by_its_name),
 	TEST(keeps_the_first_secret_of_a_name),
 	TEST(keeps_or_refuses_what_belongs_to_one_turn_of_the_loop),
+	TEST(a_write_does_not_wait_for_a_read),
+	TEST(forgets_sandboxes_in_slices_the_oldest_first),
+	TEST(a_read_sees_the_writes_before_it),
 	TEST(refuses_a_database_of_a_newer_program),
 };
 

@@ -71,10 +71,10 @@ static void settings_come_back_as_they_were_packed(void)
 	settings_pack(&s, &packed);
 	settings_unpack(&again, packed.data, packed.len);
 	settings_config(&again, &c);
-	CHECK_INT((long long)c.start_len, 7);
-	CHECK(memcmp(c.start, "sh\0-c\0\0", 7) == 0);
-	CHECK_STR(c.env, "E=");
-	CHECK_STR(c.ports, "80/tcp");
+	CHECK_INT((long long)c.start.len, 7);
+	CHECK(memcmp(c.start.data, "sh\0-c\0\0", 7) == 0);
+	CHECK_STR(c.env.data, "E=");
+	CHECK_STR(c.ports.data, "80/tcp");
 	CHECK_STR(c.user, "root");
 	CHECK_STR(c.workdir, "");
 	CHECK_STR(c.ready, "true");

@@ -4,9 +4,9 @@
  * A context is a name for one long-lived process in a sandbox, a kernel. The kernel is started with
  * the first run, and again after it has died; the context stays until it is deleted or its sandbox
  * is. Runs in one context happen one after the other, contexts work side by side. Each language has
- * one context that is its default, made when it is first asked for.
+ * one context per user that is its default, made when it is first asked for.
  *
- * A run's events are pulled by whoever started it, so that a slow reader slows the code.
+ * The caller that started a run pulls its events, so a slow reader slows the code.
  */
 #pragma once
 
@@ -25,12 +25,15 @@ struct code_run;
 
 typedef void code_context_fn(void *arg, struct code_context *c, const struct error *e);
 
-/* Made when its kernel answers; cwd NULL: where the sandbox's commands begin. */
-int code_context_create(struct sandbox *s, enum code_language language, const char *cwd,
-	code_context_fn *created, void *arg, struct error *e);
-/* The default one of a language, which is made if need be; its kernel starts with its first run. */
+/* Made when its kernel answers. */
+int code_context_create(struct sandbox *s, enum code_language language,
+	const struct code_place *place, code_context_fn *created, void *arg, struct error *e);
+/*
+ * The default one of a language and a user (NULL: the sandbox's), which is made if need be; its
+ * kernel starts with its first run.
+ */
 struct code_context *code_context_default(
-	struct sandbox *s, enum code_language language, struct error *e);
+	struct sandbox *s, enum code_language language, const char *user, struct error *e);
 struct code_context *code_context_find(const struct sandbox *s, const char *id);
 /* In the order of their creation. */
 struct code_context *code_context_first(const struct sandbox *s);
@@ -42,7 +45,7 @@ void code_context_delete(
 /* With a new kernel, that knows nothing. What runs ends; what waits runs in the new one. */
 void code_context_restart(
 	struct code_context *c, void (*done)(void *arg, const struct error *e), void *arg);
-/* What runs is interrupted; false: nothing does. */
+/* Interrupts the run that is under way. Returns false if none is. */
 bool code_context_interrupt(struct code_context *c);
 
 /* ---- runs ---- */

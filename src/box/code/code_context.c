@@ -12,17 +12,18 @@
 #include "box/code/code_core.h"
 
 static struct code_context *context_new(struct sandbox *s, const char *id,
-	enum code_language language, const char *cwd, bool is_default)
+	enum code_language language, const struct code_place *place, bool is_default)
 {
 	struct code_context *c = mem_new(sizeof *c);
 	c->sandbox = s;
 	memcpy(c->id, id, ID_LEN);
 	c->language = language;
-	c->cwd = sandbox_copy_string(cwd);
+	c->cwd = sandbox_copy_string(place->cwd);
+	c->user = sandbox_copy_string(place->user);
 	c->seen_cwd = sandbox_copy_string(NULL);
 	c->is_default = is_default;
 	c->created_ms = clock_wall_ms();
-	c->message.charged = &s->box->code_bytes;
+	c->message.charged = &s->box->code.bytes;
 	DL_APPEND(s->code.contexts, c);
 	return c;
 }
@@ -35,6 +36,7 @@ static void context_free(struct code_context *c)
 	buf_finish(&c->in);
 	buf_finish(&c->commands);
 	free(c->cwd);
+	free(c->user);
 	free(c->seen_cwd);
 	free(c);
 }
@@ -91,7 +93,7 @@ struct code_context *code_context_find(const struct sandbox *s, const char *id)
 	return c;
 }
 
-static const char *known_cwd(const struct code_context *c)
+const char *code_context_cwd(const struct code_context *c)
 {
 	if (c->seen_cwd[0])
 		return c->seen_cwd;
@@ -109,10 +111,12 @@ void code_context_view(const struct code_context *c, struct code_context_view *o
 	*out = (struct code_context_view){
 		.id = c->id,
 		.language = c->language,
-		.cwd = known_cwd(c),
+		.cwd = code_context_cwd(c),
+		.user = c->user,
 		.is_default = c->is_default,
-		.is_running = is_running,
-		.has_kernel = c->state != CODE_KERNEL_NONE,
+		.status = is_running                     ? CODE_CONTEXT_RUNNING
+			  : c->state != CODE_KERNEL_NONE ? CODE_CONTEXT_IDLE
+							 : CODE_CONTEXT_STOPPED,
 		.version = c->version,
 		.waiting = runs - is_running,
 		.created_ms = c->created_ms,
@@ -129,6 +133,7 @@ static void store_context(const struct code_context *c, store_done_fn *done, voi
 			.sandbox = c->sandbox->id,
 			.language = code_language_name(c->language),
 			.cwd = c->cwd,
+			.user = c->user,
 			.is_default = c->is_default,
 			.created_ms = c->created_ms,
 		},
@@ -142,7 +147,8 @@ static void code_context_add_row(void *arg, const void *found)
 	enum code_language language;
 	if (!s || !id_is_valid(row->id) || code_language_of(row->language, &language, NULL) < 0)
 		return;
-	struct code_context *c = context_new(s, row->id, language, row->cwd, row->is_default);
+	const struct code_place place = {row->cwd, row->user};
+	struct code_context *c = context_new(s, row->id, language, &place, row->is_default);
 	c->created_ms = row->created_ms;
 	c->is_made = true;
 }
@@ -178,7 +184,7 @@ static void made_and_stored(void *arg, int error)
 	struct sandbox *s = sandbox_find_any(m->box, m->sandbox);
 	struct code_context *c = s ? code_context_find(s, m->id) : NULL;
 	if (error)
-		error_set(&e, ERROR_INTERNAL, "the context could not be stored");
+		store_error(&e, error, "the context could not be stored");
 	else if (!c)
 		error_set(&e, ERROR_NOT_RUNNING, "the sandbox does not run any more");
 	m->created(m->arg, error ? NULL : c, error || !c ? &e : NULL);
@@ -206,17 +212,17 @@ static void wait_for(
 	c->waiters = w;
 }
 
-int code_context_create(struct sandbox *s, enum code_language language, const char *cwd,
-	code_context_fn *created, void *arg, struct error *e)
+int code_context_create(struct sandbox *s, enum code_language language,
+	const struct code_place *place, code_context_fn *created, void *arg, struct error *e)
 {
 	char id[ID_SIZE];
 	if (check_room(s, e) < 0)
 		return -1;
-	if (cwd && strlen(cwd) > CODE_CWD_MAX)
+	if (place->cwd && strlen(place->cwd) > CODE_CWD_MAX)
 		return error_set_field(e, ERROR_INVALID_FIELD, "cwd",
 			"the working directory is longer than %d bytes", CODE_CWD_MAX);
 	id_generate(id);
-	struct code_context *c = context_new(s, id, language, cwd, false);
+	struct code_context *c = context_new(s, id, language, place, false);
 	if (code_kernel_start(c, e) < 0) {
 		context_remove(c);
 		return -1;
@@ -230,17 +236,19 @@ int code_context_create(struct sandbox *s, enum code_language language, const ch
 }
 
 struct code_context *code_context_default(
-	struct sandbox *s, enum code_language language, struct error *e)
+	struct sandbox *s, enum code_language language, const char *user, struct error *e)
 {
+	const struct code_place place = {.user = user};
 	struct code_context *c;
 	char id[ID_SIZE];
 	DL_FOREACH (s->code.contexts, c)
-		if (c->is_default && c->language == language)
+		if (c->is_default && c->language == language &&
+			strcmp(c->user, user ? user : "") == 0)
 			return c;
 	if (check_room(s, e) < 0)
 		return NULL;
 	id_generate(id);
-	c = context_new(s, id, language, NULL, true);
+	c = context_new(s, id, language, &place, true);
 	c->is_made = true;
 	store_context(c, NULL, NULL);
 	return c;
@@ -258,7 +266,7 @@ static void row_deleted(void *arg, int error)
 	struct deletion *d = arg;
 	struct error e;
 	if (error)
-		error_set(&e, ERROR_INTERNAL, "that the context is gone could not be stored");
+		store_error(&e, error, "that the context is gone could not be stored");
 	d->done(d->arg, error ? &e : NULL);
 	free(d);
 }
@@ -266,10 +274,8 @@ static void row_deleted(void *arg, int error)
 void code_context_delete(
 	struct code_context *c, void (*done)(void *arg, const struct error *e), void *arg)
 {
-	struct deletion *d = malloc(sizeof *d);
+	struct deletion *d = mem_new(sizeof *d);
 	struct error e;
-	if (!d)
-		abort();
 	*d = (struct deletion){done, arg};
 	store_delete_context(c->sandbox->box->store, c->id, row_deleted, d);
 	code_kernel_kill(c);
@@ -303,6 +309,7 @@ bool code_context_interrupt(struct code_context *c)
 }
 
 const struct sandbox_part code_part = {
+	.awake = code_awake,
 	.free = code_forget_all,
 	.kernel_found = code_kernel_adopt,
 };

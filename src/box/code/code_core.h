@@ -9,11 +9,11 @@
 
 #define CODE_KEY_LEN 32 /* hexadecimal digits */
 
-/* What starts a kernel; NULL-terminated, the texts are constant. */
+/* The argv that starts a kernel: NULL-terminated, constant texts. */
 const char *const *code_language_command(enum code_language language);
-/* What a new kernel is told first. */
+/* The first command to a new kernel. */
 void code_language_load(enum code_language language, const char *key, struct buf *out);
-/* What a run is told to a kernel as. */
+/* The command that starts a run in a kernel. */
 void code_language_run(enum code_language language, const struct code_run *r, struct buf *out);
 
 /* ---- code_message.c: messages out of the bytes that a kernel writes for us ---- */
@@ -59,7 +59,7 @@ enum code_kernel_state {
 	CODE_KERNEL_ENDING /* killed, and not dead yet */
 };
 
-/* Somebody who waits for the kernel to be ready. */
+/* A callback that waits for the kernel to be ready. */
 struct code_waiter {
 	struct code_waiter *next;
 	void (*done)(void *arg, const struct error *e);
@@ -71,10 +71,11 @@ struct code_context {
 	char id[ID_SIZE];
 	enum code_language language;
 	char *cwd;      /* "": where the sandbox's commands begin */
+	char *user;     /* "": the sandbox's */
 	char *seen_cwd; /* where the kernel said that it is at its start; "" before */
 	char version[32];
 	bool is_default;
-	bool is_made; /* until then nobody else sees it */
+	bool is_made; /* until then no other caller sees it */
 	int64_t created_ms;
 	struct code_context *prev, *next;
 
@@ -101,7 +102,7 @@ struct code_context {
 	bool restarting;
 	struct code_waiter *waiters;
 	struct code_run *runs; /* the first is under way when the kernel is busy with it */
-	bool abandoned;        /* the kernel is busy with a run that nobody wants any more */
+	bool abandoned;        /* the kernel is busy with a run that was cancelled */
 };
 
 struct code_run {
@@ -121,6 +122,9 @@ struct code_run {
 	struct code_run *prev, *next;
 };
 
+/* Where its kernel began, or will. */
+const char *code_context_cwd(const struct code_context *c);
+
 /* ---- code_kernel.c ---- */
 
 /* Until it is ready or refused; then the waiters are told and runs begin. */
@@ -137,6 +141,8 @@ void code_kernel_answer(struct code_context *c, const struct error *e);
 void code_kernel_detach(struct code_context *c);
 /* For what is waited for: when the next of it is due. */
 void code_watch_time(struct box *b);
+/* The sandbox goes on, and with it the time of its kernels. */
+void code_awake(struct sandbox *s);
 
 /* ---- code_stream.c ---- */
 
@@ -144,9 +150,9 @@ void code_watch_time(struct box *b);
 bool code_stream_fetch(struct code_context *c);
 /* The next event of the run under way; false: none yet. */
 bool code_stream_next(struct code_context *c, struct code_event *ret);
-/* A run that somebody wants takes what comes. */
+/* Returns whether a run takes what comes. */
 bool code_stream_is_wanted(const struct code_context *c);
-/* Nobody wants what it says: read it all the same, until the run has ended. */
+/* Reads and discards the output of a cancelled run until it has ended. */
 void code_stream_drain(struct code_context *c);
 void code_stream_forget(struct code_context *c);
 
@@ -165,6 +171,6 @@ void code_run_lose_all(struct code_context *c);
 
 /* From the store, at start. */
 int code_load(struct box *b);
-/* One that init still has from an earlier front. */
+/* Adopts a kernel that init has kept from an earlier front. */
 void code_kernel_adopt(struct execution *x);
 extern const struct sandbox_part code_part;

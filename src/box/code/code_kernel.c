@@ -3,8 +3,7 @@
  * between fronts. What it says is in code_stream.c.
  *
  * A new front does not know what the kernel is doing. So it is interrupted and asked to answer, and
- * what comes before its answer is dropped: whoever had asked for that went with the front that
- * died.
+ * output before its answer is dropped: the clients it was for went with the front that died.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -136,7 +135,7 @@ static void failed_to_start(struct code_context *c, const struct error *refusal)
 	code_kernel_answer(c, &e); /* the context may be gone now */
 }
 
-/* What it has said is still told; what it was doing is not. */
+/* Delivers the output that has arrived, then ends the run that was under way. */
 static void kernel_ended(struct code_context *c)
 {
 	const struct error *refused = execution_refusal(c->execution);
@@ -190,8 +189,7 @@ static void nothing_changed(void *arg)
 static void make_key(char out[CODE_KEY_LEN + 1])
 {
 	unsigned char bytes[CODE_KEY_LEN / 2];
-	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-		abort();
+	id_random(bytes, sizeof bytes);
 	for (size_t i = 0; i < sizeof bytes; i++)
 		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
@@ -211,10 +209,22 @@ static void code_kernel_attach(struct code_context *c, struct execution *x, uint
 	execution_watch(x, &c->reader);
 }
 
-/* What a new front must know of it; only init keeps it. */
+/* Describes the context for a new front: init is the only one that keeps it. */
 static void code_kernel_describe(const struct code_context *c, char out[128])
 {
 	snprintf(out, 128, "%s %s", c->id, c->key);
+}
+
+/*
+ * NULL is the home of the user that it runs as, which init knows. Another user begins in the same
+ * place as the sandbox's own.
+ */
+static const char *code_kernel_cwd(const struct code_context *c)
+{
+	bool is_other = c->user[0] && strcmp(c->user, c->sandbox->user) != 0;
+	if (c->cwd[0] || !is_other)
+		return c->cwd[0] ? c->cwd : NULL;
+	return code_context_cwd(c);
 }
 
 int code_kernel_start(struct code_context *c, struct error *e)
@@ -225,7 +235,8 @@ int code_kernel_start(struct code_context *c, struct error *e)
 	code_kernel_describe(c, name);
 	const struct execution_spec spec = {
 		.argv = code_language_command(c->language),
-		.cwd = c->cwd[0] ? c->cwd : NULL,
+		.cwd = code_kernel_cwd(c),
+		.user = c->user[0] ? c->user : NULL,
 		.name = name,
 		.open_stdin = true,
 	};
@@ -259,7 +270,7 @@ void code_kernel_adopt(struct execution *x)
 	char key[CODE_KEY_LEN + 1];
 	struct code_context *c = find_described(x->sandbox, x->name, key);
 	if (!c || c->execution) {
-		/* Its context was deleted, or never told to anybody. */
+		/* The context was deleted, or its id was never told to a client. */
 		execution_cancel(x);
 		return;
 	}
@@ -271,18 +282,6 @@ void code_kernel_adopt(struct execution *x)
 }
 
 /* ---- time ---- */
-
-/*
- * Puts off what a kernel is to do by a certain time while its sandbox stands still: it cannot do
- * it, and a time that has passed must not stay due (the timer would fire again at once, for ever).
- */
-static void kernel_postpone(struct code_context *c, int64_t now)
-{
-	if (c->kill_at_ms && c->kill_at_ms <= now)
-		c->kill_at_ms = now + CODE_INTERRUPT_MS;
-	if (c->interrupt_at_ms <= now)
-		c->interrupt_at_ms = now + INTERRUPT_AGAIN_MS;
-}
 
 static void kernel_press(struct code_context *c, int64_t now)
 {
@@ -300,8 +299,6 @@ static void check_context(struct code_context *c, int64_t now)
 	struct code_run *r = c->runs;
 	if (sandbox_is_awake(c->sandbox))
 		kernel_press(c, now);
-	else
-		kernel_postpone(c, now);
 	if (r && r->began && r->deadline_ms && r->deadline_ms <= now) {
 		code_run_fail(r, "TimeoutError", "the code ran longer than %lld ms",
 			(long long)r->timeout_ms);
@@ -315,7 +312,7 @@ static void time_came(uv_timer_t *timer)
 	struct box *b = timer->data;
 	struct sandbox *s, *next_sandbox;
 	int64_t now = now_ms();
-	DL_FOREACH_SAFE (b->order, s, next_sandbox) {
+	DL_FOREACH_SAFE (b->sandboxes.order, s, next_sandbox) {
 		struct code_context *c, *next;
 		DL_FOREACH_SAFE (s->code.contexts, c, next)
 			check_context(c, now);
@@ -323,10 +320,11 @@ static void time_came(uv_timer_t *timer)
 	code_watch_time(b);
 }
 
+/* A kernel whose sandbox stands still cannot heed anything: it is looked at when that wakes. */
 static int64_t due_ms(const struct code_context *c)
 {
 	int64_t deadline = c->runs && c->runs->began ? c->runs->deadline_ms : 0;
-	int64_t due = c->kill_at_ms;
+	int64_t due = sandbox_is_awake(c->sandbox) ? c->kill_at_ms : 0;
 	if (due && c->state == CODE_KERNEL_BUSY && !c->interrupting && c->interrupt_at_ms < due)
 		due = c->interrupt_at_ms;
 	return deadline && (!due || deadline < due) ? deadline : due;
@@ -339,7 +337,7 @@ void code_watch_time(struct box *b)
 	const struct code_context *c;
 	if (b->closing)
 		return;
-	DL_FOREACH (b->order, s) {
+	DL_FOREACH (b->sandboxes.order, s) {
 		DL_FOREACH (s->code.contexts, c) {
 			int64_t due = due_ms(c);
 			if (due && (!earliest || due < earliest))
@@ -347,8 +345,20 @@ void code_watch_time(struct box *b)
 		}
 	}
 	if (earliest == 0)
-		uv_timer_stop(&b->code_timer);
+		uv_timer_stop(&b->code.timer);
 	else
-		uv_timer_start(&b->code_timer, time_came,
+		/* Never 0: it is started by its own callback, and the loop would never go on. */
+		uv_timer_start(&b->code.timer, time_came,
 			earliest > now ? (uint64_t)(earliest - now) : 1, 0);
+}
+
+/* Restarts the timers that ran while the sandbox stood still. */
+void code_awake(struct sandbox *s)
+{
+	struct code_context *c;
+	int64_t now = now_ms();
+	DL_FOREACH (s->code.contexts, c)
+		if (c->kill_at_ms && c->kill_at_ms <= now)
+			c->kill_at_ms = now + CODE_INTERRUPT_MS;
+	code_watch_time(s->box);
 }

@@ -1,7 +1,7 @@
 /*
- * Runs. Those of one context wait for each other; the first is under way once the kernel has been
- * told of it. A run ends with its kernel's word, with its kernel, or because nobody wants it any
- * more: then the kernel is interrupted, and what it still says of it is dropped.
+ * Runs. Runs of one context are queued; the first is under way once the kernel has been told of it.
+ * A run ends when its kernel says so, when its kernel dies, or when its caller cancels it: then the
+ * kernel is interrupted, and its remaining output is dropped.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void code_run_leave(struct code_run *r)
 	sandbox_execution_ended(c->sandbox);
 }
 
-static void begin(struct code_run *r);
+static void code_run_tell_kernel(struct code_run *r);
 
 void code_run_begin(struct code_context *c)
 {
@@ -52,12 +52,12 @@ void code_run_begin(struct code_context *c)
 		return;
 	}
 	if (c->state == CODE_KERNEL_IDLE && !c->interrupting && !c->restarting) {
-		begin(r);
+		code_run_tell_kernel(r);
 		r->changed(r->arg);
 	}
 }
 
-static void begin(struct code_run *r)
+static void code_run_tell_kernel(struct code_run *r)
 {
 	struct code_context *c = r->context;
 	r->began = true;
@@ -153,7 +153,7 @@ int code_run_start(struct code_context *c, const struct code_run_spec *spec,
 		return -1;
 	}
 	if (c->runs == r && c->state == CODE_KERNEL_IDLE && !c->interrupting)
-		begin(r);
+		code_run_tell_kernel(r);
 	*ret = r;
 	return 0;
 }

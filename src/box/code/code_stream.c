@@ -1,7 +1,7 @@
 /*
- * What comes from a kernel: a stream of packets (wire/frame.h), written by its minder in init, with
- * the output of user code and the messages of the interpreter in them. Everything in there is
- * hostile: what makes no sense ends the kernel.
+ * The output of a kernel: a stream of packets (wire/frame.h), written by its minder in init, with
+ * the output of user code and the messages of the interpreter in them. All of it is hostile: a
+ * malformed packet ends the kernel.
  *
  * What was read is acknowledged at the ends of packets only, so that after a restart of ours the
  * stream goes on with a whole one: that is what the two watchers are for.

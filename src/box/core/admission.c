@@ -11,6 +11,7 @@
 #include "box/core/creation.h"
 #include "box/disk/disks.h"
 #include "box/sandbox/maxima.h"
+#include "box/sandbox/network.h"
 #include "box/template/outfit.h"
 
 /* Zero stands for the default. */
@@ -21,12 +22,11 @@ static int settle_resources(struct box *b, struct resources *r, struct error *e)
 	r->cpu = r->cpu ? r->cpu : d->cpu;
 	r->pids = r->pids ? r->pids : d->pids;
 	r->open_files = r->open_files ? r->open_files : d->open_files;
-	bool has_quota = b->pool_state.flags & POOL_QUOTA;
-	if (r->disk && !has_quota)
+	if (r->disk && !b->has_quota)
 		return error_set_field(e, ERROR_UNAVAILABLE, "resources.disk",
 			"this server cannot limit a sandbox's disk: it has no file system with quotas "
 			"(see bunker doctor)");
-	r->disk = r->disk || !has_quota ? r->disk : d->disk;
+	r->disk = r->disk || !b->has_quota ? r->disk : d->disk;
 	return maxima_check(b, r, e);
 }
 
@@ -59,6 +59,13 @@ const char *admission_template(struct box *b, const struct sandbox_spec *spec)
 	return build[0] ? build : NULL;
 }
 
+enum network_mode admission_network(const struct box *b, const struct sandbox_spec *spec)
+{
+	if (!spec->has_network)
+		return b->config.default_network;
+	return network_grant(b, spec->network.mode, spec->network_is_wish);
+}
+
 int admission_check(
 	struct box *b, const struct sandbox_spec *spec, struct resources *r, struct error *e)
 {
@@ -74,6 +81,10 @@ int admission_check(
 		r->memory = r->memory ? r->memory : build->settings.memory;
 		r->cpu = r->cpu ? r->cpu : build->settings.cpu;
 	}
+	struct network_settings network = spec->network;
+	network.mode = admission_network(b, spec);
+	if (network_check(b, &network, e) < 0)
+		return -1;
 	if (install_check(b, spec, e) < 0 || settle_resources(b, r, e) < 0)
 		return -1;
 	if (spec->name && spec->name[0] && sandbox_find_named(b, spec->tenant, spec->name))

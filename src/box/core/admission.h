@@ -6,8 +6,13 @@
 
 struct box;
 
-/* Of which template: the id of a build, or as it was asked for; NULL: the default. */
+/*
+ * Returns the template to use: the id of a build, or the reference as it was given; NULL is the
+ * default.
+ */
 const char *admission_template(struct box *b, const struct sandbox_spec *spec);
 /* Whether such a sandbox may be made; fills in the defaults of *r. */
 int admission_check(
 	struct box *b, const struct sandbox_spec *spec, struct resources *r, struct error *e);
+/* What it may reach, by its request or by the server's default. */
+enum network_mode admission_network(const struct box *b, const struct sandbox_spec *spec);

@@ -18,12 +18,19 @@
 #include "model/usage.h"
 
 struct box;
+struct driver_links;
 struct store;
 
-/* The callback comes when every sandbox that survived is connected again: now requests can be
- * served. */
-int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_fd, int keeper_fd,
-	const struct box_config *config, void (*ready)(void *arg), void *arg, struct error *e);
+/* What is told of a start, each once, in this order. */
+struct box_events {
+	void (*ready)(void *arg); /* requests can be served */
+	void (*found)(void *arg); /* every init has answered, or was given up */
+	void *arg;
+};
+
+int box_open(struct box **ret, uv_loop_t *loop, struct store *store,
+	const struct driver_links *links, const struct box_config *config,
+	const struct box_events *events, struct error *e);
 /* The warden is gone: nothing can be booted or destroyed any more. */
 void box_on_warden_lost(struct box *b, void (*lost)(void *arg), void *arg);
 /* With drain every sandbox is destroyed first; otherwise they go on without us. */
@@ -32,4 +39,3 @@ void box_close(struct box *b, bool drain, void (*closed)(void *arg), void *arg);
 const struct box_config *box_config(const struct box *b);
 
 void box_counters(const struct box *b, struct box_counters *out);
-uint32_t box_layers(const struct box *b); /* enum warden_layer */

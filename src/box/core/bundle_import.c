@@ -19,7 +19,7 @@
 #include "image/bundle.h"
 
 #define WAITING_MAX (256u * 1024)
-#define IMPORTS_MAX 16 /* at once: each has a builder, which is on nobody's quota */
+#define IMPORTS_MAX 16 /* at once: each has a builder, which is on no tenant's quota */
 
 struct bundle_import {
 	struct box *box;
@@ -61,7 +61,7 @@ static void bundle_import_free_if_done(struct bundle_import *i)
 	free(i->tag);
 	free(i->description);
 	free(i);
-	b->imports--;
+	b->core.bundle_imports--;
 	box_check_closed(b);
 }
 
@@ -106,7 +106,8 @@ static void bundle_import_fail(struct bundle_import *i, const struct error *e)
 
 /* ---- keeping it ---- */
 
-static void made(void *arg, struct snapshot *s, int64_t frozen_us, const struct error *e)
+static void bundle_import_made(
+	void *arg, struct snapshot *s, int64_t frozen_us, const struct error *e)
 {
 	struct bundle_import *i = arg;
 	(void)frozen_us;
@@ -135,7 +136,7 @@ static void bundle_import_keep(struct bundle_import *i)
 		.metadata = i->manifest.metadata,
 	};
 	i->pending++;
-	if (snapshot_create(i->builder, &spec, made, i, &e) < 0) {
+	if (snapshot_create(i->builder, &spec, bundle_import_made, i, &e) < 0) {
 		i->pending--;
 		bundle_import_fail(i, &e);
 	}
@@ -323,7 +324,7 @@ int bundle_import_begin(struct box *b, const char *tenant, const struct snapshot
 {
 	if (snapshot_check(b, tenant, spec, e) < 0)
 		return -1;
-	if (b->imports >= IMPORTS_MAX)
+	if (b->core.bundle_imports >= IMPORTS_MAX)
 		return error_set(e, ERROR_RESOURCE_EXHAUSTED,
 			"%d snapshots are being imported already, the most that is allowed",
 			IMPORTS_MAX);
@@ -336,7 +337,7 @@ int bundle_import_begin(struct box *b, const char *tenant, const struct snapshot
 	i->events = events;
 	i->arg = arg;
 	bundle_sum_begin(&i->sum);
-	b->imports++;
+	b->core.bundle_imports++;
 	*ret = i;
 	return 0;
 }

@@ -2,83 +2,59 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <utlist.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "box/code/code_core.h"
 #include "box/core/box.h"
 #include "box/core/pool.h"
 #include "box/core/reconcile.h"
+#include "box/core/retention.h"
 #include "box/disk/disks.h"
 #include "box/files/part.h"
+#include "box/port/part.h"
+#include "box/process/kept.h"
 #include "box/sandbox/connect.h"
 #include "box/sandbox/ending.h"
 #include "box/sandbox/expiry.h"
+#include "box/sandbox/lease.h"
+#include "box/sandbox/network.h"
 #include "box/sandbox/object.h"
 #include "box/sandbox/pause.h"
 #include "box/template/catalogue.h"
 
-#define RETENTION_CHECK_MS (10 * 60 * 1000)
-#define WATCHDOG_MS        5000
+#define WATCHDOG_MS 5000
 
 const struct box_config *box_config(const struct box *b)
 {
 	return &b->config;
 }
 
-uint32_t box_layers(const struct box *b)
-{
-	return b->layers;
-}
-
 void box_counters(const struct box *b, struct box_counters *out)
 {
 	*out = b->counters;
-	out->pooled = b->pool_count;
+	out->pooled = b->pool.count;
 }
 
 void box_on_warden_lost(struct box *b, void (*lost)(void *arg), void *arg)
 {
-	b->warden_lost = lost;
-	b->warden_lost_arg = arg;
+	b->core.warden_lost = lost;
+	b->core.warden_lost_arg = arg;
 }
 
 static void warden_lost(void *arg)
 {
 	struct box *b = arg;
-	if (b->warden_lost)
-		b->warden_lost(b->warden_lost_arg);
+	if (b->core.warden_lost)
+		b->core.warden_lost(b->core.warden_lost_arg);
 }
 
 /* ---- old executions ---- */
 
 static void close_if_done(struct box *b);
 
-static void execution_expired(void *arg, const char *id)
-{
-	struct box *b = arg;
-	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
-		char path[256];
-		output_path(b, id, i, path);
-		unlink(path);
-	}
-}
-
-static void retention_timer_fired(uv_timer_t *timer)
-{
-	struct box *b = timer->data;
-	int64_t before = clock_wall_ms() - b->config.retention_ms;
-	store_expire_executions(b->store, before, execution_expired, b);
-	store_expire_sandboxes(b->store, before);
-	layers_collect(b->catalogue);
-}
-
-/* ---- start ---- */
-
-static const struct sandbox_part *const parts[] = {
-	&pause_part, &process_part, &files_part, &code_part, &disk_part, NULL};
+static const struct sandbox_part *const parts[] = {&pause_part, &network_part, &process_part,
+	&files_part, &port_part, &code_part, &disk_part, NULL};
 static const struct box_hooks hooks = {
 	.check_closed = close_if_done,
 	.clock = expiry_check,
@@ -90,6 +66,7 @@ static const struct box_hooks hooks = {
 
 static void watchdog_fired(uv_timer_t *timer)
 {
+	lease_check_clock(timer->data);
 	execution_check_overdue(timer->data);
 	execution_retry_ends(timer->data);
 	sandbox_retry_ends(timer->data);
@@ -98,21 +75,36 @@ static void watchdog_fired(uv_timer_t *timer)
 
 static void start_timers(struct box *b)
 {
-	uv_timer_init(b->loop, &b->clock);
-	uv_timer_init(b->loop, &b->retention_timer);
-	uv_timer_init(b->loop, &b->refill_timer);
-	uv_timer_init(b->loop, &b->watchdog);
-	uv_timer_init(b->loop, &b->later_timer);
-	uv_timer_init(b->loop, &b->sampler);
-	b->clock.data = b->retention_timer.data = b->refill_timer.data = b->watchdog.data = b;
-	uv_timer_init(b->loop, &b->code_timer);
-	b->later_timer.data = b->code_timer.data = b->sampler.data = b;
-	uv_timer_start(&b->watchdog, watchdog_fired, WATCHDOG_MS, WATCHDOG_MS);
-	uv_timer_start(&b->retention_timer, retention_timer_fired, 1000, RETENTION_CHECK_MS);
+	uv_timer_init(b->loop, &b->clock.timer);
+	uv_timer_init(b->loop, &b->core.retention_timer);
+	uv_timer_init(b->loop, &b->pool.refill_timer);
+	uv_timer_init(b->loop, &b->core.watchdog);
+	uv_timer_init(b->loop, &b->later.timer);
+	uv_timer_init(b->loop, &b->sampler.timer);
+	uv_timer_init(b->loop, &b->start.grace);
+	b->start.grace.data = b;
+	b->clock.timer.data = b->core.retention_timer.data = b->pool.refill_timer.data =
+		b->core.watchdog.data = b;
+	uv_timer_init(b->loop, &b->code.timer);
+	b->later.timer.data = b->code.timer.data = b->sampler.timer.data = b;
+	uv_timer_start(&b->core.watchdog, watchdog_fired, WATCHDOG_MS, WATCHDOG_MS);
+	retention_start(b);
 }
 
-int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_fd, int keeper_fd,
-	const struct box_config *config, void (*ready)(void *arg), void *arg, struct error *e)
+/* The same for every front, so that each knows what earlier ones have signed. */
+static int load_tag_key(struct box *b, struct error *e)
+{
+	uint8_t secret[STORE_SECRET_SIZE];
+	id_random(secret, sizeof secret);
+	if (store_keep_secret(b->store, "executions", secret, e) < 0)
+		return -1;
+	memcpy(b->processes.tag_key, secret, sizeof b->processes.tag_key);
+	return 0;
+}
+
+int box_open(struct box **ret, uv_loop_t *loop, struct store *store,
+	const struct driver_links *links, const struct box_config *config,
+	const struct box_events *events, struct error *e)
 {
 	struct box *b = calloc(1, sizeof *b);
 	if (!b)
@@ -122,20 +114,37 @@ int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_
 	b->parts = parts;
 	b->hooks = &hooks;
 	b->config = *config;
-	b->ready = ready;
-	b->ready_arg = arg;
+	lease_start_clock(b);
+	b->starting = true;
+	b->start.ready = events->ready;
+	b->start.found = events->found;
+	b->start.arg = events->arg;
+	if (load_tag_key(b, e) < 0) {
+		free(b);
+		return -1;
+	}
+	if (kept_open(b) < 0) {
+		kept_close(b);
+		free(b);
+		return error_set(e, ERROR_INTERNAL, "cannot read from the database what is kept");
+	}
 	if (catalogue_open(b, e) < 0) {
 		catalogue_close(b);
+		kept_close(b);
 		free(b);
 		return -1;
 	}
 	if (reconcile_load(b) < 0) {
 		catalogue_close(b);
+		kept_close(b);
 		free(b);
 		return error_set(e, ERROR_INTERNAL, "cannot read the sandboxes from the database");
 	}
-	if (native_driver_open(&b->driver, loop, warden_fd, keeper_fd, warden_lost, b, e) < 0) {
+	struct driver_links told = *links;
+	told.egress_told = network_told;
+	if (native_driver_open(&b->driver, loop, &told, warden_lost, b, e) < 0) {
 		catalogue_close(b);
+		kept_close(b);
 		free(b);
 		return -1;
 	}
@@ -149,11 +158,12 @@ int box_open(struct box **ret, uv_loop_t *loop, struct store *store, int warden_
 
 static void part_closed(struct box *b)
 {
-	if (--b->handles_open > 0)
+	if (--b->end.handles_open > 0)
 		return;
-	void (*closed)(void *arg) = b->closed;
-	void *arg = b->closed_arg;
+	void (*closed)(void *arg) = b->end.closed;
+	void *arg = b->end.closed_arg;
 	execution_drop_recorded(b);
+	kept_close(b);
 	free(b);
 	closed(arg);
 }
@@ -173,7 +183,7 @@ static void free_sandboxes(struct box *b)
 	struct sandbox *s, *next;
 	struct error e;
 	error_set(&e, ERROR_UNAVAILABLE, "the server ends");
-	DL_FOREACH_SAFE (b->order, s, next) {
+	DL_FOREACH_SAFE (b->sandboxes.order, s, next) {
 		/* They go on without us: nothing is sent, and nothing of theirs is ended. */
 		init_link_close(s->init.link);
 		s->init.link = NULL;
@@ -188,34 +198,36 @@ static bool has_unfinished_work(const struct box *b)
 {
 	const struct sandbox *s;
 	const struct execution *x;
-	DL_FOREACH (b->order, s)
-		if (b->draining || s->turn.taken || s->ending.doomed)
+	DL_FOREACH (b->sandboxes.order, s)
+		if (b->end.draining || s->turn.taken || s->ending.doomed)
 			return true;
-	for (x = b->executions; x; x = x->by_id.next)
+	for (x = b->processes.by_id; x; x = x->by_id.next)
 		if (execution_has_ended(x) && !x->committed && !x->unstorable)
 			return true;
-	return b->catalogue->jobs || store_is_busy(b->store) || b->porters ||
-	       b->driver->is_busy(b->driver) || b->pool_booting > 0 || b->snapshots_pending > 0 ||
-	       b->comparisons > 0 || b->imports > 0 || b->measurements > 0 || b->portables > 0 ||
-	       b->later;
+	return b->catalogue->jobs || store_is_busy(b->store) || b->disks.porters ||
+	       b->driver->is_busy(b->driver) || b->pool.booting > 0 ||
+	       b->disks.snapshots_pending > 0 || b->disks.comparisons > 0 ||
+	       b->core.bundle_imports > 0 || b->core.measurements > 0 ||
+	       b->core.portable_imports > 0 || b->later.first || b->processes.sweeping;
 }
 
 static void close_if_done(struct box *b)
 {
-	if (b->handles_open > 0 || has_unfinished_work(b))
+	if (b->end.handles_open > 0 || has_unfinished_work(b))
 		return;
 	free_sandboxes(b);
 	tenants_free(b);
 	disks_free(b);
 	catalogue_close(b);
-	b->handles_open = 8;
-	uv_close((uv_handle_t *)&b->code_timer, handle_closed);
-	uv_close((uv_handle_t *)&b->later_timer, handle_closed);
-	uv_close((uv_handle_t *)&b->sampler, handle_closed);
-	uv_close((uv_handle_t *)&b->watchdog, handle_closed);
-	uv_close((uv_handle_t *)&b->clock, handle_closed);
-	uv_close((uv_handle_t *)&b->refill_timer, handle_closed);
-	uv_close((uv_handle_t *)&b->retention_timer, handle_closed);
+	b->end.handles_open = 9;
+	uv_close((uv_handle_t *)&b->start.grace, handle_closed);
+	uv_close((uv_handle_t *)&b->code.timer, handle_closed);
+	uv_close((uv_handle_t *)&b->later.timer, handle_closed);
+	uv_close((uv_handle_t *)&b->sampler.timer, handle_closed);
+	uv_close((uv_handle_t *)&b->core.watchdog, handle_closed);
+	uv_close((uv_handle_t *)&b->clock.timer, handle_closed);
+	uv_close((uv_handle_t *)&b->pool.refill_timer, handle_closed);
+	uv_close((uv_handle_t *)&b->core.retention_timer, handle_closed);
 	b->driver->close(b->driver, driver_closed, b);
 }
 
@@ -228,15 +240,15 @@ void box_close(struct box *b, bool drain, void (*closed)(void *arg), void *arg)
 {
 	struct sandbox *s, *next;
 	b->closing = true;
-	b->draining = drain;
-	b->closed = closed;
-	b->closed_arg = arg;
+	b->end.draining = drain;
+	b->end.closed = closed;
+	b->end.closed_arg = arg;
 	pool_drain(b);
 	build_jobs_stop(b->catalogue);
 	porters_stop(b);
 	if (drain)
-		DL_FOREACH_SAFE (b->order, s, next)
+		DL_FOREACH_SAFE (b->sandboxes.order, s, next)
 			sandbox_terminate(s, CAUSE_SHUTDOWN);
 	/* Never before the call has returned. */
-	uv_timer_start(&b->clock, close_now, 0, 50);
+	uv_timer_start(&b->clock.timer, close_now, 0, 50);
 }

@@ -19,11 +19,12 @@
 #include "box/files/files.h"
 #include "box/sandbox/halt.h"
 #include "box/sandbox/lease.h"
+#include "box/sandbox/network.h"
 #include "box/sandbox/sandbox_row.h"
 #include "box/sandbox/status.h"
 #include "box/sandbox/turn.h"
 #include "box/template/outfit.h"
-#include "box/template/start.h"
+#include "box/template/startup.h"
 
 #define POOL_MEMORY_MIN (128 << 20)
 
@@ -37,6 +38,8 @@ struct creation {
 	size_t file_count;
 	sandbox_created_fn *created;
 	void *arg;
+	unsigned parts; /* under way: the way to its row, and its network if nothing waits for it */
+	bool has_failed;
 	struct error error;
 };
 
@@ -68,22 +71,17 @@ static void creation_failed(struct creation *c, const struct error *e)
 	sandbox_release(s);
 }
 
-static void creation_stored(void *arg, int error)
+static void creation_finish(struct creation *c)
 {
-	struct creation *c = arg;
 	struct sandbox *s = c->sandbox;
 	struct error e = {0};
-	if (error)
-		s->known = false;
-	if (error || s->status != SANDBOX_CREATING || s->ending.doomed) {
-		error_set(&e,
-			error              ? ERROR_INTERNAL
-			: s->ending.doomed ? ERROR_NOT_RUNNING
-					   : ERROR_BOOT_FAILED,
-			"%s",
-			error              ? "the sandbox could not be stored"
-			: s->ending.doomed ? "the sandbox was deleted while it was being created"
-					   : "the sandbox ended while it was being created");
+	if (s->status != SANDBOX_CREATING || s->ending.doomed) {
+		if (s->ending.doomed)
+			error_set(&e, ERROR_NOT_RUNNING,
+				"the sandbox was deleted while it was being created");
+		else
+			error_set(&e, ERROR_BOOT_FAILED,
+				"the sandbox ended while it was being created");
 		creation_failed(c, &e);
 		return;
 	}
@@ -95,6 +93,33 @@ static void creation_stored(void *arg, int error)
 	c->created(c->arg, s, NULL);
 	creation_free(c);
 	sandbox_release(s);
+}
+
+/* A part has ended; the first failure counts, and is told when all have. */
+static void creation_part_ended(struct creation *c, const struct error *e)
+{
+	if (e && !c->has_failed) {
+		c->has_failed = true;
+		c->error = *e;
+	}
+	if (--c->parts > 0)
+		return;
+	struct error why = c->error;
+	if (c->has_failed)
+		creation_failed(c, &why);
+	else
+		creation_finish(c);
+}
+
+static void creation_stored(void *arg, int error)
+{
+	struct creation *c = arg;
+	struct error e = {0};
+	if (error) {
+		c->sandbox->known = false;
+		store_error(&e, error, "the sandbox could not be stored");
+	}
+	creation_part_ended(c, error ? &e : NULL);
 }
 
 static void creation_store(struct creation *c)
@@ -114,32 +139,38 @@ static void creation_started(void *arg, const struct error *e)
 {
 	struct creation *c = arg;
 	if (e)
-		creation_failed(c, e);
+		creation_part_ended(c, e);
 	else
 		creation_store(c);
 }
 
-/* What the template starts is there before the creation is acknowledged. */
+static bool creation_has_start_command(const struct creation *c)
+{
+	return c->build && c->build->settings.start.len > 0;
+}
+
+/* The template's start command runs before the creation is acknowledged. */
 static void creation_start(struct creation *c)
 {
 	struct error e;
-	if (!c->build || c->build->settings.start.len == 0)
+	if (!creation_has_start_command(c))
 		creation_store(c);
-	else if (!start_begin(c->sandbox, &c->build->settings, false, creation_started, c, &e))
-		creation_failed(c, &e);
+	else if (!startup_begin(c->sandbox, &c->build->settings, false, creation_started, c, &e))
+		creation_part_ended(c, &e);
 }
 
 static void creation_files_written(void *arg, const struct error *e)
 {
 	struct creation *c = arg;
 	if (e)
-		creation_failed(c, e);
+		creation_part_ended(c, e);
 	else
 		creation_start(c);
 }
 
 static void creation_write_files(struct creation *c)
 {
+	c->parts++;
 	if (c->file_count == 0)
 		creation_start(c);
 	else
@@ -158,11 +189,39 @@ static bool creation_check_limit(struct creation *c, int error)
 	return false;
 }
 
+static void creation_networked(void *arg, const struct error *e)
+{
+	struct creation *c = arg;
+	if (e)
+		creation_failed(c, e);
+	else
+		creation_write_files(c);
+}
+
+static void creation_networked_beside(void *arg, const struct error *e)
+{
+	creation_part_ended(arg, e);
+}
+
+/* One from the pool was booted without. A start command may need it; files and the row do not. */
+static void creation_network(struct creation *c)
+{
+	if (c->sandbox->network.mode == NETWORK_NONE) {
+		creation_write_files(c);
+	} else if (creation_has_start_command(c)) {
+		network_apply(c->sandbox, creation_networked, c);
+	} else {
+		c->parts++;
+		creation_write_files(c);
+		network_apply(c->sandbox, creation_networked_beside, c);
+	}
+}
+
 static void creation_limited(void *arg, const struct warden_reply *reply)
 {
 	struct creation *c = arg;
 	if (creation_check_limit(c, reply->error))
-		creation_write_files(c);
+		creation_network(c);
 }
 
 static void creation_set_limits(struct creation *c)
@@ -173,7 +232,7 @@ static void creation_set_limits(struct creation *c)
 		had->pids != s->resources.pids)
 		s->box->driver->limits(s->box->driver, s->id, &s->resources, creation_limited, c);
 	else
-		creation_write_files(c);
+		creation_network(c);
 }
 
 static void creation_disk_limited(void *arg, const struct keeper_reply *reply)
@@ -205,7 +264,7 @@ static void creation_adopt(struct creation *c, struct sandbox *booted)
 	}
 }
 
-/* Nobody waits for what was deleted meanwhile: the rest of the work is spared. */
+/* Skips the rest of the work if the sandbox was deleted meanwhile. */
 static bool creation_is_wanted(struct creation *c)
 {
 	struct error e;
@@ -243,7 +302,7 @@ static struct sandbox *take_from_pool(struct box *b, const struct resources *r)
 /* No two at the same time: the time is the place in the list, and in what a cursor names. */
 static int64_t next_created_ms(const struct box *b, int64_t now)
 {
-	const struct sandbox *last = b->order ? b->order->prev : NULL;
+	const struct sandbox *last = b->sandboxes.order ? b->sandboxes.order->prev : NULL;
 	return last && last->created_ms >= now ? last->created_ms + 1 : now;
 }
 
@@ -277,9 +336,10 @@ static struct sandbox *sandbox_from_spec(
 	struct sandbox *s = sandbox_new(b, id);
 	fields_copy(&sandbox_model, 0, sizeof spec->settings, &s->record, &spec->settings);
 	s->tenant = sandbox_copy_string(spec->tenant);
+	s->network.mode = admission_network(b, spec);
 	s->resources = *r;
-	s->last_active_ms = clock_wall_ms();
-	s->created_ms = next_created_ms(b, s->last_active_ms);
+	s->last_active_ms = lease_now_ms(b);
+	s->created_ms = next_created_ms(b, clock_wall_ms());
 	s->turn.taken = true; /* by its creation */
 	return s;
 }

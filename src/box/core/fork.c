@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "box/core/creation.h"
 #include "box/disk/disks.h"
 #include "box/sandbox/turn.h"
 
 struct fork {
-	struct sandbox *source; /* claimed until the copy is taken */
+	struct sandbox *source; /* its turn is ours until the copy is taken */
 	char source_id[ID_SIZE];
 	struct box *box;
 	struct disk_name copy;
@@ -21,7 +22,7 @@ struct fork {
 	struct error failure;
 	sandbox_forked_fn *forked;
 	void *arg;
-	char (*ids)[ID_SIZE]; /* of those that were begun; somebody may delete one already */
+	char (*ids)[ID_SIZE]; /* of those that were begun; one may be deleted already */
 };
 
 static void fork_free(struct fork *f)
@@ -34,7 +35,7 @@ static void fork_free(struct fork *f)
 static void note_fork(const struct fork *f, const char *id)
 {
 	struct sandbox *s = NULL;
-	HASH_FIND(by_id, f->box->sandboxes, f->source_id, ID_LEN, s);
+	HASH_FIND(by_id, f->box->sandboxes.by_id, f->source_id, ID_LEN, s);
 	if (s)
 		event_record(s, EVENT_FORKED, CAUSE_REQUEST,
 			(struct event_detail[]){{"sandboxId", id}, {NULL, NULL}});
@@ -43,13 +44,11 @@ static void note_fork(const struct fork *f, const char *id)
 static void fork_end(struct fork *f)
 {
 	struct box *b = f->box;
-	struct sandbox **made = calloc(f->begun + 1, sizeof(struct sandbox *));
+	struct sandbox **made = mem_new_array(f->begun + 1, sizeof(struct sandbox *));
 	struct fork_result result = {made, 0, f->frozen_us};
-	if (!made)
-		abort();
 	for (unsigned i = 0; i < f->begun; i++) {
 		struct sandbox *s = NULL;
-		HASH_FIND(by_id, b->sandboxes, f->ids[i], ID_LEN, s);
+		HASH_FIND(by_id, b->sandboxes.by_id, f->ids[i], ID_LEN, s);
 		if (s)
 			made[result.count++] = s;
 	}
@@ -93,6 +92,7 @@ static void create_one(struct fork *f)
 	struct sandbox_spec spec = {
 		.settings = s->settings,
 		.tenant = s->tenant,
+		.has_network = true,
 		.fork = &origin,
 	};
 	spec.name = spec.template_name = NULL;
@@ -124,7 +124,7 @@ static void core_fork_copied(void *arg, const struct keeper_reply *reply)
 		fork_end(f);
 }
 
-static void fork_claimed(void *arg, struct sandbox *s, const struct error *e)
+static void fork_has_turn(void *arg, struct sandbox *s, const struct error *e)
 {
 	struct fork *f = arg;
 	struct disk_name from = disk_of(s);
@@ -147,9 +147,8 @@ int sandbox_fork(struct sandbox *s, unsigned count, sandbox_forked_fn *forked, v
 	if (count < 1 || count > FORKS_MAX)
 		return error_set_field(e, ERROR_INVALID_FIELD, "count",
 			"\"count\" must be a number from 1 to %d", FORKS_MAX);
-	struct fork *f = calloc(1, sizeof *f);
-	if (!f || !(f->ids = calloc(count, sizeof *f->ids)))
-		abort();
+	struct fork *f = mem_new(sizeof *f);
+	f->ids = mem_new_array(count, sizeof *f->ids);
 	id_generate(id);
 	f->source = s;
 	memcpy(f->source_id, s->id, ID_SIZE);
@@ -159,20 +158,20 @@ int sandbox_fork(struct sandbox *s, unsigned count, sandbox_forked_fn *forked, v
 	f->forked = forked;
 	f->arg = arg;
 	*ret = f;
-	sandbox_claim(s, fork_claimed, f);
+	sandbox_take_turn(s, fork_has_turn, f);
 	return 0;
 }
 
 void sandbox_fork_withdraw(struct fork *f)
 {
 	struct error e;
-	if (f->begun == 0 && !f->failed && sandbox_withdraw_claim(f->source, f))
+	if (f->begun == 0 && !f->failed && sandbox_withdraw_turn(f->source, f))
 		return;
 	error_set(&e, ERROR_NOT_RUNNING, "the fork was withdrawn");
 	fork_fail(f, &e);
 	for (unsigned i = 0; i < f->begun; i++) {
 		struct sandbox *s = NULL;
-		HASH_FIND(by_id, f->box->sandboxes, f->ids[i], ID_LEN, s);
+		HASH_FIND(by_id, f->box->sandboxes.by_id, f->ids[i], ID_LEN, s);
 		if (s)
 			sandbox_destroy(s, NULL, NULL);
 	}

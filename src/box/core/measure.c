@@ -18,7 +18,7 @@ static void measurement_done(void *arg, const struct keeper_reply *reply)
 	struct box *b = m->box;
 	m->measured(m->arg, &(struct disk_measured){reply->error, reply->bytes, reply->files});
 	free(m);
-	b->measurements--;
+	b->core.measurements--;
 	box_check_closed(b);
 }
 
@@ -28,6 +28,6 @@ void disk_measure(
 	struct disk_name disk = disk_named(kind, id);
 	struct measurement *m = mem_new(sizeof *m);
 	*m = (struct measurement){b, measured, arg};
-	b->measurements++;
+	b->core.measurements++;
 	b->driver->disk_measure(b->driver, &disk, measurement_done, m);
 }

@@ -1,4 +1,4 @@
-/* Booted sandboxes that nobody has yet. */
+/* Booted sandboxes that have no owner yet. */
 #pragma once
 
 struct box;
@@ -6,8 +6,8 @@ struct sandbox;
 
 struct sandbox *pool_take(struct box *b);
 void pool_refill(struct box *b);
-/* When somebody has just come. */
+/* Refills after a delay, because a sandbox was just taken. */
 void pool_refill_later(struct box *b);
-/* One that died before anybody had it. */
+/* Removes a pooled sandbox that died. */
 void pool_discard(struct sandbox *s);
 void pool_drain(struct box *b);

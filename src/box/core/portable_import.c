@@ -50,7 +50,7 @@ static void portable_import_free_if_done(struct portable_import *i)
 	buf_finish(&i->tar);
 	scratch_finish(&i->memory);
 	free(i);
-	b->portables--;
+	b->core.portable_imports--;
 	box_check_closed(b);
 }
 
@@ -59,9 +59,9 @@ static struct sandbox *find_sandbox(const struct portable_import *i)
 	return i->made ? sandbox_find(i->box, i->spec.tenant, i->sandbox_id) : NULL;
 }
 
-static void destroyed(void *arg);
+static void portable_import_destroyed(void *arg);
 
-/* Half a sandbox is of no use to anybody. True: it is being destroyed, and that is pending. */
+/* Destroys a half-imported sandbox. Returns true if that is pending. */
 static bool drop_sandbox(struct portable_import *i)
 {
 	struct sandbox *s = find_sandbox(i);
@@ -71,7 +71,7 @@ static bool drop_sandbox(struct portable_import *i)
 	if (!s)
 		return false;
 	i->pending++;
-	sandbox_destroy(s, destroyed, i);
+	sandbox_destroy(s, portable_import_destroyed, i);
 	return true;
 }
 
@@ -83,8 +83,8 @@ static void tell_failure(struct portable_import *i)
 	portable_import_free_if_done(i);
 }
 
-/* Of one that was cancelled nobody wants to know. */
-static void destroyed(void *arg)
+/* A cancelled import does not call back. */
+static void portable_import_destroyed(void *arg)
 {
 	struct portable_import *i = arg;
 	i->pending--;
@@ -110,7 +110,7 @@ static void portable_import_fail(struct portable_import *i, const struct error *
 	box_answer_later(i->box, failure_due, i, NULL);
 }
 
-static void cancel(struct portable_import *i)
+static void portable_import_stop(struct portable_import *i)
 {
 	i->over = true;
 	drop_sandbox(i);
@@ -142,7 +142,7 @@ static void env_set(void *arg, const struct error *e)
 	portable_import_free_if_done(i);
 }
 
-/* Those that came behind the files. */
+/* The variables that came after the files. */
 static void set_env(struct portable_import *i)
 {
 	struct error e;
@@ -214,7 +214,7 @@ static void sandbox_made(void *arg, struct sandbox *s, const struct error *e)
 		i->made = true;
 	}
 	if (i->over)
-		cancel(i);
+		portable_import_stop(i);
 	else if (e)
 		portable_import_fail(i, e);
 	else
@@ -245,7 +245,7 @@ static void make_sandbox(struct portable_import *i)
 static void portable_import_pass_on(struct portable_import *i)
 {
 	size_t room;
-	/* What was sent at once leaves room, and of that nobody tells. */
+	/* Data that was sent at once leaves room, and no callback reports that. */
 	while (i->tar.len > 0 && (room = file_room(i->call)) > 0) {
 		size_t len = i->tar.len < room ? i->tar.len : room;
 		file_put_data(i->call, i->tar.data, len);
@@ -304,7 +304,7 @@ void portable_import_end(struct portable_import *i)
 
 void portable_import_cancel(struct portable_import *i)
 {
-	cancel(i);
+	portable_import_stop(i);
 }
 
 static const char *portable_import_keep(struct portable_import *i, const char *text)
@@ -318,7 +318,7 @@ int portable_import_begin(struct box *b, const struct sandbox_spec *spec,
 	const struct portable_import_events *events, void *arg, struct portable_import **ret,
 	struct error *e)
 {
-	if (b->portables >= PORTABLE_IMPORTS_MAX)
+	if (b->core.portable_imports >= PORTABLE_IMPORTS_MAX)
 		return error_set(e, ERROR_RESOURCE_EXHAUSTED,
 			"%d of these are under way already; try again later", PORTABLE_IMPORTS_MAX);
 	struct portable_import *i = mem_new(sizeof *i);
@@ -331,7 +331,7 @@ int portable_import_begin(struct box *b, const struct sandbox_spec *spec,
 	i->spec.name = portable_import_keep(i, spec->name);
 	i->spec.description = portable_import_keep(i, spec->description);
 	i->spec.project = portable_import_keep(i, spec->project);
-	b->portables++;
+	b->core.portable_imports++;
 	*ret = i;
 	return 0;
 }

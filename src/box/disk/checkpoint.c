@@ -28,11 +28,11 @@ static void checkpoint_free(struct checkpoint *c)
 	free(c);
 }
 
-/* Of a sandbox that is no more: its disk is found in no row, and goes. */
+/* Skips a checkpoint whose sandbox is gone: its disk is in no row and is removed. */
 void checkpoint_from_row(struct box *b, const struct checkpoint_row *row)
 {
 	struct sandbox *s = NULL;
-	HASH_FIND(by_id, b->sandboxes, row->sandbox, strlen(row->sandbox), s);
+	HASH_FIND(by_id, b->sandboxes.by_id, row->sandbox, strlen(row->sandbox), s);
 	if (!s || !id_is_valid(row->id)) {
 		store_delete_checkpoint(b->store, row->id, NULL, NULL);
 		return;
@@ -79,7 +79,7 @@ void checkpoint_view(const struct checkpoint *c, struct checkpoint_view *out)
 		.parent = c->parent,
 		.parent_name = parent ? parent->name : "",
 		.created_ms = c->created_ms,
-		.lost = !c->found};
+		.status = c->found ? DISK_READY : DISK_LOST};
 }
 
 /* ---- create ---- */
@@ -110,7 +110,7 @@ static void disk_checkpoint_create_stored(void *arg, int error)
 	struct sandbox *s = made->sandbox;
 	struct error e;
 	if (error) {
-		error_set(&e, ERROR_INTERNAL, "the checkpoint could not be stored");
+		store_error(&e, error, "the checkpoint could not be stored");
 		disk_checkpoint_create_failed(c, &e);
 		return;
 	}
@@ -146,7 +146,7 @@ static void disk_checkpoint_create_kept(void *arg, const struct keeper_reply *re
 		disk_checkpoint_create_stored, c);
 }
 
-static void disk_checkpoint_create_claimed(void *arg, struct sandbox *s, const struct error *e)
+static void disk_checkpoint_create_has_turn(void *arg, struct sandbox *s, const struct error *e)
 {
 	struct creating *c = arg;
 	if (e) {
@@ -175,7 +175,7 @@ int checkpoint_create(struct sandbox *s, const char *name, checkpoint_created_fn
 	struct creating *c = mem_new(sizeof *c);
 	id_generate(id);
 	*c = (struct creating){checkpoint_new(s, id, name), 0, created, arg};
-	sandbox_claim(s, disk_checkpoint_create_claimed, c);
+	sandbox_take_turn(s, disk_checkpoint_create_has_turn, c);
 	return 0;
 }
 
@@ -205,7 +205,7 @@ static void disk_checkpoint_delete_stored(void *arg, int error)
 	struct error e;
 	if (error) {
 		d->checkpoint->ready = true;
-		error_set(&e, ERROR_INTERNAL, "the checkpoint could not be deleted");
+		store_error(&e, error, "the checkpoint could not be deleted");
 	} else {
 		disks_forget(s->box, DISK_CHECKPOINT, d->checkpoint->id);
 		checkpoint_free(d->checkpoint);
@@ -216,7 +216,7 @@ static void disk_checkpoint_delete_stored(void *arg, int error)
 }
 
 /* A restore from it may be under way. */
-static void delete_claimed(void *arg, struct sandbox *s, const struct error *e)
+static void delete_has_turn(void *arg, struct sandbox *s, const struct error *e)
 {
 	struct deleting *d = arg;
 	if (e) {
@@ -234,7 +234,7 @@ void checkpoint_delete(struct checkpoint *c, sandbox_done_fn *done, void *arg)
 	struct deleting *d = mem_new(sizeof *d);
 	*d = (struct deleting){c, done, arg};
 	c->ready = false;
-	sandbox_claim(c->sandbox, delete_claimed, d);
+	sandbox_take_turn(c->sandbox, delete_has_turn, d);
 }
 
 static void checkpoints_discard(struct sandbox *s)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "box/disk/disks.h"
 #include "box/sandbox/later.h"
 
@@ -27,7 +28,7 @@ static void comparison_free(struct comparison *c)
 	buf_finish(&c->in);
 	free(c->chunk);
 	free(c);
-	b->comparisons--;
+	b->disks.comparisons--;
 	box_check_closed(b);
 }
 
@@ -42,7 +43,7 @@ static void close_pipe(struct comparison *c)
 		uv_close((uv_handle_t *)&c->pipe, pipe_closed);
 }
 
-static void end(struct comparison *c, bool truncated, const struct error *e)
+static void comparison_end(struct comparison *c, bool truncated, const struct error *e)
 {
 	if (c->over || c->cancelled)
 		return;
@@ -55,7 +56,7 @@ static void comparison_fail(struct comparison *c, int error)
 {
 	struct error e;
 	disks_error(&e, error, "the disks could not be compared");
-	end(c, false, &e);
+	comparison_end(c, false, &e);
 }
 
 /* ---- records ---- */
@@ -80,7 +81,7 @@ static void comparison_take_record(
 	if (r->kind == DIFF_END && r->error)
 		comparison_fail(c, r->error);
 	else if (r->kind == DIFF_END)
-		end(c, r->truncated, NULL);
+		comparison_end(c, r->truncated, NULL);
 	else if (r->kind == DIFF_DATA)
 		c->events->data(c->arg, bytes, r->len);
 	else if (r->kind >= DIFF_ADDED && r->kind <= DIFF_DELETED)
@@ -185,14 +186,13 @@ static struct comparison *comparison_new(struct box *b, const char *tenant,
 	struct tenant *t = tenant_begin_comparison(b, tenant, e);
 	if (!t)
 		return NULL;
-	struct comparison *c = calloc(1, sizeof *c);
-	if (!c || !(c->chunk = malloc(CHUNK)))
-		abort();
+	struct comparison *c = mem_new(sizeof *c);
+	c->chunk = mem_new(CHUNK);
 	c->box = b;
 	c->tenant = t;
 	c->events = events;
 	c->arg = arg;
-	b->comparisons++;
+	b->disks.comparisons++;
 	return c;
 }
 

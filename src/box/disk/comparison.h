@@ -1,6 +1,6 @@
 /*
- * What a disk has become: compared with what it began with, a checkpoint or a snapshot. The walk is
- * the keeper's; it is told as it comes, and stands still while it is paused.
+ * Compares a disk with its origin, a checkpoint or a snapshot. The keeper walks the trees; changes
+ * are told as they are found, and the walk stops while it is paused.
  */
 #pragma once
 
@@ -17,12 +17,14 @@ struct comparison_events {
 	void (*done)(void *arg, bool truncated, const struct error *e);
 };
 
-/* Of a sandbox, as it is now; with nothing given, to what it began with. NULL: the tenant has too
- * many of them already. */
+/*
+ * Compares a sandbox's current disk, by default with its origin. Returns NULL if the tenant has too
+ * many comparisons already.
+ */
 struct comparison *comparison_begin(struct sandbox *s, const struct checkpoint *checkpoint,
 	const struct snapshot *snapshot, enum diff_form form,
 	const struct comparison_events *events, void *arg, struct error *e);
-/* Of a sandbox or a snapshot, to its template's root alone. */
+/* Compares a sandbox or a snapshot with its template's root. */
 struct comparison *comparison_begin_whole(struct sandbox *s, enum diff_form form,
 	const struct comparison_events *events, void *arg, struct error *e);
 struct comparison *comparison_begin_snapshot(const struct snapshot *s, enum diff_form form,

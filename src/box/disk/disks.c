@@ -1,7 +1,8 @@
 /*
  * Copies of disks at the start of the server: rows and disks are brought together. A copy is made
  * before its row is committed, and its row goes before it: so what is on disk but in no row was
- * never acknowledged, or is being deleted.
+ * never acknowledged, or was being deleted; or the database is older than the disk, because it came
+ * from a backup. It is not removed but set aside for a day (keeper/aside.c).
  */
 #include "box/disk/disks.h"
 
@@ -57,28 +58,20 @@ static bool *found_flag(struct box *b, enum disk_kind kind, const char *id)
 	struct checkpoint *c;
 	struct volume *v;
 	if (kind == DISK_VOLUME) {
-		DL_FOREACH (b->volumes, v)
+		DL_FOREACH (b->disks.volumes, v)
 			if (strcmp(v->id, id) == 0)
 				return &v->found;
 		return NULL;
 	}
 	if (kind == DISK_SNAPSHOT) {
-		HASH_FIND(by_id, b->snapshots, id, ID_LEN, snapshot);
+		HASH_FIND(by_id, b->disks.snapshots, id, ID_LEN, snapshot);
 		return snapshot && !snapshot->deleted ? &snapshot->found : NULL;
 	}
-	DL_FOREACH (b->order, s)
+	DL_FOREACH (b->sandboxes.order, s)
 		DL_FOREACH (s->disk.checkpoints, c)
 			if (strcmp(c->id, id) == 0)
 				return &c->found;
 	return NULL;
-}
-
-static void orphan_deleted(void *arg, const struct keeper_reply *reply)
-{
-	(void)arg;
-	if (reply->error)
-		log_error("cannot delete a disk that is in no store", "error",
-			strerror(reply->error));
 }
 
 static void report_lost(struct box *b)
@@ -87,23 +80,23 @@ static void report_lost(struct box *b)
 	struct snapshot *snapshot;
 	struct sandbox *s;
 	struct checkpoint *c;
-	DL_FOREACH (b->snapshot_order, snapshot) {
+	DL_FOREACH (b->disks.snapshot_order, snapshot) {
 		if (!snapshot->found && !snapshot->deleted)
 			log_error("the disk of a snapshot is gone", "snapshot", snapshot->id);
 		else if (snapshot->files < 0 && !snapshot->deleted)
 			snapshot_measure(snapshot, NULL, NULL);
 	}
-	DL_FOREACH (b->volumes, v)
+	DL_FOREACH (b->disks.volumes, v)
 		if (!v->found)
 			log_error("the disk of a volume is gone", "volume", v->id);
-	DL_FOREACH (b->order, s)
+	DL_FOREACH (b->sandboxes.order, s)
 		DL_FOREACH (s->disk.checkpoints, c)
 			if (!c->found)
 				log_error("the disk of a checkpoint is gone", "sandbox", s->id,
 					"checkpoint", c->id);
 }
 
-static void listed(void *arg, const struct keeper_reply *reply)
+static void disks_listed(void *arg, const struct keeper_reply *reply)
 {
 	struct reconciliation *r = arg;
 	struct box *b = r->box;
@@ -119,18 +112,17 @@ static void listed(void *arg, const struct keeper_reply *reply)
 		return;
 	}
 	bool *found = found_flag(b, r->kind, reply->id);
-	struct disk_name disk = disk_named(r->kind, reply->id);
 	if (found)
 		*found = true;
 	else
-		b->driver->disk_delete(b->driver, &disk, orphan_deleted, b);
+		disks_set_aside(b, r->kind, reply->id, NULL, NULL);
 	list_disks(r, reply->id);
 }
 
 static void list_disks(struct reconciliation *r, const char *after)
 {
 	struct disk_name disk = disk_named(r->kind, after);
-	r->box->driver->disk_next(r->box->driver, &disk, listed, r);
+	r->box->driver->disk_next(r->box->driver, &disk, disks_listed, r);
 }
 
 void disks_reconcile(struct box *b, void (*done)(struct box *b))
@@ -143,8 +135,8 @@ void disks_reconcile(struct box *b, void (*done)(struct box *b))
 void disks_free(struct box *b)
 {
 	struct snapshot *s, *next;
-	DL_FOREACH_SAFE (b->snapshot_order, s, next)
+	DL_FOREACH_SAFE (b->disks.snapshot_order, s, next)
 		snapshot_free(s);
-	while (b->volumes)
-		volume_free(b->volumes);
+	while (b->disks.volumes)
+		volume_free(b->disks.volumes);
 }

@@ -1,4 +1,4 @@
-/* What the files about copies of disks share: checkpoints, snapshots, forks. */
+/* Shared by the files about copies of disks: checkpoints, snapshots, forks. */
 #pragma once
 
 #include "box/disk/checkpoint.h"
@@ -15,7 +15,7 @@ struct checkpoint {
 	char *name;
 	char parent[ID_SIZE];
 	int64_t created_ms;
-	bool ready;                     /* it is stored, and nobody is deleting it */
+	bool ready;                     /* it is stored and not being deleted */
 	bool found;                     /* its disk is there */
 	struct checkpoint *prev, *next; /* of the sandbox */
 };
@@ -41,9 +41,9 @@ struct volume {
 	char id[ID_SIZE];
 	char *tenant, *name;
 	int64_t limit, created_ms;
-	bool ready;                 /* it is stored, and nobody is deleting it */
+	bool ready;                 /* it is stored and not being deleted */
 	bool found;                 /* its disk is there */
-	struct porter *porter;      /* who does file work on it; NULL: nobody does */
+	struct porter *porter;      /* the porter that does file work on it, or NULL */
 	struct deleting *deleting;  /* waits for the last porter */
 	struct volume *prev, *next; /* of the box, by time */
 };
@@ -52,7 +52,7 @@ struct volume {
 
 /* The rows; before the loop runs, after the sandboxes. */
 int disks_load(struct box *b);
-/* What is on disk but in no row goes; what is in a row but not on disk is lost. */
+/* Sets aside disks that no row names, and marks rows whose disk is missing as lost. */
 void disks_reconcile(struct box *b, void (*done)(struct box *b));
 void disks_free(struct box *b);
 
@@ -60,7 +60,7 @@ void disks_free(struct box *b);
 
 /* Calls under way end with e. */
 void volume_send_porter_away(struct volume *v, const struct error *e);
-/* One that leaves counts, too. */
+/* Returns true also for a porter that is leaving. */
 bool volume_has_porter(const struct volume *v);
 void porters_stop(struct box *b);
 /* In volume.c: one has left. */
@@ -107,6 +107,6 @@ void volume_from_row(struct box *b, const struct volume_row *row);
 void volume_free(struct volume *v);
 /* NULL: there is none of this id. */
 const char *volume_name_of(struct box *b, const char *id);
-/* What a new sandbox asks for, checked. */
+/* Fills `ret` with the volumes that a new sandbox asks for, checked. */
 int volumes_settle(struct box *b, const struct sandbox_spec *spec,
 	struct warden_volume ret[WARDEN_VOLUMES_MAX], struct error *e);

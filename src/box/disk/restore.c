@@ -4,9 +4,9 @@
  */
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "box/disk/disks.h"
+#include "box/sandbox/lease.h"
 #include "box/sandbox/halt.h"
 #include "box/sandbox/later.h"
 #include "box/sandbox/sandbox_row.h"
@@ -42,7 +42,7 @@ static void awake_stored(void *arg, int error)
 	struct swap *w = arg;
 	struct error e;
 	if (error && !w->failed) {
-		error_set(&e, ERROR_INTERNAL, "the restore could not be stored");
+		store_error(&e, error, "the restore could not be stored");
 		swap_fail(w, &e);
 	}
 	swap_end(w);
@@ -121,13 +121,13 @@ static void suspended_stored(void *arg, int error)
 	struct swap *w = arg;
 	struct error e;
 	if (error) {
-		error_set(&e, ERROR_INTERNAL, "the restore could not be stored");
+		store_error(&e, error, "the restore could not be stored");
 		swap_fail(w, &e);
 	}
 	sandbox_halt(w->sandbox, swap_halted, w);
 }
 
-static void swap_claimed(void *arg, struct sandbox *s, const struct error *e)
+static void swap_has_turn(void *arg, struct sandbox *s, const struct error *e)
 {
 	struct swap *w = arg;
 	if (e) {
@@ -142,7 +142,7 @@ static void swap_claimed(void *arg, struct sandbox *s, const struct error *e)
 	}
 	s->pause.pausing = true;
 	if (s->paused_ms == 0)
-		s->paused_ms = clock_wall_ms();
+		s->paused_ms = lease_now_ms(s->box);
 	sandbox_set_status(s, SANDBOX_STOPPING);
 	sandbox_disconnect(s);
 	sandbox_store(s, SANDBOX_SUSPENDED, suspended_stored, w);
@@ -153,7 +153,7 @@ void sandbox_swap_disk(
 {
 	struct swap *w = mem_new(sizeof *w);
 	*w = (struct swap){.sandbox = s, .from = *from, .done = done, .arg = arg};
-	sandbox_claim(s, swap_claimed, w);
+	sandbox_take_turn(s, swap_has_turn, w);
 }
 
 void sandbox_discard(struct sandbox *s, sandbox_done_fn *done, void *arg)

@@ -29,19 +29,19 @@ struct snapshot *snapshot_new(struct box *b, const char *id)
 void snapshot_add(struct snapshot *s)
 {
 	struct box *b = s->box;
-	struct snapshot *last = b->snapshot_order ? b->snapshot_order->prev : NULL;
+	struct snapshot *last = b->disks.snapshot_order ? b->disks.snapshot_order->prev : NULL;
 	if (last && !disk_snapshot_is_after(s, last->created_ms, last->id))
 		s->created_ms = last->created_ms + 1;
-	HASH_ADD(by_id, b->snapshots, id, ID_LEN, s);
-	DL_APPEND(b->snapshot_order, s); // NOLINT: the last one's next is never NULL's
+	HASH_ADD(by_id, b->disks.snapshots, id, ID_LEN, s);
+	DL_APPEND(b->disks.snapshot_order, s); // NOLINT: the last one's next is never NULL's
 	s->listed = true;
 }
 
 void snapshot_free(struct snapshot *s)
 {
 	if (s->listed) {
-		HASH_DELETE(by_id, s->box->snapshots, s);
-		DL_DELETE(s->box->snapshot_order, s);
+		HASH_DELETE(by_id, s->box->disks.snapshots, s);
+		DL_DELETE(s->box->disks.snapshot_order, s);
 	}
 	char *const strings[] = {
 		s->tenant, s->name, s->tag, s->description, s->template_name, s->metadata};
@@ -75,7 +75,7 @@ void snapshot_from_row(struct box *b, const struct snapshot_row *row)
 void snapshots_each(
 	struct box *b, void (*each)(void *arg, const char *build, const char *root), void *arg)
 {
-	for (const struct snapshot *s = b->snapshots; s; s = s->by_id.next)
+	for (const struct snapshot *s = b->disks.snapshots; s; s = s->by_id.next)
 		each(arg, s->build, s->root);
 }
 
@@ -114,14 +114,14 @@ void snapshot_view(const struct snapshot *s, struct snapshot_view *out)
 		.parent = s->parent,
 		.sandbox = s->sandbox,
 		.template_name = s->template_name,
-		.env = s->env.data,
-		.env_len = s->env.len,
+		.env = {s->env.data, s->env.len},
 		.metadata = s->metadata,
 		.created_ms = s->created_ms,
 		.bytes = s->bytes,
 		.files = s->files,
-		.deleted = s->deleted,
-		.lost = !s->found,
+		.status = s->deleted ? DISK_DELETED
+			  : s->found ? DISK_READY
+				     : DISK_LOST,
 	};
 }
 
@@ -137,7 +137,7 @@ static struct snapshot *disk_snapshot_visible_from(struct snapshot *s, const cha
 struct snapshot *snapshot_first(
 	struct box *b, const char *tenant, int64_t after_ms, const char *after_id)
 {
-	struct snapshot *s = b->snapshot_order;
+	struct snapshot *s = b->disks.snapshot_order;
 	while (s && !disk_snapshot_is_after(s, after_ms, after_id))
 		s = s->next;
 	return disk_snapshot_visible_from(s, tenant);
@@ -152,7 +152,7 @@ struct snapshot *snapshot_find_any(struct box *b, const char *id)
 {
 	struct snapshot *s = NULL;
 	if (id_is_valid(id))
-		HASH_FIND(by_id, b->snapshots, id, ID_LEN, s);
+		HASH_FIND(by_id, b->disks.snapshots, id, ID_LEN, s);
 	return s;
 }
 
@@ -213,11 +213,11 @@ struct measuring {
 	void *arg;
 };
 
-static void measured(void *arg, const struct keeper_reply *reply)
+static void snapshot_measured(void *arg, const struct keeper_reply *reply)
 {
 	struct measuring *m = arg;
 	struct snapshot *s = NULL;
-	HASH_FIND(by_id, m->box->snapshots, m->id, ID_LEN, s);
+	HASH_FIND(by_id, m->box->disks.snapshots, m->id, ID_LEN, s);
 	if (s && !s->deleted && reply->error == 0) {
 		s->bytes = reply->bytes;
 		s->files = reply->files;
@@ -235,7 +235,7 @@ void snapshot_measure(struct snapshot *s, sandbox_done_fn *done, void *arg)
 	*m = (struct measuring){.box = s->box, .done = done, .arg = arg};
 	memcpy(m->id, s->id, ID_SIZE);
 	struct disk_name disk = disk_named(DISK_SNAPSHOT, s->id);
-	s->box->driver->disk_measure(s->box->driver, &disk, measured, m);
+	s->box->driver->disk_measure(s->box->driver, &disk, snapshot_measured, m);
 }
 
 /* ---- tags ---- */
@@ -273,7 +273,7 @@ static void disk_snapshot_change_stored(void *arg, int error)
 	struct change *c = arg;
 	struct error e;
 	if (error)
-		error_set(&e, ERROR_INTERNAL, "the change could not be stored");
+		store_error(&e, error, "the change could not be stored");
 	c->done(c->arg, error ? &e : NULL);
 	free(c);
 }
@@ -301,7 +301,7 @@ int snapshot_retag(
 static bool has_children(const struct snapshot *s)
 {
 	const struct snapshot *other;
-	DL_FOREACH (s->box->snapshot_order, other)
+	DL_FOREACH (s->box->disks.snapshot_order, other)
 		if (strcmp(other->parent, s->id) == 0)
 			return true;
 	return false;
@@ -325,7 +325,7 @@ static void disk_snapshot_delete_stored(void *arg, int error)
 	struct error e;
 	if (error) {
 		s->deleted = false;
-		error_set(&e, ERROR_INTERNAL, "the snapshot could not be deleted");
+		store_error(&e, error, "the snapshot could not be deleted");
 	} else {
 		disks_forget(s->box, DISK_SNAPSHOT, s->id);
 		disk_snapshot_forget(s);
@@ -337,7 +337,7 @@ static void disk_snapshot_delete_stored(void *arg, int error)
 int snapshot_delete(struct snapshot *s, sandbox_done_fn *done, void *arg, struct error *e)
 {
 	const struct sandbox *sandbox;
-	DL_FOREACH (s->box->order, sandbox)
+	DL_FOREACH (s->box->sandboxes.order, sandbox)
 		if (strcmp(sandbox->snapshot, s->id) == 0 && !sandbox->ending.doomed)
 			return error_set(e, ERROR_IN_USE,
 				"the sandbox %s stands on this snapshot; delete it first",

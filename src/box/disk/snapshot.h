@@ -19,13 +19,13 @@ int snapshot_create(struct sandbox *sandbox, const struct snapshot_spec *spec,
 	snapshot_created_fn *created, void *arg, struct error *e);
 /* By id, "name", "name:tag", or a tag that only one has; NULL also for those of others. */
 struct snapshot *snapshot_find(struct box *b, const char *tenant, const char *ref);
-/* Of whichever tenant, deleted ones included; NULL: there never was one of this id. */
+/* Finds a snapshot of any tenant, deleted ones included. Returns NULL if the id was never used. */
 struct snapshot *snapshot_find_any(struct box *b, const char *id);
 /* In the order of creation, those of one tenant: the first, or the first behind a place. */
 struct snapshot *snapshot_first(
 	struct box *b, const char *tenant, int64_t after_ms, const char *after_id);
 struct snapshot *snapshot_next(const struct snapshot *s);
-/* What it was made from, deleted ones included; NULL at the root. */
+/* Returns the snapshot that this one was made from, deleted ones included; NULL at the root. */
 struct snapshot *snapshot_parent(const struct snapshot *s);
 void snapshot_view(const struct snapshot *s, struct snapshot_view *out);
 
@@ -53,7 +53,7 @@ struct fork;
 int sandbox_fork(struct sandbox *s, unsigned count, sandbox_forked_fn *forked, void *arg,
 	struct fork **ret, struct error *e);
 /*
- * Nobody wants them any more: what has not begun does not, what was made goes. `forked` is told a
- * failure, perhaps at once.
+ * Withdraws a fork: copies that have not begun do not begin, and those that were made are
+ * destroyed. `forked` is told a failure, perhaps at once.
  */
 void sandbox_fork_withdraw(struct fork *f);

@@ -26,7 +26,7 @@ struct creating {
 static void snapshot_create_failed(struct creating *c, const struct error *e)
 {
 	struct box *b = c->snapshot->box;
-	b->snapshots_pending--;
+	b->disks.snapshots_pending--;
 	disks_forget(b, DISK_SNAPSHOT, c->snapshot->id);
 	snapshot_free(c->snapshot);
 	c->created(c->arg, NULL, 0, e);
@@ -49,7 +49,7 @@ static void create_measured(void *arg, const struct error *e)
 	struct creating *c = arg;
 	struct snapshot *s = NULL;
 	(void)e;
-	HASH_FIND(by_id, c->box->snapshots, c->id, ID_LEN, s);
+	HASH_FIND(by_id, c->box->disks.snapshots, c->id, ID_LEN, s);
 	create_done(c, s && !s->deleted ? s : NULL);
 }
 
@@ -59,11 +59,11 @@ static void snapshot_create_stored(void *arg, int error)
 	struct snapshot *s = c->snapshot;
 	struct error e;
 	if (error) {
-		error_set(&e, ERROR_INTERNAL, "the snapshot could not be stored");
+		store_error(&e, error, "the snapshot could not be stored");
 		snapshot_create_failed(c, &e);
 		return;
 	}
-	s->box->snapshots_pending--;
+	s->box->disks.snapshots_pending--;
 	s->found = true;
 	if (c->measure) {
 		snapshot_measure(s, create_measured, c);
@@ -95,7 +95,7 @@ static void snapshot_create_kept(void *arg, const struct keeper_reply *reply)
 	snapshot_store(s, snapshot_create_stored, c);
 }
 
-static void snapshot_create_claimed(void *arg, struct sandbox *sandbox, const struct error *e)
+static void snapshot_create_has_turn(void *arg, struct sandbox *sandbox, const struct error *e)
 {
 	struct creating *c = arg;
 	if (e) {
@@ -109,7 +109,7 @@ static void snapshot_create_claimed(void *arg, struct sandbox *sandbox, const st
 
 static int snapshot_create_check_quota(struct box *b, const char *tenant, struct error *e)
 {
-	unsigned count = b->snapshots_pending;
+	unsigned count = b->disks.snapshots_pending;
 	struct snapshot *s = snapshot_first(b, tenant, -1, "");
 	for (; s; s = snapshot_next(s))
 		count++;
@@ -133,7 +133,7 @@ int snapshot_check(
 	return check_spec(spec, e) < 0 ? -1 : snapshot_create_check_quota(b, tenant, e);
 }
 
-/* What stands on a snapshot passes its variables on. */
+/* Inherits the variables of the snapshot that the sandbox began with. */
 static void take_env(struct snapshot *s, const struct sandbox *of, const char *const *env)
 {
 	const struct snapshot *parent =
@@ -174,7 +174,7 @@ int snapshot_create(struct sandbox *sandbox, const struct snapshot_spec *spec,
 		.created = created,
 		.arg = arg};
 	memcpy(c->id, id, ID_SIZE);
-	b->snapshots_pending++;
-	sandbox_claim(sandbox, snapshot_create_claimed, c);
+	b->disks.snapshots_pending++;
+	sandbox_take_turn(sandbox, snapshot_create_has_turn, c);
 	return 0;
 }

@@ -20,7 +20,7 @@ static struct volume *volume_new(struct box *b, const struct volume_row *row)
 	v->name = sandbox_copy_string(row->name);
 	v->limit = row->limit;
 	v->created_ms = row->created_ms;
-	DL_APPEND(b->volumes, v);
+	DL_APPEND(b->disks.volumes, v);
 	return v;
 }
 
@@ -31,7 +31,7 @@ void volume_from_row(struct box *b, const struct volume_row *row)
 
 void volume_free(struct volume *v)
 {
-	DL_DELETE(v->box->volumes, v);
+	DL_DELETE(v->box->disks.volumes, v);
 	free(v->tenant);
 	free(v->name);
 	free(v);
@@ -46,7 +46,7 @@ static struct volume *disk_volume_visible_from(struct volume *v, const char *ten
 
 struct volume *volume_first(struct box *b, const char *tenant)
 {
-	return disk_volume_visible_from(b->volumes, tenant);
+	return disk_volume_visible_from(b->disks.volumes, tenant);
 }
 
 struct volume *volume_next(const struct volume *v)
@@ -66,7 +66,7 @@ struct volume *volume_find(struct box *b, const char *tenant, const char *id_or_
 struct volume *volume_find_any(struct box *b, const char *id)
 {
 	struct volume *v;
-	DL_FOREACH (b->volumes, v)
+	DL_FOREACH (b->disks.volumes, v)
 		if (v->ready && strcmp(v->id, id) == 0)
 			return v;
 	return NULL;
@@ -90,7 +90,7 @@ static unsigned count_mounts(const struct volume *v)
 {
 	const struct sandbox *s;
 	unsigned count = 0;
-	DL_FOREACH (v->box->order, s)
+	DL_FOREACH (v->box->sandboxes.order, s)
 		count += has_volume(s, v->id) && !s->ending.doomed;
 	return count;
 }
@@ -103,7 +103,7 @@ void volume_view(const struct volume *v, struct volume_view *out)
 		.limit = v->limit,
 		.created_ms = v->created_ms,
 		.mounts = count_mounts(v),
-		.lost = !v->found};
+		.status = v->found ? DISK_READY : DISK_LOST};
 }
 
 /* ---- create ---- */
@@ -127,7 +127,7 @@ static void disk_volume_create_stored(void *arg, int error)
 	struct creating *c = arg;
 	struct error e;
 	if (error) {
-		error_set(&e, ERROR_INTERNAL, "the volume could not be stored");
+		store_error(&e, error, "the volume could not be stored");
 		disk_volume_create_failed(c, &e);
 		return;
 	}
@@ -158,7 +158,7 @@ static int disk_volume_check_name(
 	unsigned count = 0;
 	if (template_check_tag(name, "name", e) < 0)
 		return -1;
-	DL_FOREACH (b->volumes, v) {
+	DL_FOREACH (b->disks.volumes, v) {
 		if (strcmp(v->tenant, tenant) != 0)
 			continue;
 		count++;
@@ -175,8 +175,7 @@ static int disk_volume_check_name(
 static int settle_limit(struct box *b, int64_t *limit, struct error *e)
 {
 	char text[UNITS_TEXT_SIZE];
-	bool has_quota = b->pool_state.flags & POOL_QUOTA;
-	if (*limit && !has_quota)
+	if (*limit && !b->has_quota)
 		return error_set_field(e, ERROR_UNAVAILABLE, "size",
 			"this server cannot limit a volume: it has no file system with quotas "
 			"(see bunker doctor)");
@@ -185,7 +184,7 @@ static int settle_limit(struct box *b, int64_t *limit, struct error *e)
 		return error_set_field(e, ERROR_INVALID_FIELD, "size",
 			"\"size\" is above this server's maximum of %s", text);
 	}
-	if (has_quota && *limit == 0)
+	if (b->has_quota && *limit == 0)
 		*limit = b->config.defaults.disk;
 	return 0;
 }
@@ -221,7 +220,7 @@ static void disk_volume_delete_stored(void *arg, int error)
 	d->volume->deleting = NULL;
 	if (error) {
 		d->volume->ready = true;
-		error_set(&e, ERROR_INTERNAL, "the volume could not be deleted");
+		store_error(&e, error, "the volume could not be deleted");
 	} else {
 		disks_forget(d->volume->box, DISK_VOLUME, d->volume->id);
 		volume_free(d->volume);

@@ -1,7 +1,6 @@
 /*
  * Volumes: named directories with a limit of their own, mounted into one sandbox or many, and
- * outliving them all. What is in them is shared as it is: nobody keeps two sandboxes from writing
- * the same file.
+ * outliving them all. Their content is shared without locks: two sandboxes may write the same file.
  */
 #pragma once
 
@@ -20,7 +19,7 @@ int volume_create(struct box *b, const char *tenant, const char *name, int64_t l
 	volume_created_fn *created, void *arg, struct error *e);
 /* By id or name; NULL also for those of others. */
 struct volume *volume_find(struct box *b, const char *tenant, const char *id_or_name);
-/* Of whichever tenant, for callers that have shown a token of the volume itself. */
+/* Finds a volume of any tenant, for callers that have shown a token of it. */
 struct volume *volume_find_any(struct box *b, const char *id);
 /* In the order of their creation. */
 struct volume *volume_first(struct box *b, const char *tenant);

@@ -1,8 +1,9 @@
 /*
- * File work on a volume that needs nobody's sandbox. The volume has a porter: a hidden sandbox with
- * nothing but the volume, whose file workers have it as their root, so that no path and no link
- * leads out of it. The porter is booted for the first call, which waits for it as one that wakes a
- * sandbox does; it serves every call on the volume, and goes when there was none for a while.
+ * File work on a volume without a sandbox of the tenant's. The volume has a porter: a hidden
+ * sandbox with nothing but the volume, whose file workers have it as their root, so that no path
+ * and no link leads out of it. The porter is booted for the first call, which waits for it as one
+ * that wakes a sandbox does; it serves every call on the volume, and goes when there was none for a
+ * while.
  *
  * A volume can be deleted although it has a porter: calls under way end then, and the disk goes
  * when no porter holds it any more.
@@ -11,9 +12,9 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "box/disk/disks.h"
+#include "box/sandbox/lease.h"
 #include "box/files/files.h"
 #include "box/files/part.h"
 #include "box/sandbox/halt.h"
@@ -46,7 +47,7 @@ static void porter_gone(void *arg)
 {
 	struct porter *p = arg;
 	struct box *b = p->box;
-	DL_DELETE(b->porters, p);
+	DL_DELETE(b->disks.porters, p);
 	volume_porter_gone(p->volume);
 	uv_close((uv_handle_t *)&p->timer, porter_free);
 	box_check_closed(b);
@@ -76,7 +77,7 @@ static void leave_idle(struct porter *p)
 static int64_t idle_left_ms(const struct porter *p)
 {
 	const struct sandbox *s = p->sandbox;
-	int64_t left = s->last_active_ms + VOLUME_IDLE_MS - clock_wall_ms();
+	int64_t left = s->last_active_ms + VOLUME_IDLE_MS - lease_now_ms(s->box);
 	if (s->running > 0 || left > VOLUME_IDLE_MS)
 		return VOLUME_IDLE_MS;
 	return left > 0 ? left : 0;
@@ -101,7 +102,7 @@ void volume_send_porter_away(struct volume *v, const struct error *e)
 bool volume_has_porter(const struct volume *v)
 {
 	const struct porter *p;
-	DL_FOREACH (v->box->porters, p)
+	DL_FOREACH (v->box->disks.porters, p)
 		if (p->volume == v)
 			return true;
 	return false;
@@ -112,7 +113,7 @@ void porters_stop(struct box *b)
 	struct porter *p, *next;
 	struct error e;
 	error_set(&e, ERROR_UNAVAILABLE, "the server ends");
-	DL_FOREACH_SAFE (b->porters, p, next)
+	DL_FOREACH_SAFE (b->disks.porters, p, next)
 		porter_leave(p, &e);
 }
 
@@ -161,7 +162,7 @@ static void porter_boot(struct volume *v)
 		.box = v->box, .volume = v, .sandbox = new_sandbox(v), .booting = true};
 	uv_timer_init(v->box->loop, &p->timer);
 	p->timer.data = p;
-	DL_APPEND(v->box->porters, p);
+	DL_APPEND(v->box->disks.porters, p);
 	v->porter = p;
 	sandbox_boot(p->sandbox, false, porter_booted, p);
 }
@@ -171,7 +172,7 @@ static int make_room(struct box *b, struct error *e)
 {
 	struct porter *p, *oldest = NULL;
 	unsigned count = 0;
-	DL_FOREACH (b->porters, p) {
+	DL_FOREACH (b->disks.porters, p) {
 		bool is_idle = !p->booting && !p->leaving && p->sandbox->running == 0;
 		count += !p->leaving;
 		if (is_idle &&

@@ -1,6 +1,6 @@
 /*
- * An archive on its way into a sandbox: its compression is taken away, its digests are checked as
- * it passes, and init unpacks it. Nothing of it is kept here but what the window has.
+ * An archive on its way into a sandbox: its compression is taken away and its digests are checked
+ * as it passes (box/files/expand.h), and init unpacks it. Nothing of it is kept here but a piece.
  */
 #pragma once
 

@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include "base/mem.h"
+#include "image/digest.h"
 #include "image/inflate.h"
 #include "image/zip.h"
 
@@ -35,6 +36,8 @@ struct codec {
 	ZSTD_CStream *zstd;
 	struct inflate *inflate;
 	struct zip_writer *zip;
+	const struct image_blob *expected; /* NULL: any bytes will do */
+	struct digest_check stored, plain;
 };
 
 static void codec_advance(struct codec *c);
@@ -87,12 +90,27 @@ static void step_zip(struct codec *c)
 	c->done = r > 0;
 }
 
+static void check_gzip(struct codec *c)
+{
+	if (inflate_is_gzip(c->inflate))
+		return;
+	c->failed = true;
+	c->out.len = 0;
+	error_set(&c->error, ERROR_INVALID_ARCHIVE, "it is not compressed by gzip");
+}
+
 static void step_expand(struct codec *c)
 {
 	const char *at = c->in.data + c->in_at;
 	size_t left = c->in.len - c->in_at;
 	c->failed = inflate_step(c->inflate, &at, &left, STEP_OUT, &c->out, &c->error) < 0;
+	if (c->expected) {
+		digest_add(&c->stored, c->in.data + c->in_at, c->in.len - left - c->in_at);
+		digest_add(&c->plain, c->out.data, c->out.len);
+	}
 	c->in_at = c->in.len - left;
+	if (c->kind == CODEC_GUNZIP && !c->failed && (c->out.len > 0 || c->finished))
+		check_gzip(c);
 	if (c->failed || left > 0 || c->out.len > 0 || !c->finished)
 		return;
 	c->failed = inflate_end(c->inflate, &c->error) < 0;
@@ -150,12 +168,22 @@ void codec_close(struct codec *c)
 /* A bomb is small until it is looked at. */
 static void check_ratio(struct codec *c)
 {
-	if (c->kind == CODEC_EXPAND && c->given > (uint64_t)CODEC_FREE_SIZE &&
+	if (c->inflate && c->given > (uint64_t)CODEC_FREE_SIZE &&
 		c->given / CODEC_RATIO_MAX > c->taken) {
 		c->failed = true;
 		error_set(&c->error, ERROR_INVALID_ARCHIVE,
 			"the archive expands to more than %d times its size", CODEC_RATIO_MAX);
 	}
+}
+
+static void check_digests(struct codec *c)
+{
+	const struct image_blob *wanted = c->expected;
+	if (!wanted || !c->done || c->failed)
+		return;
+	c->failed = digest_end(&c->stored, &wanted->digest, wanted->size, wanted->path, &c->error) <
+			    0 ||
+		    digest_end(&c->plain, &wanted->plain, -1, wanted->path, &c->error) < 0;
 }
 
 static void work_done(uv_work_t *work, int status)
@@ -170,6 +198,7 @@ static void work_done(uv_work_t *work, int status)
 		codec_fail(c, "the work was cancelled");
 	c->given += c->out.len;
 	check_ratio(c);
+	check_digests(c);
 	if (c->in_at == c->in.len) {
 		buf_finish(&c->in);
 		c->in_at = 0;
@@ -192,7 +221,7 @@ static void codec_give(struct codec *c)
 	buf_finish(&bytes);
 }
 
-/* What can be told now is told; then the next step, if there is something to work on. */
+/* Reports the results so far, then begins the next step if there is input. */
 static void codec_advance(struct codec *c)
 {
 	if (c->working || c->closed || c->ended || (c->paused && c->out.len > 0))
@@ -251,11 +280,18 @@ struct codec *codec_new(
 	c->arg = arg;
 	c->work.data = c;
 	if (open_coder(c) < 0)
-		abort();
+		mem_exhausted(sizeof *c);
 	uv_timer_init(loop, &c->later);
 	c->later.data = c;
 	uv_timer_start(&c->later, advance_later, 0, 0);
 	return c;
+}
+
+void codec_expect(struct codec *c, const struct image_blob *expected)
+{
+	c->expected = expected;
+	digest_begin(&c->stored);
+	digest_begin(&c->plain);
 }
 
 void codec_push(struct codec *c, struct buf *bytes)

@@ -13,17 +13,21 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "image/manifest.h"
 
-/* What has expanded to this much must not be more than CODEC_RATIO_MAX times as large as it came.
+/*
+ * Content that has expanded beyond this size may be at most CODEC_RATIO_MAX times as large as its
+ * compressed form.
  */
 #define CODEC_FREE_SIZE (INT64_C(1) << 30)
 #define CODEC_RATIO_MAX 1000
 
 enum codec_kind {
-	CODEC_GZIP,  /* compress */
-	CODEC_ZSTD,  /* compress */
-	CODEC_ZIP,   /* a tar archive becomes a zip archive */
-	CODEC_EXPAND /* gzip, zstd or neither, by its first bytes */
+	CODEC_GZIP,   /* compress */
+	CODEC_ZSTD,   /* compress */
+	CODEC_ZIP,    /* a tar archive becomes a zip archive */
+	CODEC_EXPAND, /* gzip, zstd or neither, by its first bytes */
+	CODEC_GUNZIP  /* gzip only */
 };
 
 struct codec_events {
@@ -36,6 +40,11 @@ struct codec;
 
 struct codec *codec_new(
 	uv_loop_t *loop, enum codec_kind kind, const struct codec_events *events, void *arg);
+/*
+ * Before the first push, of one that expands: it fails at the end unless the bytes, as they came
+ * and expanded, have these digests. Borrowed; the threads do not look at it.
+ */
+void codec_expect(struct codec *c, const struct image_blob *expected);
 /* Takes the content. Only when it is hungry. */
 void codec_push(struct codec *c, struct buf *bytes);
 /* There is no more to push. Only when it is hungry. */

@@ -4,6 +4,13 @@
 #include "box/files/file_link.h"
 #include "box/files/files.h"
 
+/* How far the answer has come; file_answer.c has the table of what may come. */
+struct file_answer {
+	unsigned step;
+	uint64_t taken;    /* records of that step */
+	uint64_t promised; /* bytes that CONTENT has announced and no DATA has brought yet */
+};
+
 struct file_call {
 	struct sandbox *sandbox;
 	struct file_link *link;
@@ -14,10 +21,18 @@ struct file_call {
 	bool paused;
 	bool input_ended;
 	bool wants_room;
+	bool with_attributes; /* of entries */
+	bool syncing;         /* a SYNC is out */
+	uint64_t limit;       /* of answers */
+	uint64_t files_given; /* to be written */
+	struct file_answer answer;
 	uint64_t announced; /* of the DATA record that is being sent, what is left */
 };
 
 /* ---- files.c ---- */
 
-/* RECORD_END: it is over, one way or the other, and freed. */
-int file_call_end(struct file_call *c, const struct record_header *h, const char *payload);
+/* Its input has ended, or it need not have: what is behind an archive's end is not read. */
+bool file_call_is_given_all(const struct file_call *c);
+/* It is over, one way or the other, and freed. path: what an error is about; may be empty. */
+void file_call_end(
+	struct file_call *c, const struct record_end *end, const struct record_text *path);

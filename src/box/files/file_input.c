@@ -24,6 +24,20 @@ void file_call_has_room(struct file_call *c)
 		c->events.room(c->arg);
 }
 
+/* Whoever finds no room behind any of these waits to be told of it. */
+static void file_input_note_room(struct file_call *c)
+{
+	c->wants_room = file_room(c) == 0;
+}
+
+/* Many empty files are nothing but names, which must not wait for data that never comes. */
+static void file_input_hold(struct file_call *c)
+{
+	if (c->link->out.len > HELD_MAX)
+		file_link_send(c->link, NULL, 0);
+	file_input_note_room(c);
+}
+
 void file_put_target(struct file_call *c, const struct file_target *t)
 {
 	const char *owner = t->owner ? t->owner : "";
@@ -36,12 +50,14 @@ void file_put_target(struct file_call *c, const struct file_target *t)
 	};
 	struct record_text texts[] = {{t->path, file.path_len}, {owner, file.owner_len}};
 	record_append(&c->link->out, RECORD_FILE, &file, sizeof file, texts, 2);
+	file_input_hold(c);
 }
 
 void file_put_length(struct file_call *c, uint64_t length)
 {
 	record_append_header(&c->link->out, RECORD_DATA, length);
 	c->announced = length;
+	file_input_note_room(c);
 }
 
 void file_put_data(struct file_call *c, const char *bytes, size_t len)
@@ -53,7 +69,7 @@ void file_put_data(struct file_call *c, const char *bytes, size_t len)
 		buf_append(&c->link->out, bytes, len);
 	else
 		file_link_send(c->link, bytes, len);
-	c->wants_room = file_room(c) == 0;
+	file_input_note_room(c);
 }
 
 void file_put_attribute(struct file_call *c, const char *name, const char *value, size_t len)
@@ -64,11 +80,21 @@ void file_put_attribute(struct file_call *c, const char *name, const char *value
 	struct record_attribute a = {(uint32_t)full.len, value ? (uint32_t)len : RECORD_REMOVED};
 	struct record_text texts[] = {{full.data, full.len}, {value, value ? len : 0}};
 	record_append(&c->link->out, RECORD_ATTRIBUTE, &a, sizeof a, texts, 2);
+	file_input_hold(c);
 }
 
 void file_put_done(struct file_call *c)
 {
 	record_append_header(&c->link->out, RECORD_DONE, 0);
+	c->files_given++;
+	file_input_hold(c);
+}
+
+void file_put_sync(struct file_call *c)
+{
+	record_append_header(&c->link->out, RECORD_SYNC, 0);
+	c->syncing = true;
+	file_link_send(c->link, NULL, 0);
 }
 
 void file_put_end(struct file_call *c)

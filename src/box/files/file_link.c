@@ -12,6 +12,8 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/mem.h"
+#include "box/sandbox/failure.h"
 
 #define IDLE_MAX    4 /* of one sandbox */
 #define IDLE_MS     30000
@@ -34,6 +36,7 @@ static void file_link_free(uv_handle_t *handle)
 	buf_finish(&l->in);
 	buf_finish(&l->out);
 	free(l->user);
+	free(l->tenant);
 	free(l);
 }
 
@@ -44,16 +47,22 @@ void file_link_close(struct file_link *l)
 	l->closed = true;
 	l->call = NULL;
 	DL_DELETE(l->sandbox->files.links, l);
+	tenant_count_descriptors(l->sandbox->box, l->tenant, -1);
 	uv_close((uv_handle_t *)&l->timer, file_link_free);
 	if (l->polled)
 		uv_close((uv_handle_t *)&l->poll, file_link_free);
 }
 
+/* One that nobody has asked for yet, such as those in the pool, is the server's own. */
+static const char *link_tenant(const struct sandbox *s)
+{
+	return s->tenant ? s->tenant : "";
+}
+
 static struct file_link *link_new(struct sandbox *s, const char *user)
 {
-	struct file_link *l = calloc(1, sizeof *l);
-	if (!l || !(l->user = strdup(user)))
-		abort();
+	struct file_link *l = mem_new(sizeof *l);
+	l->user = mem_copy_text(user);
 	l->sandbox = s;
 	l->fd = -1;
 	uv_timer_init(s->box->loop, &l->timer);
@@ -63,7 +72,32 @@ static struct file_link *link_new(struct sandbox *s, const char *user)
 		.flags = s->is_porter ? FRAME_WORKER_IN_VOLUME : 0};
 	frame_append_worker(&l->out, &worker, user);
 	DL_APPEND(s->files.links, l);
+	l->tenant = mem_copy_text(link_tenant(s));
+	tenant_count_descriptors(s->box, l->tenant, 1);
 	return l;
+}
+
+static void links_drop_idle(struct sandbox *s)
+{
+	struct file_link *l, *next;
+	DL_FOREACH_SAFE (s->files.links, l, next)
+		if (!l->call)
+			file_link_close(l);
+}
+
+int file_link_check(struct sandbox *s, const char *user, struct error *e)
+{
+	struct sandbox *other;
+	const struct file_link *l;
+	DL_FOREACH (s->files.links, l)
+		if (!l->call && strcmp(l->user, user) == 0)
+			return 0;
+	if (tenant_check_descriptor(s->box, link_tenant(s), e) == 0)
+		return 0;
+	DL_FOREACH (s->box->sandboxes.order, other)
+		if (strcmp(link_tenant(other), link_tenant(s)) == 0)
+			links_drop_idle(other);
+	return tenant_check_descriptor(s->box, link_tenant(s), e);
 }
 
 struct file_link *file_link_take(struct sandbox *s, const char *user, struct file_call *call)
@@ -99,6 +133,16 @@ static void file_link_lost(struct file_link *l)
 	file_link_close(l);
 	if (call)
 		file_call_lost(call);
+}
+
+/* It is as hostile as an init that talks nonsense. */
+static void file_link_distrust(struct file_link *l)
+{
+	log_debug("a file worker talks nonsense", "sandbox", l->sandbox->id);
+	sandbox_fail(l->sandbox, "its file worker sent a record that makes no sense");
+	/* Calls on a link that was not listed have not ended with it. */
+	if (!l->closed)
+		file_link_lost(l);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -175,6 +219,8 @@ static int file_link_take_record(struct file_link *l)
 	if (record_decode_header(at, &h) < 0)
 		return -EPROTO;
 	if (h.type == RECORD_DATA) {
+		if (file_call_expect_data(l->call, h.size) < 0)
+			return -EPROTO;
 		l->in_at += RECORD_HEADER_SIZE;
 		l->data_left = h.size;
 		return 1;
@@ -202,10 +248,9 @@ static void handle_received(struct file_link *l)
 	}
 	if (l->closed)
 		return;
-	/* Nobody asked an idle worker. */
+	/* An idle worker was asked nothing, so its answer is a violation. */
 	if (r < 0 || (!l->call && l->in_at < l->in.len)) {
-		log_debug("a file worker talks nonsense", "sandbox", l->sandbox->id);
-		file_link_lost(l);
+		file_link_distrust(l);
 		return;
 	}
 	if (l->in_at == l->in.len)

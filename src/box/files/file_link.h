@@ -1,7 +1,7 @@
 /*
  * The connection to one file worker of a sandbox. It carries one call at a time and waits for the
  * next one afterwards, because a new worker costs more than most calls. What comes is hostile: what
- * does not decode ends the connection.
+ * makes no sense ends the sandbox.
  */
 #pragma once
 
@@ -10,7 +10,8 @@
 struct file_link {
 	struct sandbox *sandbox;
 	char *user;
-	int fd; /* -1: the sandbox sleeps, and is being woken */
+	char *tenant; /* whom its descriptor is counted for */
+	int fd;       /* -1: the sandbox sleeps, and is being woken */
 	uv_poll_t poll;
 	uv_timer_t timer; /* for who waits too long, and for who is not needed any more */
 	bool polled;      /* the handle is there */
@@ -26,6 +27,8 @@ struct file_link {
 	struct file_link *prev, *next; /* of the sandbox */
 };
 
+/* Whether there is an idle one of this user, or the tenant may have a new one. */
+int file_link_check(struct sandbox *s, const char *user, struct error *e);
 /* An idle one of this user, or a new one. The call is its only one until file_link_idle. */
 struct file_link *file_link_take(struct sandbox *s, const char *user, struct file_call *call);
 int file_link_connect(struct file_link *l);
@@ -42,6 +45,8 @@ void file_link_read(struct file_link *l);
 
 /* A record that is not DATA; negative: it makes no sense here. */
 int file_call_record(struct file_call *c, const struct record_header *h, const char *payload);
+/* A DATA record of this size begins; its bytes come by file_call_data. Negative: as above. */
+int file_call_expect_data(struct file_call *c, uint64_t size);
 void file_call_data(struct file_call *c, struct buf *bytes);
 /* There is no worker for it, and why. */
 void file_call_refused(struct file_call *c, const struct frame_started *started);

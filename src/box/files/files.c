@@ -1,10 +1,10 @@
 /*
- * Calls: a request to a file worker, and how it ends. What it is given is in file_input.c, what it
- * answers in file_answer.c.
+ * Calls: a request to a file worker, and how it ends. Its input is in file_input.c, its answers are
+ * in file_answer.c.
  *
  * A sandbox that sleeps is woken for a call, which then waits in its link's buffer. A call that is
- * cancelled, or whose input did not come to its end, takes its link with it: the worker sees that
- * nobody is there any more, and cleans up.
+ * cancelled, or whose input did not come to its end, closes its link: the worker sees the end of
+ * the stream and cleans up.
  */
 #include "box/files/files.h"
 
@@ -15,6 +15,7 @@
 #include <utlist.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "base/processor.h"
 #include "box/files/file_call.h"
 #include "box/files/part.h"
@@ -56,7 +57,7 @@ static const struct {
 /* The link is no longer its. */
 static void call_free(struct file_call *c)
 {
-	c->sandbox->box->quick_file_calls -= !operations[c->op].slow;
+	c->sandbox->box->files.quick_calls -= !operations[c->op].slow;
 	c->sandbox->files.inner--;
 	sandbox_execution_ended(c->sandbox);
 	free(c->path);
@@ -104,8 +105,8 @@ void file_call_refused(struct file_call *c, const struct frame_started *started)
 	call_fail(c, &e);
 }
 
-/* What an errno means for this operation. */
-static void explain(const struct file_call *c, int error, const char *path, struct error *e)
+/* Maps an errno to the error of this operation. */
+static void file_explain(const struct file_call *c, int error, const char *path, struct error *e)
 {
 	const char *verb = operations[c->op].verb;
 	bool by_pattern = c->op == FILE_FIND || c->op == FILE_GREP || c->op == FILE_REPLACE;
@@ -137,27 +138,28 @@ static void explain(const struct file_call *c, int error, const char *path, stru
 		error_set_errno(e, error, "cannot %s %.*s", verb, PATH_SHOWN, path);
 }
 
-int file_call_end(struct file_call *c, const struct record_header *h, const char *payload)
+bool file_call_is_given_all(const struct file_call *c)
 {
-	struct record_end end;
-	struct record_text t[1];
+	return !operations[c->op].input || c->input_ended || c->op == FILE_UNPACK;
+}
+
+void file_call_end(
+	struct file_call *c, const struct record_end *end, const struct record_text *path)
+{
 	struct error e;
-	if (record_decode_end(payload, (size_t)h->size, &end, t) < 0)
-		return -EPROTO;
-	struct file_result result = {.count = end.count, .truncated = end.truncated};
-	if (end.error) {
-		autobuf path = {0};
-		buf_append(&path, t[0].data, t[0].len);
-		buf_append_char(&path, '\0');
-		explain(c, end.error, path.data && t[0].len ? path.data : c->path, &e);
+	struct file_result result = {.count = end->count, .truncated = end->truncated};
+	if (end->error) {
+		autobuf name = {0};
+		buf_append(&name, path->data, path->len);
+		buf_append_char(&name, '\0');
+		file_explain(c, end->error, name.data && path->len ? name.data : c->path, &e);
 	}
 	/* Input that is still on the way would be the next request's. */
-	if (operations[c->op].input && (!c->input_ended || end.error))
+	if ((operations[c->op].input && (!c->input_ended || end->error)) || c->syncing)
 		file_link_close(c->link);
 	else
 		file_link_idle(c->link);
-	files_call_done(c, &result, end.error ? &e : NULL);
-	return 0;
+	files_call_done(c, &result, end->error ? &e : NULL);
 }
 
 /* ---- patience ---- */
@@ -200,7 +202,7 @@ static int append_request(struct file_call *c, const struct file_request *reques
 {
 	struct file_request full = *request;
 	/* With nothing else to do we sleep until the answer. */
-	if (!operations[c->op].slow && c->sandbox->box->quick_file_calls == 1)
+	if (!operations[c->op].slow && c->sandbox->box->files.quick_calls == 1)
 		full.fixed.near = processor_near();
 	if (!full.text[FILE_CWD])
 		full.text[FILE_CWD] = c->sandbox->workdir;
@@ -213,16 +215,17 @@ static int append_request(struct file_call *c, const struct file_request *reques
 static struct file_call *call_new(struct sandbox *s, const struct file_request *request,
 	const struct file_events *events, void *arg)
 {
-	struct file_call *c = calloc(1, sizeof *c);
+	struct file_call *c = mem_new(sizeof *c);
 	const char *path = request->text[FILE_PATH];
-	if (!c || !(c->path = strdup(path ? path : "")))
-		abort();
+	c->path = mem_copy_text(path ? path : "");
 	c->sandbox = s;
 	c->op = (enum file_op)request->fixed.op;
+	c->with_attributes = request->fixed.flags & FILE_WITH_ATTRIBUTES;
+	c->limit = request->fixed.limit;
 	c->events = *events;
 	c->arg = arg;
 	s->files.inner++;
-	s->box->quick_file_calls += !operations[c->op].slow;
+	s->box->files.quick_calls += !operations[c->op].slow;
 	sandbox_execution_began(s);
 	return c;
 }
@@ -246,7 +249,7 @@ int file_begin(struct sandbox *s, const char *user, const struct file_request *r
 		return error_set(e, ERROR_QUOTA_EXCEEDED,
 			"%u operations on files are under way in the sandbox, the most that is allowed",
 			s->files.inner);
-	if (sandbox_wake(s, e) < 0)
+	if (file_link_check(s, user ? user : s->user, e) < 0 || sandbox_wake(s, e) < 0)
 		return -1;
 	struct file_call *c = call_new(s, request, events, arg);
 	c->link = file_link_take(s, user ? user : s->user, c);
@@ -295,7 +298,10 @@ void files_refuse_waiting(struct sandbox *s, const struct error *e)
 			end_link(l, e);
 }
 
-/* Those of now: what their callbacks begin is for the next boot, and comes behind them. */
+/*
+ * Ends the current calls only: calls that their callbacks begin are for the next boot and are
+ * appended.
+ */
 void files_end_all(struct sandbox *s, const struct error *e)
 {
 	struct file_link *l;

@@ -30,6 +30,7 @@ struct file_events {
 	void (*attribute)(void *arg, const struct file_attribute *attribute);
 	void (*ready)(void *arg); /* what happens from now on is told */
 	void (*notice)(void *arg, const struct file_notice *notice);
+	void (*synced)(void *arg); /* what had happened before file_put_sync has been told */
 	void (*room)(void *arg);
 	/* e: why it failed; result is there in both cases. */
 	void (*done)(void *arg, const struct file_result *result, const struct error *e);
@@ -58,12 +59,14 @@ void file_put_data(struct file_call *c, const char *bytes, size_t len);
 void file_put_attribute(struct file_call *c, const char *name, const char *value, size_t len);
 /* The file is complete. */
 void file_put_done(struct file_call *c);
+/* WATCH, after `ready`, and not again before `synced`. */
+void file_put_sync(struct file_call *c);
 /* The input is complete. */
 void file_put_end(struct file_call *c);
 
 /* ---- many small files at once ---- */
 
-/* Whose they are and where relative paths begin; NULL: as the sandbox has it. */
+/* The files' owner and the base of relative paths; NULL is the sandbox's own. */
 struct files_owner {
 	const char *user;
 	const char *cwd;

@@ -1,4 +1,4 @@
-/* What becomes of file calls and watchers when something happens to their sandbox. */
+/* Handles events of a sandbox for its file calls and watchers. */
 #include "box/files/part.h"
 
 #include "box/sandbox/object.h"
@@ -16,5 +16,5 @@ const struct sandbox_part files_part = {
 	.ended = files_ended,
 	.awake = files_awake,
 	.refused = files_refuse_waiting,
-	.free = watcher_remove_all,
+	.free = file_watcher_remove_all,
 };

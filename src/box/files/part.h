@@ -8,6 +8,6 @@ void files_awake(struct sandbox *s);
 void files_refuse_waiting(struct sandbox *s, const struct error *e);
 /* The sandbox ends, or we do: its calls end with e. */
 void files_end_all(struct sandbox *s, const struct error *e);
-void watcher_remove_all(struct sandbox *s);
+void file_watcher_remove_all(struct sandbox *s);
 
 extern const struct sandbox_part files_part;

@@ -7,22 +7,84 @@
 #include "base/mem.h"
 #include "box/files/part.h"
 #include "box/sandbox/object.h"
+#include "box/sandbox/status.h"
 
-struct watcher {
-	struct watcher *prev, *next; /* of the sandbox */
+struct file_watcher {
+	struct file_watcher *prev, *next; /* of the sandbox */
 	struct sandbox *sandbox;
 	char id[ID_SIZE];
 	struct watch_spec spec; /* the texts are copies */
 	struct file_call *call; /* NULL: it has ended */
 	struct buf events;      /* each a kind, whether a directory, path, NUL, destination, NUL */
 	unsigned count;
-	bool lost; /* something happened that could not be kept */
+	bool lost;    /* something happened that could not be kept */
+	bool syncing; /* a SYNC is out, for the waiters that are marked */
 	struct error ended;
-	watcher_made_fn *made; /* until it is ready */
+	file_watcher_made_fn *made; /* until it is ready */
 	void *arg;
+	struct file_watcher_waiter *waiters; /* for a sync */
 };
 
-static void watcher_free(struct watcher *w)
+/* ---- syncs ---- */
+
+static void file_watcher_call(struct file_watcher_waiter *waiter)
+{
+	file_watcher_unsync(waiter);
+	waiter->done(waiter->arg);
+}
+
+/*
+ * Calls the waiters of the SYNC that was answered, or all of them when no other answer will come.
+ */
+static void file_watcher_call_waiters(struct file_watcher *w, bool all)
+{
+	struct file_watcher_waiter *waiter, *next;
+	DL_FOREACH_SAFE (w->waiters, waiter, next)
+		if (all || waiter->asked)
+			file_watcher_call(waiter);
+}
+
+static void file_watcher_ask(struct file_watcher *w)
+{
+	struct file_watcher_waiter *waiter;
+	if (!w->waiters || !w->call)
+		return;
+	DL_FOREACH (w->waiters, waiter)
+		waiter->asked = true;
+	w->syncing = true;
+	file_put_sync(w->call);
+}
+
+static void file_watcher_synced(void *arg)
+{
+	struct file_watcher *w = arg;
+	w->syncing = false;
+	file_watcher_call_waiters(w, false);
+	file_watcher_ask(w);
+}
+
+bool file_watcher_sync(struct file_watcher *w, struct file_watcher_waiter *waiter,
+	void (*done)(void *arg), void *arg)
+{
+	if (!w->call || w->made || !sandbox_is_awake(w->sandbox))
+		return false;
+	*waiter = (struct file_watcher_waiter){.watcher = w, .done = done, .arg = arg};
+	DL_APPEND(w->waiters, waiter);
+	if (!w->syncing)
+		file_watcher_ask(w);
+	return true;
+}
+
+void file_watcher_unsync(struct file_watcher_waiter *waiter)
+{
+	if (waiter->watcher)
+		DL_DELETE(waiter->watcher->waiters, waiter);
+	waiter->watcher = NULL;
+}
+
+/* ---- their end ---- */
+
+static void file_watcher_free(struct file_watcher *w)
 {
 	DL_DELETE(w->sandbox->files.watchers, w);
 	buf_finish(&w->events);
@@ -32,31 +94,34 @@ static void watcher_free(struct watcher *w)
 	free(w);
 }
 
-void watcher_remove(struct watcher *w)
+void file_watcher_remove(struct file_watcher *w)
 {
-	watcher_made_fn *made = w->made;
+	file_watcher_made_fn *made = w->made;
 	void *arg = w->arg;
 	struct error e;
 	if (w->call)
 		file_cancel(w->call);
-	watcher_free(w);
+	w->call = NULL;
 	error_set(&e, ERROR_NOT_RUNNING, "the sandbox has ended");
+	w->ended = e;
+	file_watcher_call_waiters(w, true);
+	file_watcher_free(w);
 	if (made)
 		made(arg, NULL, &e);
 }
 
-void watcher_remove_all(struct sandbox *s)
+void file_watcher_remove_all(struct sandbox *s)
 {
 	while (s->files.watchers)
-		watcher_remove(s->files.watchers);
+		file_watcher_remove(s->files.watchers);
 }
 
 /* ---- what the worker tells ---- */
 
 static void is_ready(void *arg)
 {
-	struct watcher *w = arg;
-	watcher_made_fn *made = w->made;
+	struct file_watcher *w = arg;
+	file_watcher_made_fn *made = w->made;
 	w->made = NULL;
 	if (made)
 		made(w->arg, w->id, NULL);
@@ -64,7 +129,7 @@ static void is_ready(void *arg)
 
 static void has_notice(void *arg, const struct file_notice *notice)
 {
-	struct watcher *w = arg;
+	struct file_watcher *w = arg;
 	const char *destination = notice->destination ? notice->destination : "";
 	size_t size = strlen(notice->path) + strlen(destination) + 4;
 	if (notice->kind == FILE_EVENT_OVERFLOW || w->count == WATCHER_EVENTS_MAX ||
@@ -79,53 +144,49 @@ static void has_notice(void *arg, const struct file_notice *notice)
 	w->count++;
 }
 
-static void watcher_has_ended(void *arg, const struct file_result *result, const struct error *e)
+static void file_watcher_has_ended(
+	void *arg, const struct file_result *result, const struct error *e)
 {
-	struct watcher *w = arg;
-	watcher_made_fn *made = w->made;
+	struct file_watcher *w = arg;
+	file_watcher_made_fn *made = w->made;
 	struct error why;
 	(void)result;
 	w->call = NULL;
 	error_set(&why, ERROR_NOT_FOUND, "the directory is gone");
 	w->ended = e ? *e : why;
+	file_watcher_call_waiters(w, true);
 	if (!made)
 		return;
 	void *made_arg = w->arg;
 	why = w->ended;
-	watcher_free(w);
+	file_watcher_free(w);
 	made(made_arg, NULL, &why);
 }
 
-static const struct file_events events = {
-	.ready = is_ready, .notice = has_notice, .done = watcher_has_ended};
+static const struct file_events events = {.ready = is_ready,
+	.notice = has_notice,
+	.synced = file_watcher_synced,
+	.done = file_watcher_has_ended};
 
 /* ---- making, asking ---- */
 
-static char *watcher_copy(const char *text)
+int file_watcher_create(struct sandbox *s, const struct watch_spec *spec,
+	file_watcher_made_fn *made, void *arg, struct error *e)
 {
-	char *result = text ? strdup(text) : NULL;
-	if (text && !result)
-		abort();
-	return result;
-}
-
-int watcher_create(struct sandbox *s, const struct watch_spec *spec, watcher_made_fn *made,
-	void *arg, struct error *e)
-{
-	const struct watcher *other;
+	const struct file_watcher *other;
 	unsigned count = 0;
 	DL_COUNT(s->files.watchers, other, count);
 	if (count >= WATCHERS_MAX)
 		return error_set(e, ERROR_QUOTA_EXCEEDED,
 			"the sandbox has %d watchers already, the most that is allowed",
 			WATCHERS_MAX);
-	struct watcher *w = mem_new(sizeof *w);
+	struct file_watcher *w = mem_new(sizeof *w);
 	id_generate(w->id);
 	w->sandbox = s;
 	w->spec = *spec;
-	w->spec.user = watcher_copy(spec->user);
-	w->spec.path = watcher_copy(spec->path);
-	w->spec.cwd = watcher_copy(spec->cwd);
+	w->spec.user = mem_copy_text(spec->user);
+	w->spec.path = mem_copy_text(spec->path);
+	w->spec.cwd = mem_copy_text(spec->cwd);
 	w->made = made;
 	w->arg = arg;
 	DL_APPEND(s->files.watchers, w);
@@ -135,26 +196,26 @@ int watcher_create(struct sandbox *s, const struct watch_spec *spec, watcher_mad
 	request.text[FILE_CWD] = spec->cwd;
 	int r = file_begin(s, spec->user, &request, &events, w, &w->call, e);
 	if (r < 0)
-		watcher_free(w);
+		file_watcher_free(w);
 	return r;
 }
 
-struct watcher *watcher_find(const struct sandbox *s, const char *id)
+struct file_watcher *file_watcher_find(const struct sandbox *s, const char *id)
 {
-	struct watcher *w;
+	struct file_watcher *w;
 	DL_FOREACH (s->files.watchers, w)
 		if (strcmp(w->id, id) == 0)
 			return w;
 	return NULL;
 }
 
-const struct watch_spec *watcher_spec(const struct watcher *w)
+const struct watch_spec *file_watcher_spec(const struct file_watcher *w)
 {
 	return &w->spec;
 }
 
-int watcher_take(struct watcher *w, void (*each)(void *arg, const struct file_notice *notice),
-	void *arg, struct error *e)
+int file_watcher_take(struct file_watcher *w,
+	void (*each)(void *arg, const struct file_notice *notice), void *arg, struct error *e)
 {
 	autobuf taken = w->events;
 	bool lost = w->lost || taken.failed;

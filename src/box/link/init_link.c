@@ -212,7 +212,7 @@ static void flush_failed(uv_timer_t *timer)
 	init_link_lost(timer->data, "init does not read");
 }
 
-/* Whoever flushes is in the middle of something: the loss is told from the loop. */
+/* Callers that flush are in the middle of something, so the loss is told from the loop. */
 static void fail_later(struct init_link *l)
 {
 	buf_finish(&l->queued);

@@ -1,4 +1,4 @@
-/* The driver that asks the warden and the keeper. */
+/* The driver that asks the warden, the keeper, bunker-wire and bunker-egress. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -25,7 +25,8 @@ struct native_boot {
 
 struct native_driver {
 	struct driver driver;
-	struct op_link warden, keeper;
+	struct op_link warden, keeper, network;
+	struct egress_link egress;
 	struct native_boot *held, *sent;
 	unsigned boots; /* that are sent */
 	unsigned open;  /* links that are not closed */
@@ -69,11 +70,6 @@ static void warden_ask(
 {
 	struct warden_request q = warden_request_of(op, id);
 	op_link_call(&native_of(d)->warden, &q, (op_reply_fn *)reply, arg);
-}
-
-static void native_hello(struct driver *d, warden_reply_fn *reply, void *arg)
-{
-	warden_ask(d, WARDEN_HELLO, "", reply, arg);
 }
 
 static void native_driver_boot_answered(void *arg, const struct warden_reply *reply);
@@ -232,6 +228,13 @@ static void native_disk_hello(struct driver *d, keeper_reply_fn *reply, void *ar
 	keeper_ask(d, KEEPER_HELLO, NULL, NULL, 0, reply, arg);
 }
 
+static void native_disk_own(struct driver *d, const char *owner, keeper_reply_fn *reply, void *arg)
+{
+	struct keeper_request q = {.op = KEEPER_OWN};
+	memcpy(q.owner, owner, strnlen(owner, ID_LEN));
+	op_link_call(&native_of(d)->keeper, &q, (op_reply_fn *)reply, arg);
+}
+
 static void native_disk_make(struct driver *d, const struct disk_name *disk,
 	const struct disk_name *from, int64_t limit, keeper_reply_fn *reply, void *arg)
 {
@@ -262,10 +265,22 @@ static void native_disk_delete(
 	keeper_ask(d, KEEPER_DELETE, disk, NULL, 0, reply, arg);
 }
 
+static void native_disk_set_aside(
+	struct driver *d, const struct disk_name *disk, keeper_reply_fn *reply, void *arg)
+{
+	keeper_ask(d, KEEPER_SET_ASIDE, disk, NULL, 0, reply, arg);
+}
+
 static void native_disk_usage(
 	struct driver *d, const struct disk_name *disk, keeper_reply_fn *reply, void *arg)
 {
 	keeper_ask(d, KEEPER_USAGE, disk, NULL, 0, reply, arg);
+}
+
+static void native_disk_sample(
+	struct driver *d, const struct disk_name *disk, keeper_reply_fn *reply, void *arg)
+{
+	keeper_ask(d, KEEPER_SAMPLE, disk, NULL, 0, reply, arg);
 }
 
 static void native_disk_measure(
@@ -291,6 +306,62 @@ static void native_disk_diff(struct driver *d, const struct disk_name *disk,
 	op_link_call(&native_of(d)->keeper, &q, (op_reply_fn *)reply, arg);
 }
 
+/* ---- networks ---- */
+
+static void deliver_network(op_reply_fn *reply, void *arg, const void *message)
+{
+	((network_reply_fn *)reply)(arg, message);
+}
+
+static const struct op_protocol network_protocol = {
+	.peer = "wire",
+	.request_size = sizeof(struct network_request),
+	.reply_size = sizeof(struct network_reply),
+	.request_epoch = offsetof(struct network_request, epoch),
+	.reply_epoch = offsetof(struct network_reply, epoch),
+	.restarted = NETWORK_STARTED,
+	.deliver = deliver_network,
+};
+
+static void network_ask(
+	struct driver *d, enum network_op op, const char *id, network_reply_fn *reply, void *arg)
+{
+	struct network_request q = {.op = op};
+	memcpy(q.id, id, strnlen(id, ID_LEN));
+	op_link_call(&native_of(d)->network, &q, (op_reply_fn *)reply, arg);
+}
+
+static void native_network_hello(struct driver *d, network_reply_fn *reply, void *arg)
+{
+	network_ask(d, NETWORK_HELLO, "", reply, arg);
+}
+
+static void native_network_on(struct driver *d, const char *id, network_reply_fn *reply, void *arg)
+{
+	network_ask(d, NETWORK_ON, id, reply, arg);
+}
+
+static void native_network_off(struct driver *d, const char *id, network_reply_fn *reply, void *arg)
+{
+	network_ask(d, NETWORK_OFF, id, reply, arg);
+}
+
+static void native_policy_set(struct driver *d, const char *id, enum network_mode mode,
+	const struct buf *rules, egress_done_fn *done, void *arg)
+{
+	egress_link_set(&native_of(d)->egress, id, mode, rules, done, arg);
+}
+
+static void native_policy_forget(struct driver *d, const char *id, egress_done_fn *done, void *arg)
+{
+	egress_link_forget(&native_of(d)->egress, id, done, arg);
+}
+
+static void native_policies_complete(struct driver *d)
+{
+	egress_link_complete(&native_of(d)->egress);
+}
+
 /* ---- begin and end ---- */
 
 static bool native_is_busy(const struct driver *d)
@@ -298,7 +369,8 @@ static bool native_is_busy(const struct driver *d)
 	const struct native_driver *n =
 		(const struct native_driver *)((const char *)d -
 					       offsetof(struct native_driver, driver));
-	return op_link_is_busy(&n->warden) || op_link_is_busy(&n->keeper);
+	return op_link_is_busy(&n->warden) || op_link_is_busy(&n->keeper) ||
+	       op_link_is_busy(&n->network) || egress_link_is_busy(&n->egress);
 }
 
 static void native_link_closed(void *arg)
@@ -322,10 +394,11 @@ static void native_close(struct driver *d, void (*closed)(void *arg), void *arg)
 	boots_free(n->sent);
 	op_link_close(&n->warden, native_link_closed, n);
 	op_link_close(&n->keeper, native_link_closed, n);
+	op_link_close(&n->network, native_link_closed, n);
+	egress_link_close(&n->egress, native_link_closed, n);
 }
 
 static const struct driver native = {
-	.hello = native_hello,
 	.boot = native_boot,
 	.recall_boot = native_recall_boot,
 	.limits = native_limits,
@@ -338,39 +411,69 @@ static const struct driver native = {
 	.thaw = native_thaw,
 	.next = native_next,
 	.disk_hello = native_disk_hello,
+	.disk_own = native_disk_own,
 	.disk_make = native_disk_make,
 	.disk_limit = native_disk_limit,
 	.disk_keep = native_disk_keep,
 	.disk_restore = native_disk_restore,
 	.disk_delete = native_disk_delete,
+	.disk_set_aside = native_disk_set_aside,
 	.disk_usage = native_disk_usage,
+	.disk_sample = native_disk_sample,
 	.disk_measure = native_disk_measure,
 	.disk_next = native_disk_next,
 	.disk_diff = native_disk_diff,
+	.network_hello = native_network_hello,
+	.network_on = native_network_on,
+	.network_off = native_network_off,
+	.policy_set = native_policy_set,
+	.policy_forget = native_policy_forget,
+	.policies_complete = native_policies_complete,
 	.is_busy = native_is_busy,
 	.close = native_close,
 };
 
-int native_driver_open(struct driver **ret, uv_loop_t *loop, int warden_fd, int keeper_fd,
+/* Processes that are gone are started again by the warden, whose end is noticed. */
+static int open_links(struct native_driver *n, uv_loop_t *loop, const struct driver_links *links,
+	void (*lost)(void *arg), void *arg, const char **failed)
+{
+	const struct {
+		struct op_link *link;
+		const struct op_protocol *protocol;
+		int fd;
+		void (*lost)(void *arg);
+	} rows[] = {{&n->warden, &warden_protocol, links->warden_fd, lost},
+		{&n->keeper, &keeper_protocol, links->keeper_fd, NULL},
+		{&n->network, &network_protocol, links->network_fd, NULL}};
+	for (; n->open < sizeof rows / sizeof rows[0]; n->open++) {
+		*failed = rows[n->open].protocol->peer;
+		int r = op_link_open(rows[n->open].link, rows[n->open].protocol, loop,
+			rows[n->open].fd, rows[n->open].lost, arg);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int native_driver_open(struct driver **ret, uv_loop_t *loop, const struct driver_links *links,
 	void (*lost)(void *arg), void *arg, struct error *e)
 {
 	struct native_driver *n = mem_new(sizeof *n);
+	struct op_link *const opened[] = {&n->warden, &n->keeper, &n->network};
+	const char *failed;
 	n->driver = native;
-	int r = op_link_open(&n->warden, &warden_protocol, loop, warden_fd, lost, arg);
+	int r = open_links(n, loop, links, lost, arg, &failed);
 	if (r < 0) {
-		free(n);
-		return error_set(
-			e, ERROR_INTERNAL, "cannot talk to the warden: %s", uv_strerror(r));
+		error_set(e, ERROR_INTERNAL, "cannot talk to the %s: %s", failed, uv_strerror(r));
+		unsigned count = n->open;
+		for (unsigned i = 0; i < count; i++)
+			op_link_close(opened[i], native_link_closed, n);
+		if (count == 0)
+			free(n);
+		return -1;
 	}
-	/* A keeper that is gone is started again by the warden, whose end is noticed. */
-	r = op_link_open(&n->keeper, &keeper_protocol, loop, keeper_fd, NULL, NULL);
-	if (r < 0) {
-		n->open = 1;
-		op_link_close(&n->warden, native_link_closed, n);
-		return error_set(
-			e, ERROR_INTERNAL, "cannot talk to the keeper: %s", uv_strerror(r));
-	}
-	n->open = 2;
+	egress_link_open(&n->egress, loop, links->run_dir, links->egress_told, arg);
+	n->open++;
 	*ret = &n->driver;
 	return 0;
 }

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "box/process/spool.h"
 #include "model/execution.h"
 
 struct box;
@@ -19,6 +20,8 @@ struct execution_watcher {
 	void (*room)(void *arg); /* stdin has room again; may be NULL */
 	/* The last of the others has gone, and it runs on; may be NULL. Unwatches nobody. */
 	void (*alone)(void *arg);
+	/* How far its reader surely has got; NULL: to its position. */
+	void (*arrived)(void *arg, uint64_t position[EXECUTION_STREAMS]);
 	void *arg;
 	bool paced;
 	bool glances;                    /* it looks and goes: nobody takes that for attendance */
@@ -34,9 +37,17 @@ int execution_start(struct sandbox *s, const struct execution_spec *spec, struct
  * whichever, for callers that have shown a token of the execution itself.
  */
 struct execution *execution_find(struct box *b, const char *tenant, const char *id);
+/* After a restart: the sandbox of a process that was running, whose init has not answered yet. */
+struct sandbox *execution_awaits(struct box *b, const char *tenant, const char *id);
 void execution_view(const struct execution *x, struct execution_view *out);
 bool execution_has_started(const struct execution *x);
+/*
+ * Its process is gone and its result is final. Who is slow to read beyond what is kept may find the
+ * rest of the output still coming: it is there up to view.length.
+ */
 bool execution_has_ended(const struct execution *x);
+/* It ended, but its sandbox did before all of its output was read. */
+bool execution_was_cut(const struct execution *x);
 /* Its program does not exist, or cannot be executed. */
 bool execution_has_no_program(const struct execution *x);
 /* Why it was refused (unknown user, no such directory, no process left); NULL when it was not. */
@@ -99,7 +110,9 @@ bool execution_watched_by_none_but(const struct execution *x, const struct execu
 bool execution_read(struct execution *x, struct execution_watcher *w, unsigned stream, size_t max,
 	struct buf *out);
 
-/* How far those who paced it have read: behind that is what everybody has missed. */
+/* The end of what has come of each stream; view.length may be further. */
+void execution_arrived(const struct execution *x, uint64_t end[EXECUTION_STREAMS]);
+/* How far those who paced it surely have got: behind that is what somebody may have missed. */
 void execution_seen(const struct execution *x, uint64_t position[EXECUTION_STREAMS]);
 /* What is behind these positions was read, but has not arrived: nobody who still watches has it. */
 void execution_unsee(struct execution *x, const uint64_t position[EXECUTION_STREAMS]);
@@ -107,26 +120,28 @@ void execution_unsee(struct execution *x, const uint64_t position[EXECUTION_STRE
 /* What is kept of a stream, to be read at leisure: the execution may be gone meanwhile. */
 struct output_copy {
 	struct buf memory;
-	int fd; /* -1: it is all in memory */
+	bool spooled; /* it is not in memory */
+	struct spool_file file;
 	uint64_t length;
 };
 
 void execution_copy_output(const struct execution *x, struct output_copy copies[EXECUTION_STREAMS]);
 /* Appends up to max bytes from *position, which moves; negative when they cannot be read. */
-int output_copy_read(const struct output_copy *c, uint64_t *position, size_t max, struct buf *out);
+int output_copy_read(struct output_copy *c, uint64_t *position, size_t max, struct buf *out);
 void output_copy_finish(struct output_copy *c);
 
 /*
- * One that has ended and is no longer in memory; NULL when there is none. It lives as long as it is
- * watched, at least until the callback returns.
+ * One that has ended and is no longer in memory; NULL when there is none, or when it could not be
+ * read: then e says why. It lives as long as it is watched, at least until the callback returns.
  */
-typedef void execution_loaded_fn(void *arg, struct execution *x);
+typedef void execution_loaded_fn(void *arg, struct execution *x, const struct error *e);
 /* Of a given sandbox a name will do, too: the newest of the name. sandbox_id NULL: by its id only.
  */
 void execution_load(struct box *b, const char *tenant, const char *sandbox_id, const char *id,
 	execution_loaded_fn *loaded, void *arg);
 
-/* Called for each, then once with NULL. */
-typedef void execution_listed_fn(void *arg, const struct execution_view *view);
+/* Called for each, then once with NULL, and e if they could not be read. */
+typedef void execution_listed_fn(
+	void *arg, const struct execution_view *view, const struct error *e);
 void execution_list_ended(struct box *b, const struct execution_filter *filter,
 	execution_listed_fn *listed, void *arg);

@@ -1,4 +1,4 @@
-/* What can be said to and asked about one that runs: signals, its terminal's size, what it uses. */
+/* Control of a running execution: signals, the size of its terminal, its usage. */
 #include <utlist.h>
 
 #include "box/process/execution_core.h"

@@ -7,6 +7,8 @@
 
 #include "base/id.h"
 #include "box/process/execution.h"
+#include "box/process/kept.h"
+#include "box/process/spool.h"
 #include "box/sandbox/object.h"
 #include "store/store.h"
 #include "wire/frame.h"
@@ -18,29 +20,36 @@
 
 struct output {
 	struct buf memory; /* the first bytes, while they are few: init holds them, too */
-	int fd;            /* afterwards: the spool file; -1 */
-	uint64_t stored;   /* bytes kept, from 0 */
-	uint64_t end;      /* bytes seen */
-	struct buf tail;   /* [tail_start, end), beyond what is kept, for paced watchers */
+	bool spooled;      /* afterwards: all of it is in the file */
+	struct spool_file file;
+	struct kept_account *account; /* the tenant whose disk it takes; NULL is not counted */
+	uint64_t charged;             /* to that, until the row is */
+	uint64_t stored;              /* bytes kept, from 0 */
+	uint64_t end;                 /* bytes seen */
+	struct buf tail; /* [tail_start, end), beyond what is kept, for paced watchers */
 	uint64_t tail_start;
 	bool full;       /* nothing more is kept */
 	uint64_t recent; /* this much of the end is held beyond the limit, for who comes later */
 };
 
-void output_init(struct output *o);
+/* Without a spool nothing of it goes to disk. */
+void output_init(struct output *o, struct spool *spool, struct kept_account *account,
+	const char *execution, unsigned stream);
 void output_finish(struct output *o);
 void output_copy(const struct output *o, struct output_copy *ret);
-/* The path of a spool file. */
-void output_path(const struct box *b, const char *execution, unsigned stream, char out[256]);
-/* Continue with what an earlier front left on disk; o is as output_init left it. */
-void output_restore(struct output *o, const char *path);
+/* Continues with what an earlier front left on disk; o is as output_init left it. */
+void output_restore(struct output *o);
+/* Charges for what was restored, of one that goes on. */
+void output_charge_restored(struct output *o);
 /* Takes bytes [offset, offset+len); bytes that were seen are skipped. -EPROTO: there is a hole. */
-int output_append(struct output *o, const char *path, uint64_t limit, bool keep_tail,
-	uint64_t offset, const char *data, size_t len);
+int output_append(struct output *o, uint64_t limit, bool keep_tail, uint64_t offset,
+	const char *data, size_t len);
+/* Returns whether all that will ever be kept of a stream that ends at `end` is here. */
+bool output_is_settled(const struct output *o, uint64_t limit, uint64_t end);
 /* How far init may forget, when the slowest paced watcher stands at `slowest`. */
 uint64_t output_release(struct output *o, uint64_t slowest);
 /* Up to max bytes from *position, which moves; -errno on failure. */
-int output_read(const struct output *o, uint64_t *position, size_t max, struct buf *out);
+int output_read(struct output *o, uint64_t *position, size_t max, struct buf *out);
 
 /* ---- execution.c ---- */
 
@@ -59,6 +68,7 @@ struct execution {
 	bool attended;
 	bool terminal;
 	struct buf command;
+	struct buf env; /* its own, in memory only: it may hold secrets */
 	struct output outputs[EXECUTION_STREAMS];
 	struct buf input;   /* given at the start, not all sent yet */
 	uint64_t input_end; /* bytes that the caller has given */
@@ -69,6 +79,9 @@ struct execution {
 	enum execution_status status;
 	int32_t pid;
 	struct frame_exit exit;
+	bool exited;    /* init has told `exit`; output may still come */
+	bool concluded; /* ... and the result is being made of it */
+	bool cut;       /* what was still to come of its output went with its sandbox */
 	bool oom_killed;
 	bool own_cwd; /* it asked for its working directory itself */
 	bool kernel;  /* of a code context: unlisted, and nothing of its output is kept */
@@ -79,8 +92,11 @@ struct execution {
 	bool in_init;  /* init remembers it, and must be told to forget */
 	bool unlisted; /* of ours, see execution_spec */
 	bool committed;
-	bool unstorable; /* the store refused it; it stays in memory, and with init */
+	bool unstorable;    /* the store refused it; it stays in memory, and with init */
+	uint64_t charged;   /* for its short row, until that is replaced */
+	uint64_t row_bytes; /* what the row counts for that was given to the store */
 	int64_t started_ms;
+	int64_t began_us; /* the same, in monotonic time */
 	int64_t timeout_ms;
 	uint64_t acked[EXECUTION_STREAMS];
 	uint64_t seen[EXECUTION_STREAMS]; /* how far any paced watcher has read */
@@ -94,11 +110,19 @@ struct execution {
 struct execution *execution_new(struct sandbox *s, bool kernel);
 /* In its sandbox, as one that runs: +1 when it begins, -1 when it ends. */
 void execution_count(struct execution *x, int change);
+/* Where its output goes: when its id is known, and whether it is listed. */
+void execution_place_outputs(struct execution *x);
 /* Makes it known by its id. */
 void execution_index(struct execution *x);
 void execution_free_if_unused(struct execution *x);
-/* A terminal's last screens can be seen however long it has been in use. */
-void execution_set_terminal(struct execution *x, bool terminal);
+/* Bytes that the process has written to a stream, as far as is known. */
+uint64_t execution_length(const struct execution *x, unsigned stream);
+/* How much of each stream is kept. */
+uint64_t execution_output_limit(const struct execution *x);
+/* No byte of its output is still with init. */
+bool execution_is_drained(const struct execution *x);
+/* The tag of a process in frames. Only a front can compute it. */
+uint64_t execution_sign(const struct sandbox *s, const char id[ID_SIZE]);
 struct execution *execution_find_tag(const struct sandbox *s, uint64_t tag);
 /* To its init, if there is one; sent with the next flush. */
 void execution_send(struct execution *x, enum frame_type type, unsigned stream, uint64_t offset,
@@ -107,7 +131,7 @@ void execution_flush(struct execution *x);
 
 /* ---- execution_start.c ---- */
 
-/* One that lives on when nobody watches it, also without us. */
+/* Starts an execution that runs on without watchers and without the front. */
 int execution_start_kernel(struct sandbox *s, const struct execution_spec *spec,
 	struct execution **ret, struct error *e);
 
@@ -132,13 +156,15 @@ void execution_inspected(struct execution *x, const struct execution_usage *usag
 
 void execution_end(struct execution *x, enum execution_status status);
 void execution_handle_exit(struct execution *x, const struct frame_exit *exit);
+/* Output has come: it may have been what its end, or its being forgotten, waited for. */
+void execution_output_came(struct execution *x);
 /* The sandbox ends: so do its executions. */
 void execution_end_all(struct sandbox *s, enum execution_status status);
 /* The sandbox cannot be woken for them: what has not been sent yet is refused. */
 void execution_refuse_queued(struct sandbox *s, const struct error *e);
 /* We end, and they go on: only our memory of them goes. */
 void execution_abandon_all(struct sandbox *s);
-/* What the store refused. */
+/* Retries rows that the store refused. */
 void execution_retry_ends(struct box *b);
 /* Sandboxes whose init owes an answer for too long are given up. */
 void execution_check_overdue(struct box *b);
@@ -146,18 +172,24 @@ void execution_check_overdue(struct box *b);
 /* ---- execution_record.c, execution_load.c ---- */
 
 void execution_store(struct execution *x, store_added_fn *stored, void *arg);
+/* Its row is stored, and counts for all that was charged before; is_new: it was not there yet. */
+void execution_charge_row(struct execution *x, bool is_new);
+/* The short row of one that runs is in the store. */
+void execution_charge_record(struct execution *x);
 /* As if it had just ended; it is in no table, and goes with its last watcher. */
 struct execution *execution_revive(struct box *b, const struct execution_row *row);
-/* At start: what was recorded, and, when every init has been heard, what of it is lost. */
+/* At start: what was recorded, and what of it is lost, of sandboxes whose init has been heard. */
 int execution_load_recorded(struct box *b);
 void execution_settle_recorded(struct box *b);
+/* Those of a sandbox that is ended before its init has answered are not lost, but ended, too. */
+void execution_forget_recorded(const struct sandbox *s);
 /* We end before that. */
 void execution_drop_recorded(struct box *b);
 
 /* ---- execution_frames.c ---- */
 
-/* A process that init still has from an earlier front. */
-void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *record);
+/* A process that init still has from an earlier front; -EPROTO: it was never given that one. */
+int execution_adopt(struct sandbox *s, uint64_t tag, const struct process_frame *record);
 void execution_handle_frame(struct sandbox *s, const struct frame_header *h, const char *payload);
 
 /* ---- part.c ---- */

@@ -2,6 +2,10 @@
  * An execution's end is told to the watchers at once and written to the store; only after that
  * commit is init told to forget it. Whatever dies in between, the result is still with init or
  * already in the store.
+ *
+ * It ends when its process has exited and what is kept of its output is here. That waits for no
+ * reader: what is beyond is not kept, and stays with init for those who pace it until they have
+ * taken it or left. Only then is it forgotten.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -23,27 +27,13 @@
 /* How much later than it should init may answer. */
 #define OVERDUE_MS 30000
 
-static void execution_end_settle(struct execution *x, struct sandbox *s)
+/* Its end is stored and its output is not needed from init any more: it leaves its sandbox. */
+static void execution_retire(struct execution *x)
 {
-	bool settling = x->settling;
-	x->settling = false;
-	if (settling && s)
-		sandbox_settled(s);
-}
-
-static void ended_and_stored(void *arg, int error, bool is_new)
-{
-	struct execution *x = arg;
 	struct sandbox *s = x->sandbox;
-	if (error) {
-		log_error("an execution's end could not be stored", "execution", x->id);
-		x->unstorable = true;
-		execution_end_settle(x, s);
+	if (!x->committed || !execution_is_drained(x))
 		return;
-	}
-	x->committed = true;
 	if (s) {
-		s->executions -= !is_new; /* it was in the row's number already */
 		if (x->in_init) {
 			execution_send(x, FRAME_FORGET, 0, 0, NULL, 0);
 			execution_flush(x);
@@ -52,14 +42,33 @@ static void ended_and_stored(void *arg, int error, bool is_new)
 		x->sandbox = NULL;
 		if (s->ephemeral && !execution_first(s))
 			sandbox_terminate(s, CAUSE_COMPLETED);
-		execution_end_settle(x, s);
 	}
 	execution_free_if_unused(x);
 }
 
+static void ended_and_stored(void *arg, int error, bool is_new)
+{
+	struct execution *x = arg;
+	struct sandbox *s = x->sandbox;
+	bool settled = s && x->settling;
+	x->settling = false;
+	if (error) {
+		log_error("an execution's end could not be stored", "execution", x->id);
+		x->unstorable = true;
+	} else {
+		x->committed = true;
+		execution_charge_row(x, is_new);
+		if (s)
+			s->executions -= !is_new; /* it was in the row's number already */
+		execution_retire(x);
+	}
+	if (settled)
+		sandbox_settled(s);
+}
+
 void execution_retry_ends(struct box *b)
 {
-	for (struct execution *x = b->executions; x; x = x->by_id.next) {
+	for (struct execution *x = b->processes.by_id; x; x = x->by_id.next) {
 		if (!x->unstorable)
 			continue;
 		x->unstorable = false;
@@ -74,7 +83,7 @@ static void count_end(struct box *b, const struct execution *x)
 	b->counters.oom_kills_total += x->oom_killed;
 }
 
-/* Nobody will ask for it again. */
+/* Forgets an unlisted execution: it cannot be asked for again. */
 static void forget_unlisted(struct execution *x)
 {
 	if (x->in_init)
@@ -119,7 +128,7 @@ static enum execution_status status_of_exit(const struct frame_exit *exit)
 	return exit->signal ? EXECUTION_FAILED : EXECUTION_COMPLETED;
 }
 
-/* What a shell would report, whatever happened. */
+/* Ends it with the status that a shell would report. */
 static void finish_exit(struct execution *x)
 {
 	enum execution_status status = status_of_exit(&x->exit);
@@ -161,10 +170,11 @@ static void oom_answered(void *arg, const struct warden_reply *reply)
 }
 
 /* SIGKILL, seen directly or through a shell, may have come from the kernel: ask who counts. */
-void execution_handle_exit(struct execution *x, const struct frame_exit *exit)
+static void execution_conclude(struct execution *x)
 {
+	const struct frame_exit *exit = &x->exit;
 	bool ours = exit->flags & (FRAME_EXIT_TIMED_OUT | FRAME_EXIT_KILLED | FRAME_EXIT_STOPPED);
-	x->exit = *exit;
+	x->concluded = true;
 	if (ours || (exit->signal != SIGKILL && exit->code != 128 + SIGKILL)) {
 		/* It may have lost a child to the memory limit: that must not be blamed on a later
 		 * one. */
@@ -181,56 +191,94 @@ void execution_handle_exit(struct execution *x, const struct frame_exit *exit)
 	x->box->driver->usage(x->box->driver, x->sandbox_id, oom_answered, q);
 }
 
+/* Watchers of an execution that is not kept get all of its output before its end. */
+static bool result_is_here(const struct execution *x)
+{
+	if (x->unlisted)
+		return execution_is_drained(x);
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+		if (!output_is_settled(&x->outputs[i], execution_output_limit(x), x->exit.end[i]))
+			return false;
+	return true;
+}
+
+void execution_output_came(struct execution *x)
+{
+	if (execution_has_ended(x))
+		execution_retire(x);
+	else if (x->exited && !x->concluded && result_is_here(x))
+		execution_conclude(x);
+}
+
+void execution_handle_exit(struct execution *x, const struct frame_exit *exit)
+{
+	x->exit = *exit;
+	x->exited = true;
+	execution_output_came(x);
+}
+
+/* Readers get the bytes that are kept, and are told that the rest is missing. */
+static void execution_cut(struct execution *x)
+{
+	if (!x->exited || execution_is_drained(x))
+		return;
+	x->cut = true;
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
+		buf_finish(&x->outputs[i].tail);
+		x->outputs[i].end = x->exit.end[i];
+	}
+	if (execution_has_ended(x))
+		execution_notify(x);
+}
+
 void execution_end_all(struct sandbox *s, enum execution_status status)
 {
 	struct execution *x, *next;
 	DL_FOREACH_SAFE (s->processes.live, x, next) {
 		bool ended = execution_has_ended(x);
+		execution_cut(x);
 		DL_DELETE(s->processes.live, x);
 		x->in_init = false;
 		if (!ended) {
 			x->exit.code = 128 + SIGKILL;
 			x->exit.signal = SIGKILL;
-			x->exit.duration_us = (uint64_t)(clock_wall_ms() - x->started_ms) * 1000;
+			x->exit.duration_us = (uint64_t)(clock_monotonic_us() - x->began_us);
 			execution_count(x, -1);
 		}
 		x->sandbox = NULL;
-		if (!ended)
+		if (ended)
+			execution_free_if_unused(x);
+		else
 			execution_end(x, status);
 	}
 }
 
-/* Time in which the sandbox was paused does not count. */
-static bool is_overdue(const struct execution *x, int64_t awake_ms, int64_t now)
-{
-	int64_t since = x->started_ms > awake_ms ? x->started_ms : awake_ms;
-	if (x->status == EXECUTION_QUEUED)
-		return now > since + OVERDUE_MS;
-	return x->status == EXECUTION_RUNNING && x->timeout_ms > 0 &&
-	       now > since + x->timeout_ms + OVERDUE_MS;
-}
-
-static void execution_end_kill_answered(void *arg, const struct warden_reply *reply)
-{
-	(void)reply;
-	box_check_closed(arg);
-}
-
-/* Init can be made to wait from inside: whoever stops a process before its exec stops init with it.
+/*
+ * By init's clock, which stands still while the machine is suspended. Time in which the sandbox was
+ * paused does not count.
  */
+static bool is_overdue(const struct execution *x, int64_t awake_us, int64_t now_us)
+{
+	int64_t since_us = x->began_us > awake_us ? x->began_us : awake_us;
+	int64_t past_ms = (now_us - since_us) / 1000;
+	if (x->status == EXECUTION_QUEUED)
+		return past_ms > OVERDUE_MS;
+	return x->status == EXECUTION_RUNNING && x->timeout_ms > 0 &&
+	       past_ms > x->timeout_ms + OVERDUE_MS;
+}
+
+/* Init can be blocked from inside: stopping a process before its exec stops init with it. */
 void execution_check_overdue(struct box *b)
 {
-	int64_t now = clock_wall_ms();
+	int64_t now_us = clock_monotonic_us();
 	struct sandbox *s, *next;
-	DL_FOREACH_SAFE (b->order, s, next) {
+	DL_FOREACH_SAFE (b->sandboxes.order, s, next) {
 		const struct execution *x;
 		bool overdue = false;
 		DL_FOREACH (s->processes.live, x)
-			overdue |= is_overdue(x, s->lease.awake_ms, now);
-		if (!overdue || s->turn.taken || !sandbox_is_awake(s))
-			continue;
-		sandbox_fail(s, "its init does not answer");
-		b->driver->kill(b->driver, s->id, execution_end_kill_answered, b);
+			overdue |= is_overdue(x, s->lease.awake_us, now_us);
+		if (overdue && !s->turn.taken && sandbox_is_awake(s))
+			sandbox_fail(s, "its init does not answer");
 	}
 }
 

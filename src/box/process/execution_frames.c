@@ -1,6 +1,6 @@
 /*
- * What init says about an execution. Every frame is hostile: offsets are checked against what was
- * sent, and one that makes no sense ends the sandbox.
+ * Frames of init about an execution. Every frame is hostile: offsets are checked against what was
+ * sent, and an invalid one ends the sandbox.
  */
 #include <errno.h>
 #include <signal.h>
@@ -33,12 +33,11 @@ static void execution_frames_refuse(struct execution *x, int stage, int error)
 /* ... and a program that is missing is a result, as a shell would give it. */
 static void report_no_program(struct execution *x, int error)
 {
-	char text[512], path[256];
+	char text[512];
 	int n = snprintf(text, sizeof text, "bunker: cannot run '%.300s': %s\n",
 		x->command.len ? x->command.data : "", strerror(error));
-	output_path(x->box, x->id, FRAME_STDERR, path);
-	output_append(&x->outputs[FRAME_STDERR], path, (uint64_t)x->box->config.output_limit, false,
-		0, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+	output_append(&x->outputs[FRAME_STDERR], (uint64_t)x->box->config.output_limit, false, 0,
+		text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 	x->no_program = true;
 	x->exit.code = error == ENOENT || error == ENOTDIR ? 127 : 126;
 	execution_end(x, EXECUTION_FAILED);
@@ -64,19 +63,20 @@ static void handle_started(struct execution *x, const struct frame_started *star
 
 static int handle_output(struct execution *x, const struct frame_header *h, const char *payload)
 {
-	char path[256];
-	output_path(x->box, x->id, h->stream, path);
-	bool paced = x->terminal || execution_is_paced(x, h->stream);
-	/* Of one that nobody can ask for later nothing goes to disk. */
-	uint64_t limit = x->unlisted ? OUTPUT_IN_MEMORY : (uint64_t)x->box->config.output_limit;
-	if (execution_has_ended(x))
+	struct output *o = &x->outputs[h->stream];
+	uint64_t end = h->offset + h->size;
+	if (h->offset > o->end || end > x->acked[h->stream] + FRAME_RING ||
+		(x->exited && end > x->exit.end[h->stream]))
+		return -EPROTO;
+	if (execution_is_drained(x))
 		return 0;
-	int r = output_append(
-		&x->outputs[h->stream], path, limit, paced, h->offset, payload, h->size);
+	bool paced = x->terminal || execution_is_paced(x, h->stream);
+	int r = output_append(o, execution_output_limit(x), paced, h->offset, payload, h->size);
 	if (r < 0)
 		return r;
 	execution_acknowledge(x, h->stream);
 	execution_notify(x);
+	execution_output_came(x);
 	return 0;
 }
 
@@ -93,15 +93,18 @@ static int execution_frames_handle_status(
 				       .memory = (int64_t)(status.memory & INT64_MAX),
 				       .peak = (int64_t)(status.peak & INT64_MAX),
 				       .processes = status.processes,
-				       .state = (char)(status.state & 0x7f),
+				       .state = status.state & 0x7f,
 				       .cwd = cwd,
 			       });
 	return 0;
 }
 
-/* What we count with. */
-static bool makes_sense(const struct frame_exit *exit)
+/* Returns whether the numbers of an exit are plausible: the front calculates with them. */
+static bool makes_sense(const struct execution *x, const struct frame_exit *exit)
 {
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+		if (exit->end[i] < x->outputs[i].end || exit->end[i] > INT64_MAX)
+			return false;
 	return exit->code >= -1 && exit->code <= 255 && exit->signal >= 0 && exit->signal < NSIG &&
 	       exit->cpu_us <= INT64_MAX && exit->duration_us <= INT64_MAX;
 }
@@ -130,9 +133,9 @@ static int execution_frames_dispatch(
 		return execution_frames_handle_status(x, h, payload);
 	case FRAME_EXIT:
 		r = frame_payload(h, payload, &exit, sizeof exit);
-		if (r == 0 && !makes_sense(&exit))
+		if (r == 0 && !makes_sense(x, &exit))
 			r = -EPROTO;
-		if (r == 0 && x->status == EXECUTION_RUNNING)
+		if (r == 0 && x->status == EXECUTION_RUNNING && !x->exited)
 			execution_handle_exit(x, &exit);
 		return r;
 	default:
@@ -154,10 +157,10 @@ void execution_handle_frame(struct sandbox *s, const struct frame_header *h, con
  * all, so the process is killed. One that is written piece by piece goes on where init says it
  * stands.
  */
-static void adopt_input(struct execution *x, const struct frame_record *r)
+static void adopt_input(struct execution *x, const struct frame_process *r)
 {
 	bool resumes = (r->start_flags & (FRAME_START_OPEN_STDIN | FRAME_START_TERMINAL)) != 0;
-	bool unfinished = r->flags & FRAME_RECORD_INPUT_OPEN;
+	bool unfinished = r->flags & FRAME_PROCESS_INPUT_OPEN;
 	x->input_sent = x->input_end = r->input_received;
 	x->input_taken = r->input_taken <= r->input_received ? r->input_taken : r->input_received;
 	x->input_open = resumes && unfinished;
@@ -166,13 +169,12 @@ static void adopt_input(struct execution *x, const struct frame_record *r)
 		execution_send(x, FRAME_KILL, 0, 0, NULL, 0);
 }
 
-static void adopt_outputs(struct execution *x, const struct frame_record *r)
+static void adopt_outputs(struct execution *x, const struct frame_process *r)
 {
+	execution_place_outputs(x);
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
-		char path[256];
-		output_path(x->box, x->id, i, path);
-		output_restore(&x->outputs[i], path);
-		x->outputs[i].full = x->kernel;
+		output_restore(&x->outputs[i]);
+		output_charge_restored(&x->outputs[i]);
 		x->acked[i] = r->acked[i];
 		/* Init starts again at what it was told last. */
 		if (x->outputs[i].end < r->acked[i])
@@ -180,43 +182,59 @@ static void adopt_outputs(struct execution *x, const struct frame_record *r)
 	}
 }
 
-void execution_adopt(struct sandbox *s, uint64_t tag, const struct record *record)
+/* A kernel's end is told when its sandbox is awake again, by the EXIT behind READY. */
+static void adopt_exit(struct execution *x, const struct frame_process *r)
 {
-	const struct frame_record *r = &record->fixed;
+	if (!(r->flags & FRAME_PROCESS_EXITED) || x->kernel)
+		return;
+	if (makes_sense(x, &r->exit))
+		execution_handle_exit(x, &r->exit);
+	else
+		sandbox_fail(x->sandbox, "its init sent a record that makes no sense");
+}
+
+int execution_adopt(struct sandbox *s, uint64_t tag, const struct process_frame *record)
+{
+	const struct frame_process *r = &record->fixed;
 	int64_t now = clock_wall_ms();
 	char id[ID_SIZE];
 	memcpy(id, r->execution, ID_SIZE);
 	id[ID_LEN] = '\0';
-	if (!id_is_valid(id) || execution_find_tag(s, tag) || execution_find(s->box, s->tenant, id))
-		return;
+	if (!id_is_valid(id) || tag != execution_sign(s, id))
+		return -EPROTO;
+	/* The connection is another, the front is the same. */
+	if (execution_find_tag(s, tag) || execution_find(s->box, NULL, id))
+		return 0;
 	struct execution *x = execution_new(s, r->start_flags & FRAME_START_KERNEL);
 	memcpy(x->id, id, ID_SIZE);
 	x->tag = tag;
 	x->pid = r->pid;
 	x->in_init = x->recorded = true;
 	x->started_ms = r->started_ms > 0 && r->started_ms < now ? r->started_ms : now;
+	x->began_us -= (now - x->started_ms) * 1000;
 	x->timeout_ms = r->timeout_ms < INT32_MAX ? (int64_t)r->timeout_ms : 0;
 	x->status = EXECUTION_RUNNING;
 	uint32_t kind = r->kind & ~(KIND_ATTENDED | KIND_UNLISTED);
 	x->kind = kind < EXECUTION_KIND_COUNT ? (enum execution_kind)kind : EXECUTION_COMMAND;
 	x->attended = r->kind & KIND_ATTENDED;
 	x->unlisted |= (r->kind & KIND_UNLISTED) != 0;
-	execution_set_terminal(x, r->start_flags & FRAME_START_TERMINAL);
+	x->terminal = r->start_flags & FRAME_START_TERMINAL;
 	x->user = sandbox_copy_string(record->user);
 	x->cwd = sandbox_copy_string(record->cwd);
 	x->name = sandbox_copy_string(record->name);
 	buf_append(&x->command, record->command, record->command_len);
 	adopt_outputs(x, r);
+	execution_charge_record(x);
 	adopt_input(x, r);
 	execution_flush(x);
 	if (x->kernel) {
 		sandbox_parts_kernel_found(s, x);
-		return;
+	} else if (!x->unlisted) {
+		execution_index(x);
+		s->executions++; /* the store counts it when it ends */
+		x->settling = r->flags & FRAME_PROCESS_EXITED;
+		s->init.settling += x->settling;
 	}
-	if (x->unlisted)
-		return;
-	execution_index(x);
-	s->executions++; /* the store counts it when it ends */
-	x->settling = r->flags & FRAME_RECORD_EXITED;
-	s->init.settling += x->settling;
+	adopt_exit(x, r);
+	return 0;
 }

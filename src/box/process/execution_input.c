@@ -1,7 +1,7 @@
 /*
- * Stdin. What is given at the start waits here and goes out as the window allows; whoever writes
- * more later is told how much there is room for, so nothing grows. Offsets are absolute, and
- * survive us: a new front goes on where init says the last one stopped.
+ * Stdin. Input that is given at the start waits here and goes out as the window allows; later
+ * writers are told how much room there is, so nothing grows. Offsets are absolute and survive the
+ * front: a new one goes on where init says the last one stopped.
  */
 #include <errno.h>
 #include <utlist.h>

@@ -21,12 +21,10 @@ static enum execution_kind kind_of(int64_t number)
 
 static void revive_output(struct execution *x, const struct execution_row *row, unsigned stream)
 {
-	char path[256];
 	struct output *o = &x->outputs[stream];
-	output_init(o);
+	output_init(o, x->box->processes.spool, NULL, x->id, stream);
 	if (row->spooled[stream]) {
-		output_path(x->box, row->id, stream, path);
-		output_restore(o, path);
+		output_restore(o);
 	} else {
 		buf_append(&o->memory, row->data[stream].data, row->data[stream].len);
 		o->stored = o->memory.len;
@@ -66,14 +64,17 @@ struct execution *execution_revive(struct box *b, const struct execution_row *ro
 	return x;
 }
 
-static void execution_load_row_found(void *arg, const void *row)
+static void execution_load_row_found(void *arg, const void *row, int error)
 {
+	struct error e;
 	struct loading *l = arg;
 	struct execution *x = row ? execution_revive(l->box, row) : NULL;
 	struct execution_watcher hold = {.changed = NULL};
 	if (x)
 		execution_watch(x, &hold);
-	l->loaded(l->arg, x);
+	if (error)
+		store_error(&e, error, "the execution could not be read from the database");
+	l->loaded(l->arg, x, error ? &e : NULL);
 	if (x)
 		execution_unwatch(x, &hold);
 	free(l);
@@ -99,12 +100,11 @@ static void view_of_row(const struct execution_row *row, struct execution_view *
 		.cwd = row->cwd,
 		.kind = kind_of(row->kind),
 		.terminal = row->terminal,
-		.command = row->command.data,
-		.command_len = row->command.len,
+		.command = row->command,
 		.status = execution_status_of(row->status),
-		.pid = (int32_t)row->pid,
-		.exit_code = (int)row->exit_code,
-		.signal = (int)row->signal,
+		.pid = row->pid,
+		.exit_code = row->exit_code,
+		.signal = row->signal,
 		.timed_out = row->timed_out,
 		.oom_killed = row->oom_killed,
 		.started_ms = row->started_ms,
@@ -112,6 +112,9 @@ static void view_of_row(const struct execution_row *row, struct execution_view *
 		.cpu_us = row->cpu_us,
 		.peak = row->peak,
 	};
+	view->shown_status = execution_shown_status(view->kind, view->status, view->exit_code);
+	if (view->status > EXECUTION_RUNNING)
+		view->ended_ms = view->started_ms + view->duration_us / 1000;
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
 		view->length[i] = (uint64_t)row->length[i];
 		view->stored[i] = (uint64_t)row->stored[i];
@@ -124,13 +127,16 @@ struct listing {
 	void *arg;
 };
 
-static void execution_load_row_listed(void *arg, const void *row)
+static void execution_load_row_listed(void *arg, const void *row, int error)
 {
+	struct error e;
 	struct listing *l = arg;
 	struct execution_view view;
 	if (row)
 		view_of_row(row, &view);
-	l->listed(l->arg, row ? &view : NULL);
+	if (error)
+		store_error(&e, error, "the executions could not be read from the database");
+	l->listed(l->arg, row ? &view : NULL, error ? &e : NULL);
 	if (!row)
 		free(l);
 }

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <utlist.h>
 
 #include "base/cleanup.h"
@@ -78,12 +77,32 @@ static void remember_command(struct execution *x, const char *const *argv)
 		buf_append(&x->command, *argv, strlen(*argv) + 1);
 }
 
+/* Counts ended executions whose output waits for a reader: it takes memory of init and front. */
+static unsigned count_unread(const struct sandbox *s)
+{
+	unsigned count = 0;
+	const struct execution *x;
+	DL_FOREACH (s->processes.live, x)
+		count += execution_has_ended(x) && !execution_is_drained(x);
+	return count;
+}
+
+/* Keeps the environment of background processes, for clients that list them. */
+static void remember_env(struct execution *x, const char *const *env)
+{
+	for (; x->kind != EXECUTION_COMMAND && env && *env; env++) {
+		size_t size = strlen(*env) + 1;
+		if (x->env.len + size <= EXECUTION_ENV_MAX)
+			buf_append(&x->env, *env, size);
+	}
+}
+
 static int check_startable(struct sandbox *s, struct error *e)
 {
-	if (s->running - s->files.inner >= s->box->config.executions_per_sandbox)
+	unsigned busy = s->running - s->files.inner + count_unread(s);
+	if (busy >= s->box->config.executions_per_sandbox)
 		return error_set(e, ERROR_QUOTA_EXCEEDED,
-			"the sandbox runs %u commands already, the most that is allowed",
-			s->running - s->files.inner);
+			"the sandbox runs %u commands already, the most that is allowed", busy);
 	return sandbox_wake(s, e);
 }
 
@@ -91,6 +110,7 @@ static void execution_discard(struct execution *x)
 {
 	DL_DELETE(x->sandbox->processes.live, x);
 	execution_count(x, -1);
+	x->sandbox = NULL;
 	x->status = EXECUTION_FAILED;
 	x->committed = true;
 	execution_free_if_unused(x);
@@ -99,20 +119,19 @@ static void execution_discard(struct execution *x)
 static void take_spec(struct execution *x, const struct execution_spec *spec)
 {
 	const struct sandbox *s = x->sandbox;
-	x->user = strdup(spec->user ? spec->user : s->user);
-	x->cwd = strdup(spec->cwd ? spec->cwd : s->workdir);
-	x->name = strdup(spec->name ? spec->name : "");
-	if (!x->user || !x->cwd || !x->name)
-		abort();
+	x->user = mem_copy_text(spec->user ? spec->user : s->user);
+	x->cwd = mem_copy_text(spec->cwd ? spec->cwd : s->workdir);
+	x->name = mem_copy_text(spec->name ? spec->name : "");
 	x->own_cwd = spec->cwd != NULL;
 	x->unlisted |= spec->unlisted;
 	x->kind = spec->kind;
 	x->attended = spec->attended;
-	execution_set_terminal(x, spec->terminal);
+	x->terminal = spec->terminal;
 	x->timeout_ms = spec->timeout_ms ? spec->timeout_ms : x->kernel ? 0 : s->execution_ms;
 	x->input_open = spec->open_stdin || spec->terminal;
 	x->input_closed = !spec->input && !x->input_open;
 	remember_command(x, spec->argv);
+	remember_env(x, spec->env);
 }
 
 static int execution_start_start(struct sandbox *s, const struct execution_spec *spec, bool kernel,
@@ -120,9 +139,9 @@ static int execution_start_start(struct sandbox *s, const struct execution_spec 
 {
 	struct execution *x = execution_new(s, kernel);
 	id_generate(x->id);
-	if (getrandom(&x->tag, sizeof x->tag, 0) != (ssize_t)sizeof x->tag)
-		abort();
+	x->tag = execution_sign(s, x->id);
 	take_spec(x, spec);
+	execution_place_outputs(x);
 	if (encode_start(x, spec, e) < 0) {
 		execution_discard(x);
 		return -1;

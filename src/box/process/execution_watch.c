@@ -1,6 +1,7 @@
 /*
- * Who reads an execution's output, from which byte, and whom the process waits for: the slowest of
- * the watchers that pace it. What nobody waits for is kept up to the limit and then only counted.
+ * Watchers of an execution's output: from which byte each reads, and which one the process waits
+ * for: the slowest of those that pace it. Output without a pacing watcher is kept up to the limit
+ * and then only counted.
  */
 #include <string.h>
 #include <utlist.h>
@@ -46,11 +47,11 @@ void execution_acknowledge(struct execution *x, unsigned stream)
 static void count_reader(const struct execution *x, const struct execution_watcher *w, int change)
 {
 	struct sandbox *s = NULL;
-	HASH_FIND(by_id, x->box->sandboxes, x->sandbox_id, ID_LEN, s);
+	HASH_FIND(by_id, x->box->sandboxes.by_id, x->sandbox_id, ID_LEN, s);
 	if (!s || !w->paced || x->kernel)
 		return;
 	s->processes.readers += (unsigned)change;
-	s->last_active_ms = clock_wall_ms();
+	s->last_active_ms = lease_now_ms(s->box);
 	sandbox_clock_changed(s);
 }
 
@@ -78,9 +79,9 @@ void execution_unwatch(struct execution *x, struct execution_watcher *w)
 {
 	DL_DELETE(x->watchers, w);
 	count_reader(x, w, -1);
+	for (unsigned i = 0; i < EXECUTION_STREAMS && !execution_is_drained(x); i++)
+		execution_acknowledge(x, i);
 	if (!execution_has_ended(x)) {
-		for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
-			execution_acknowledge(x, i);
 		const struct execution_watcher *last = w->glances ? NULL : sole_attendant(x);
 		if (last && last->alone)
 			last->alone(last->arg);
@@ -99,14 +100,31 @@ bool execution_read(struct execution *x, struct execution_watcher *w, unsigned s
 	int r = output_read(&x->outputs[stream], &w->position[stream], max, out);
 	if (w->paced && w->position[stream] > x->seen[stream])
 		x->seen[stream] = w->position[stream];
-	if (!execution_has_ended(x))
+	if (!execution_is_drained(x))
 		execution_acknowledge(x, stream);
 	return r == 0;
 }
 
+void execution_arrived(const struct execution *x, uint64_t end[EXECUTION_STREAMS])
+{
+	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+		end[i] = x->outputs[i].end;
+}
+
+/* Those who still watch may have left already, and nobody has noticed. */
 void execution_seen(const struct execution *x, uint64_t position[EXECUTION_STREAMS])
 {
+	const struct execution_watcher *w;
+	uint64_t arrived[EXECUTION_STREAMS];
 	memcpy(position, x->seen, sizeof x->seen);
+	DL_FOREACH (x->watchers, w) {
+		if (!w->paced || !w->arrived)
+			continue;
+		w->arrived(w->arg, arrived);
+		for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
+			if (!w->ignores[i] && arrived[i] < position[i])
+				position[i] = arrived[i];
+	}
 }
 
 void execution_unsee(struct execution *x, const uint64_t position[EXECUTION_STREAMS])

@@ -1,106 +1,110 @@
 /*
- * Output that nobody can lose. The first OUTPUT_IN_MEMORY bytes stay unacknowledged, so init keeps
- * them, too; from then on bytes are in the spool file before init may forget them. What is beyond
- * the limit is dropped, unless somebody paced is reading: then it waits in `tail` and init waits
- * with it. Of a terminal the last bytes stay there, and with init, too.
+ * Output that survives crashes. The first OUTPUT_IN_MEMORY bytes stay unacknowledged, so init keeps
+ * them, too; from then on bytes are in the spool file before init may forget them. Bytes beyond the
+ * limit or without room on disk are dropped, unless a pacing watcher reads: then they wait in
+ * `tail` and init waits, too. The last bytes of a terminal stay there and in init.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "box/process/execution_core.h"
 #include "box/sandbox/object.h"
 
-void output_init(struct output *o)
+void output_init(struct output *o, struct spool *spool, struct kept_account *account,
+	const char *execution, unsigned stream)
 {
-	*o = (struct output){.fd = -1};
+	*o = (struct output){.account = account};
+	spool_file_init(&o->file, spool, execution, stream);
 }
 
 void output_finish(struct output *o)
 {
 	buf_finish(&o->memory);
 	buf_finish(&o->tail);
-	if (o->fd >= 0)
-		close(o->fd);
-	o->fd = -1;
+	spool_file_finish(&o->file);
 }
 
-void output_path(const struct box *b, const char *execution, unsigned stream, char out[256])
+void output_restore(struct output *o)
 {
-	snprintf(out, 256, "%s/%s.%u", b->config.spool_dir, execution, stream);
+	int64_t size = spool_file_size(&o->file);
+	if (size < 0)
+		return;
+	o->spooled = true;
+	o->stored = o->end = (uint64_t)size;
 }
 
-void output_restore(struct output *o, const char *path)
+void output_charge_restored(struct output *o)
 {
-	struct stat st;
-	o->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (o->fd >= 0 && fstat(o->fd, &st) == 0)
-		o->stored = o->end = (uint64_t)st.st_size;
+	if (!o->spooled || !o->account)
+		return;
+	o->charged = o->stored;
+	kept_force_charge(o->account, o->charged);
+}
+
+static int output_charge(struct output *o, size_t len)
+{
+	if (o->account && !kept_charge(o->account, len))
+		return -EDQUOT;
+	o->charged += o->account ? len : 0;
+	return 0;
 }
 
 /* From memory to a file: from now on every byte is on disk before it is acknowledged. */
-static int process_output_spill(struct output *o, const char *path)
+static int output_spill(struct output *o)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return -errno;
-	int r = fd_write_all(fd, o->memory.data, o->memory.len);
+	if (!o->file.spool)
+		return -EDQUOT;
+	int r = output_charge(o, o->memory.len);
+	if (r == 0)
+		r = spool_file_create(&o->file);
+	if (r == 0)
+		r = spool_file_write(&o->file, o->memory.data, o->memory.len, 0);
 	if (r < 0) {
-		close(fd);
-		unlink(path);
+		spool_file_remove(&o->file);
 		return r;
 	}
-	o->fd = fd;
+	o->spooled = true;
 	buf_finish(&o->memory);
 	return 0;
 }
 
-static int process_output_keep(struct output *o, const char *path, const char *data, size_t len)
+static int output_keep(struct output *o, const char *data, size_t len)
 {
-	if (o->fd < 0 && o->stored + len <= OUTPUT_IN_MEMORY) {
+	if (!o->spooled && o->stored + len <= OUTPUT_IN_MEMORY) {
 		buf_append(&o->memory, data, len);
-		return o->memory.failed ? -ENOMEM : 0;
+		if (o->memory.failed)
+			return -ENOMEM;
+		o->stored += len;
+		return 0;
 	}
-	int r = o->fd < 0 ? process_output_spill(o, path) : 0;
-	while (r == 0 && len > 0) {
-		ssize_t n = pwrite(o->fd, data, len, (off_t)o->stored);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		data += n;
-		len -= (size_t)n;
-		o->stored += (size_t)n;
-	}
+	int r = o->spooled ? 0 : output_spill(o);
+	if (r == 0)
+		r = output_charge(o, len);
+	if (r == 0)
+		r = spool_file_write(&o->file, data, len, o->stored);
+	if (r == 0)
+		o->stored += len;
 	return r;
 }
 
-/* Keeps as much as the limit and the disk allow; returns how much that was. */
-static size_t keep_some(
-	struct output *o, const char *path, uint64_t limit, const char *data, size_t len)
+/* Keeps as much as the limits and the disk allow; returns how much that was. */
+static size_t output_keep_some(struct output *o, uint64_t limit, const char *data, size_t len)
 {
-	/* What is kept is the beginning, without a hole. */
-	if (o->full || o->stored >= limit || o->stored != o->end)
+	/* Keeps the beginning of the stream, without a gap. */
+	if (output_is_settled(o, limit, UINT64_MAX))
 		return 0;
 	size_t part = limit - o->stored < len ? (size_t)(limit - o->stored) : len;
 	uint64_t before = o->stored;
-	int r = process_output_keep(o, path, data, part);
-	if (r < 0) {
-		log_warn("cannot spool output", "path", path, "error", strerror(-r));
-		o->full = true;
-	} else if (o->fd < 0) {
-		o->stored += part;
-	}
+	int r = output_keep(o, data, part);
+	o->full |= r < 0;
+	if (r < 0 && r != -EDQUOT)
+		log_warn("cannot spool output", "file", o->file.name, "error", strerror(-r));
 	return (size_t)(o->stored - before);
 }
 
-int output_append(struct output *o, const char *path, uint64_t limit, bool keep_tail,
-	uint64_t offset, const char *data, size_t len)
+int output_append(struct output *o, uint64_t limit, bool keep_tail, uint64_t offset,
+	const char *data, size_t len)
 {
 	if (offset > o->end)
 		return -EPROTO;
@@ -108,12 +112,12 @@ int output_append(struct output *o, const char *path, uint64_t limit, bool keep_
 		return 0;
 	data += o->end - offset;
 	len -= (size_t)(o->end - offset);
-	size_t kept = keep_some(o, path, limit, data, len);
+	size_t kept = output_keep_some(o, limit, data, len);
 	o->end += len;
 	if (kept == len)
 		return 0;
 	/* Init will be told to forget more than we keep: then what we keep must be on disk. */
-	if (o->fd < 0 && !o->full && process_output_spill(o, path) < 0)
+	if (!o->spooled && !o->full && output_spill(o) < 0)
 		o->full = true;
 	if (!keep_tail) {
 		buf_finish(&o->tail);
@@ -126,9 +130,14 @@ int output_append(struct output *o, const char *path, uint64_t limit, bool keep_
 	return o->tail.failed ? -ENOMEM : 0;
 }
 
+bool output_is_settled(const struct output *o, uint64_t limit, uint64_t end)
+{
+	return o->end >= end || o->full || o->stored >= limit || o->stored != o->end;
+}
+
 uint64_t output_release(struct output *o, uint64_t slowest)
 {
-	if (o->fd < 0 && o->stored == o->end)
+	if (!o->spooled && o->stored == o->end)
 		return 0;
 	uint64_t held = o->end < o->recent ? o->end : o->recent;
 	if (slowest > o->end - held)
@@ -144,53 +153,50 @@ uint64_t output_release(struct output *o, uint64_t slowest)
 
 void output_copy(const struct output *o, struct output_copy *ret)
 {
-	*ret = (struct output_copy){.fd = -1, .length = o->stored};
-	if (o->fd >= 0)
-		ret->fd = fcntl(o->fd, F_DUPFD_CLOEXEC, 3);
-	else
+	*ret = (struct output_copy){.length = o->stored, .spooled = o->spooled};
+	ret->file = o->file;
+	ret->file.fd = -1;
+	if (!o->spooled)
 		buf_append(&ret->memory, o->memory.data, o->memory.len);
-	if (o->fd >= 0 && ret->fd < 0)
-		ret->length = 0; /* no descriptor is left: the answer comes without output */
 }
 
 void output_copy_finish(struct output_copy *c)
 {
 	buf_finish(&c->memory);
-	if (c->fd >= 0)
-		close(c->fd);
-	*c = (struct output_copy){.fd = -1};
+	spool_file_finish(&c->file);
 }
 
 static int read_part(
-	const struct buf *memory, int fd, uint64_t position, size_t len, struct buf *out)
+	struct buf *memory, struct spool_file *file, uint64_t position, size_t len, struct buf *out)
 {
-	if (fd < 0) {
+	if (!file) {
 		buf_append(out, memory->data + position, len);
 		return (int)len;
 	}
 	if (!buf_reserve(out, len))
 		return -ENOMEM;
-	ssize_t n = pread(fd, out->data + out->len, len, (off_t)position);
-	if (n <= 0)
-		return n < 0 ? -errno : -EIO;
-	out->len += (size_t)n;
+	ssize_t n = spool_file_read(file, out->data + out->len, len, position);
+	if (n > 0)
+		out->len += (size_t)n;
 	return (int)n;
 }
 
-int output_copy_read(const struct output_copy *c, uint64_t *position, size_t max, struct buf *out)
+int output_copy_read(struct output_copy *c, uint64_t *position, size_t max, struct buf *out)
 {
 	size_t len = c->length - *position < max ? (size_t)(c->length - *position) : max;
-	int n = len > 0 ? read_part(&c->memory, c->fd, *position, len, out) : 0;
+	int n = len > 0 ? read_part(&c->memory, c->spooled ? &c->file : NULL, *position, len, out)
+			: 0;
 	if (n > 0)
 		*position += (uint64_t)n;
 	return n < 0 ? n : 0;
 }
 
-int output_read(const struct output *o, uint64_t *position, size_t max, struct buf *out)
+int output_read(struct output *o, uint64_t *position, size_t max, struct buf *out)
 {
 	if (*position < o->stored) {
 		size_t stored = (size_t)(o->stored - *position);
-		int n = read_part(&o->memory, o->fd, *position, stored < max ? stored : max, out);
+		int n = read_part(&o->memory, o->spooled ? &o->file : NULL, *position,
+			stored < max ? stored : max, out);
 		if (n > 0)
 			*position += (uint64_t)n;
 		return n < 0 ? n : 0;

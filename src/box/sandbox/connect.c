@@ -2,9 +2,9 @@
  * The connection of a sandbox to its init, until it can be used.
  *
  * An init that was there before us names every process it has. Some of them have exited: their ends
- * may have been told to clients already, and may even be in the store. Nobody is to see such a
- * process running again, or counted twice, so the connection is told only when those ends have come
- * in and are stored. An init that announces an end and then keeps it is not waited for long.
+ * may have been told to clients already, and may even be in the store. Such a process must not be
+ * shown as running again or counted twice, so the connection is reported only when those ends have
+ * arrived and are stored. An init that announces an end and then keeps it is not waited for long.
  */
 #include "box/sandbox/connect.h"
 
@@ -18,7 +18,7 @@
 
 #define SETTLE_US 5000000
 
-static void connected(struct sandbox *s, int error)
+static void connect_succeeded(struct sandbox *s, int error)
 {
 	sandbox_connected_fn *callback = s->init.connected;
 	s->init.connected = NULL;
@@ -34,13 +34,13 @@ static void connected(struct sandbox *s, int error)
 
 void sandbox_not_connected(struct sandbox *s, int error)
 {
-	connected(s, error);
+	connect_succeeded(s, error);
 }
 
 static void connected_if_settled(struct sandbox *s)
 {
 	if (s->init.connected && s->init.greeted_us && s->init.settling == 0)
-		connected(s, 0);
+		connect_succeeded(s, 0);
 }
 
 void sandbox_settled(struct sandbox *s)
@@ -53,9 +53,9 @@ void sandbox_check_settling(struct box *b)
 {
 	int64_t now = clock_monotonic_us();
 	struct sandbox *s, *next;
-	DL_FOREACH_SAFE (b->order, s, next)
+	DL_FOREACH_SAFE (b->sandboxes.order, s, next)
 		if (s->init.connected && s->init.greeted_us && now - s->init.greeted_us > SETTLE_US)
-			connected(s, 0);
+			connect_succeeded(s, 0);
 }
 
 static void link_frame(void *arg, const struct frame_header *h, const char *payload)
@@ -74,7 +74,7 @@ static void sandbox_connect_link_lost(void *arg)
 {
 	struct sandbox *s = arg;
 	if (s->init.connected)
-		connected(s, -ECONNRESET);
+		connect_succeeded(s, -ECONNRESET);
 	else if (s->pooled)
 		s->box->hooks->pooled_lost(s);
 	else
@@ -95,10 +95,10 @@ void sandbox_connect(struct sandbox *s, sandbox_connected_fn *callback, void *ar
 	s->init.connected = callback;
 	s->init.connected_arg = arg;
 	s->init.greeted_us = 0;
-	s->init.settling = 0;
+	s->init.records = s->init.settling = 0;
 	if (!s->init.link)
 		s->init.link = sandbox_link_new(s);
 	int r = init_link_connect(s->init.link, path);
 	if (r < 0)
-		connected(s, r);
+		connect_succeeded(s, r);
 }

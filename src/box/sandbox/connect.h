@@ -15,5 +15,5 @@ void sandbox_connect(struct sandbox *s, sandbox_connected_fn *connected, void *a
 void sandbox_not_connected(struct sandbox *s, int error);
 /* One of those ends is stored, or was refused. */
 void sandbox_settled(struct sandbox *s);
-/* Those that wait for too long are connected without. */
+/* Reports connections whose ends have not arrived in time. */
 void sandbox_check_settling(struct box *b);

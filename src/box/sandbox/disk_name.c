@@ -2,9 +2,11 @@
 #include "box/sandbox/disk_name.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "box/sandbox/later.h"
 #include "box/sandbox/object.h"
 
@@ -26,6 +28,42 @@ void disks_forget(struct box *b, enum disk_kind kind, const char *id)
 {
 	struct disk_name disk = disk_named(kind, id);
 	b->driver->disk_delete(b->driver, &disk, disk_name_forgotten, b);
+}
+
+struct set_aside {
+	struct box *box;
+	void (*then)(void *arg, int error);
+	void *arg;
+};
+
+static void disks_were_set_aside(void *arg, const struct keeper_reply *reply)
+{
+	struct set_aside *a = arg;
+	struct box *b = a->box;
+	bool gone = reply->error == ENOENT;
+	b->aside.done += reply->error == 0;
+	if (reply->error && !gone)
+		log_error("cannot set aside a disk that is in no row", "error",
+			strerror(reply->error));
+	if (--b->aside.pending == 0 && b->aside.done > 0) {
+		log_warn("disks that are in no row were set aside for a day", "disks",
+			log_num(b->aside.done));
+		b->aside.done = 0;
+	}
+	if (a->then)
+		a->then(a->arg, gone ? 0 : reply->error);
+	free(a);
+	box_check_closed(b);
+}
+
+void disks_set_aside(struct box *b, enum disk_kind kind, const char *id,
+	void (*then)(void *arg, int error), void *arg)
+{
+	struct disk_name disk = disk_named(kind, id);
+	struct set_aside *a = mem_new(sizeof *a);
+	*a = (struct set_aside){b, then, arg};
+	b->aside.pending++;
+	b->driver->disk_set_aside(b->driver, &disk, disks_were_set_aside, a);
 }
 
 int disks_error(struct error *e, int error, const char *what)

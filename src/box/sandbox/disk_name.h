@@ -8,9 +8,15 @@ struct box;
 struct sandbox;
 
 struct disk_name disk_named(enum disk_kind kind, const char *id);
-/* Deletes a disk that nobody waits for. */
+/* Deletes a disk in the background. */
 void disks_forget(struct box *b, enum disk_kind kind, const char *id);
-/* A keeper's errno as somebody should read it. */
+/*
+ * Sets aside, for a day, a disk that no row names; at start only. `then` may be NULL; error is 0
+ * also when there was no disk.
+ */
+void disks_set_aside(struct box *b, enum disk_kind kind, const char *id,
+	void (*then)(void *arg, int error), void *arg);
+/* Describes a keeper's errno to a client. */
 int disks_error(struct error *e, int error, const char *what);
 
 /* The sandbox's own; and what it began with, or DISK_NONE. */

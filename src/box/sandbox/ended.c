@@ -7,7 +7,7 @@
 
 #include "box/sandbox/object.h"
 
-/* Of one that has ended; nothing of it can be due any more. */
+/* Views an ended sandbox, which has no deadlines. */
 static void view_row(const struct sandbox_record *row, struct sandbox_view *out)
 {
 	*out = (struct sandbox_view){.record = *row};
@@ -22,13 +22,16 @@ struct loading {
 	void *arg;
 };
 
-static void ended_row_found(void *arg, const struct sandbox_record *row)
+static void ended_row_found(void *arg, const void *row, int error)
 {
 	struct loading *l = arg;
 	struct sandbox_view view;
+	struct error e;
 	if (row)
 		view_row(row, &view);
-	l->loaded(l->arg, row ? &view : NULL);
+	if (error)
+		store_error(&e, error, "the sandbox could not be read from the database");
+	l->loaded(l->arg, row ? &view : NULL, error ? &e : NULL);
 	free(l);
 }
 
@@ -53,9 +56,12 @@ static void ended_row_listed(void *arg, const struct sandbox_record *row, int64_
 {
 	struct listing *l = arg;
 	struct sandbox_view view;
+	struct error e;
 	if (row)
 		view_row(row, &view);
-	l->listed(l->arg, row ? &view : NULL, total);
+	if (!row && total < 0)
+		store_error(&e, (int)total, "the sandboxes could not be read from the database");
+	l->listed(l->arg, row ? &view : NULL, total, !row && total < 0 ? &e : NULL);
 	if (!row)
 		free(l);
 }
@@ -72,7 +78,7 @@ void sandbox_list_ended(
 	*l = (struct listing){listed, arg};
 	const struct ended_query query = {
 		.tenant = f->tenant,
-		.status = or_any(f->status),
+		.status = f->status,
 		.name = or_any(f->name),
 		.project = or_any(f->project),
 		.snapshot = or_any(f->snapshot),
@@ -81,6 +87,7 @@ void sandbox_list_ended(
 		.after_id = or_any(f->after_id),
 		.order = (enum ended_order)f->order,
 		.backwards = f->backwards,
+		.counts = f->counts,
 		.offset = f->offset,
 		.limit = f->limit,
 	};

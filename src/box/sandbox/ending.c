@@ -2,18 +2,23 @@
  * The end of a sandbox. Its processes are killed and its row is closed side by side; its disk goes
  * only after both, so that a crash in between loses no file of one that is still meant to exist.
  *
- * When the store refuses, because there is no room, the disk goes first: that may be the room. The
- * row is tried again until it is closed, and only then is the end told.
+ * When the store refuses, because there is no room, the disk goes first: that may be the room. If
+ * it still refuses, the end is told when the processes are dead, nobody finds the sandbox any more,
+ * and its row is tried again until it is closed. A crash before that brings back a sandbox that has
+ * failed, without its files.
  */
 #include "box/sandbox/ending.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "box/sandbox/connect.h"
 #include "box/sandbox/halt.h"
 #include "box/sandbox/later.h"
 #include "box/sandbox/object.h"
@@ -36,14 +41,14 @@ static void tell_waiters(struct sandbox_waiter *w)
 	}
 }
 
-/* What is still to be done when its waiters have been told. */
+/* Work that is left when the waiters have been told. */
 struct remains {
 	struct box *box;
 	struct usage_state usage;
 	bool known;
 };
 
-/* Nobody waits for this: what is left when we die is destroyed by the next start. */
+/* Runs in the background: the next start destroys what is left if the front dies. */
 static void traces_removed(void *arg, const struct warden_reply *reply)
 {
 	struct remains *r = arg;
@@ -58,12 +63,24 @@ static void traces_removed(void *arg, const struct warden_reply *reply)
 	free(r);
 }
 
+static void end_is_told_early(struct sandbox *s)
+{
+	struct sandbox_waiter *waiters = take_ptr(s->ending.waiters);
+	s->ending.told = true;
+	tell_waiters(waiters);
+}
+
 static void end_if_dead(struct sandbox *s)
 {
 	struct box *b = s->box;
 	struct sandbox_waiter *waiters = s->ending.waiters;
-	if (!s->ending.row_ended || !s->ending.killed)
+	if (!s->ending.killed)
 		return;
+	if (!s->ending.row_ended) {
+		if (s->ending.row_refused)
+			end_is_told_early(s);
+		return;
+	}
 	struct remains *r = mem_new(sizeof *r);
 	*r = (struct remains){b, s->usage, s->known};
 	sandbox_set_status(
@@ -93,7 +110,7 @@ static void ending_kill_answered(void *arg, const struct warden_reply *reply)
 
 static void end_row(struct sandbox *s);
 
-static void disk_gone(void *arg, const struct warden_reply *reply)
+static void ending_disk_gone(void *arg, const struct warden_reply *reply)
 {
 	(void)reply;
 	end_row(arg);
@@ -109,9 +126,10 @@ static void row_ended(void *arg, int error)
 		end_if_dead(s);
 	} else if (s->ending.disk_gone) {
 		s->ending.row_refused = true; /* until it is tried again */
+		end_if_dead(s);
 	} else {
 		s->ending.disk_gone = true;
-		s->box->driver->destroy(s->box->driver, s->id, disk_gone, s);
+		s->box->driver->destroy(s->box->driver, s->id, ending_disk_gone, s);
 	}
 }
 
@@ -134,7 +152,7 @@ static void end_row(struct sandbox *s)
 void sandbox_retry_ends(struct box *b)
 {
 	struct sandbox *s, *next;
-	DL_FOREACH_SAFE (b->order, s, next)
+	DL_FOREACH_SAFE (b->sandboxes.order, s, next)
 		if (s->ending.row_refused)
 			end_row(s);
 }
@@ -166,9 +184,11 @@ void sandbox_terminate(struct sandbox *s, enum event_cause cause)
 	s->ending.doomed = true;
 	s->ending.cause = cause;
 	tenant_force_charge(s, CHARGE_NONE);
-	sandbox_refuse_claims(s);
+	sandbox_refuse_turns(s);
 	s->box->driver->recall_boot(s->box->driver, s->id);
-	/* Otherwise whoever has it ends it by letting go. */
+	if (s->init.reconciling && s->init.connected)
+		sandbox_not_connected(s, -ECANCELED); /* its init may never answer */
+	/* Otherwise the operation that has the turn ends it by its release. */
 	if (!s->turn.taken && !s->turn.granting)
 		sandbox_end_now(s);
 }

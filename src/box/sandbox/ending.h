@@ -8,7 +8,7 @@ struct sandbox;
 
 void sandbox_terminate(struct sandbox *s, enum event_cause cause);
 
-/* When nobody has claimed it any more. */
+/* Ends it. No operation may have the turn. */
 void sandbox_end_now(struct sandbox *s);
-/* What the store refused. */
+/* Retries rows that the store refused. */
 void sandbox_retry_ends(struct box *b);

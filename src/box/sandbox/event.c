@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "box/sandbox/object.h"
 
-/* Of one sandbox so many are kept, and the oldest of the others go, some at a time. */
+/* The number of events kept for one sandbox; older ones are removed in batches. */
 #define EVENTS_KEPT  1000
 #define EVENTS_SLACK 64
 
@@ -20,6 +20,7 @@ static const char *const type_names[EVENT_TYPE_COUNT] = {
 	[EVENT_SUSPENDED] = "suspended",
 	[EVENT_RESUMED] = "resumed",
 	[EVENT_UPDATED] = "updated",
+	[EVENT_DENIED] = "denied",
 	[EVENT_OOM] = "oom",
 	[EVENT_FAILED] = "failed",
 	[EVENT_CHECKPOINTED] = "checkpointed",
@@ -37,6 +38,7 @@ static const char *const cause_names[CAUSE_COUNT] = {
 	[CAUSE_LEASE] = "lease",
 	[CAUSE_PAUSED] = "paused",
 	[CAUSE_COMPLETED] = "completed",
+	[CAUSE_POLICY] = "policy",
 	[CAUSE_CRASH] = "crash",
 	[CAUSE_SHUTDOWN] = "shutdown",
 };
@@ -70,7 +72,7 @@ static void event_stored(void *arg, int error)
 	struct event_watcher *w, *next;
 	if (error)
 		log_error("an event could not be stored", "sandbox", n->sandbox);
-	DL_FOREACH_SAFE (n->box->event_watchers, w, next)
+	DL_FOREACH_SAFE (n->box->sandboxes.event_watchers, w, next)
 		if (strcmp(w->sandbox, n->sandbox) == 0)
 			w->changed(w->arg);
 	free(n);
@@ -79,7 +81,7 @@ static void event_stored(void *arg, int error)
 static bool is_watched(const struct sandbox *s)
 {
 	const struct event_watcher *w;
-	DL_FOREACH (s->box->event_watchers, w)
+	DL_FOREACH (s->box->sandboxes.event_watchers, w)
 		if (strcmp(w->sandbox, s->id) == 0)
 			return true;
 	return false;
@@ -130,8 +132,8 @@ static void rows_found(void *arg, const struct event_row *rows, size_t count)
 			.time_ms = rows[i].time_ms,
 			.type = rows[i].type,
 			.cause = rows[i].cause,
-			.details = rows[i].details.data,
-			.details_len = rows[i].details.len,
+			.sandbox = rows[i].sandbox,
+			.details = rows[i].details,
 		};
 	l->listed(l->arg, views, views ? count : 0);
 	free(views);
@@ -149,10 +151,10 @@ void event_list(struct box *b, const char *tenant, const char *sandbox, uint64_t
 
 void event_watch(struct box *b, struct event_watcher *w)
 {
-	DL_APPEND(b->event_watchers, w);
+	DL_APPEND(b->sandboxes.event_watchers, w);
 }
 
 void event_unwatch(struct box *b, struct event_watcher *w)
 {
-	DL_DELETE(b->event_watchers, w);
+	DL_DELETE(b->sandboxes.event_watchers, w);
 }

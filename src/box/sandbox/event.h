@@ -1,6 +1,6 @@
 /*
- * What happened to a sandbox, step by step, with its cause: kept in the store, in the order in
- * which it happened, for as long as the sandbox's row, which is longer than the sandbox.
+ * The history of a sandbox: each step with its cause, kept in the store, in the order in which it
+ * happened, for as long as the sandbox's row, which is longer than the sandbox.
  */
 #pragma once
 
@@ -20,6 +20,7 @@ enum event_type {
 	EVENT_SUSPENDED,
 	EVENT_RESUMED,
 	EVENT_UPDATED,
+	EVENT_DENIED, /* host, address, port: what it may not reach */
 	EVENT_OOM,    /* executionId */
 	EVENT_FAILED, /* reason */
 	EVENT_CHECKPOINTED,
@@ -32,12 +33,13 @@ enum event_type {
 };
 
 enum event_cause {
-	CAUSE_REQUEST, /* somebody asked for it */
+	CAUSE_REQUEST, /* a request asked for it */
 	CAUSE_CALL,    /* a call needed it */
 	CAUSE_IDLE,
 	CAUSE_LEASE,
 	CAUSE_PAUSED,    /* it was paused for too long */
 	CAUSE_COMPLETED, /* it was made for one command, which has ended */
+	CAUSE_POLICY,    /* its network does not allow it */
 	CAUSE_CRASH,     /* something died, of ours or in it */
 	CAUSE_SHUTDOWN,  /* the server ended, and took its sandboxes along */
 	CAUSE_COUNT
@@ -50,18 +52,18 @@ struct event_detail {
 	const char *name, *value; /* a NULL name ends the list */
 };
 
-/* Cheap: it is committed with whatever else is, and nobody waits. details may be NULL. */
+/* Cheap: the row is committed with the next group, and no caller waits. details may be NULL. */
 void event_record(struct sandbox *s, enum event_type type, enum event_cause cause,
 	const struct event_detail *details);
 
-/* Those of one page; events is NULL when the store could not be read. */
+/* Receives one page of events; events is NULL when the store could not be read. */
 typedef void event_listed_fn(void *arg, const struct event_view *events, size_t count);
 /* Behind `after` upwards, or backwards from below it (0: from the newest). Of no tenant but this
  * one. */
 void event_list(struct box *b, const char *tenant, const char *sandbox, uint64_t after,
 	bool backwards, unsigned limit, event_listed_fn *listed, void *arg);
 
-/* Whoever wants to know that a sandbox, which may be gone, has a new event in the store. */
+/* A watcher of new events of one sandbox, which may be gone, in the store. */
 struct event_watcher {
 	char sandbox[32];
 	void (*changed)(void *arg);

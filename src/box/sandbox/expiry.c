@@ -1,6 +1,6 @@
 /*
  * Sandboxes whose time is up: they are destroyed, paused or suspended. The clock may have been set
- * for one that has got more time meanwhile, so everybody is looked at, and it is set again.
+ * for one that has got more time meanwhile, so all are checked and it is set again.
  */
 #include "box/sandbox/expiry.h"
 
@@ -8,7 +8,6 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "box/sandbox/ending.h"
@@ -30,7 +29,7 @@ static void expiry_paused(void *arg, const struct error *e)
 	struct sandbox *s = sandbox_find_any(x->box, x->id);
 	if (s) {
 		s->lease.expiring = false;
-		s->lease.retry_ms = e ? clock_wall_ms() + RETRY_MS : 0;
+		s->lease.retry_ms = e ? lease_now_ms(x->box) + RETRY_MS : 0;
 		sandbox_clock_changed(s);
 	}
 	if (e)
@@ -57,15 +56,15 @@ static void expiry_carry_out(struct sandbox *s)
 
 void expiry_check(struct box *b)
 {
-	int64_t now = clock_wall_ms(), earliest = 0;
+	int64_t now = lease_now_ms(b), earliest = 0;
 	struct sandbox *s, *next;
-	DL_FOREACH_SAFE (b->order, s, next) {
+	DL_FOREACH_SAFE (b->sandboxes.order, s, next) {
 		int64_t due = lease_due_ms(s);
 		if (due && due <= now)
 			expiry_carry_out(s);
 		else if (due && (earliest == 0 || due < earliest))
 			earliest = due;
 	}
-	if (earliest && (b->clock_ms == 0 || earliest < b->clock_ms))
-		lease_set_clock(b, earliest, now);
+	if (earliest && (b->clock.due_ms == 0 || earliest < b->clock.due_ms))
+		lease_set_clock(b, earliest);
 }

@@ -6,6 +6,8 @@
 
 #include "base/log.h"
 #include "box/sandbox/connect.h"
+#include "box/sandbox/later.h"
+#include "box/sandbox/lease.h"
 #include "box/sandbox/object.h"
 #include "box/sandbox/sandbox_row.h"
 #include "box/sandbox/status.h"
@@ -17,15 +19,36 @@ static void failure_stored(void *arg, int error)
 		log_error("a sandbox's failure could not be stored");
 }
 
+static void failure_killed(void *arg, const struct warden_reply *reply)
+{
+	(void)reply; /* a resume, a delete and the next start try again */
+	box_check_closed(arg);
+}
+
+/* An init that makes no sense still runs, with all that it started: nobody hears them any more. */
+static void failure_end_processes(struct sandbox *s)
+{
+	s->box->driver->kill(s->box->driver, s->id, failure_killed, s->box);
+}
+
+/* Its time goes on as that of one that rests. */
+static void failure_begin_rest(struct sandbox *s)
+{
+	s->last_active_ms = lease_now_ms(s->box);
+	if (s->paused_ms == 0)
+		s->paused_ms = s->last_active_ms;
+	sandbox_clock_changed(s);
+}
+
 void sandbox_fail(struct sandbox *s, const char *reason)
 {
 	if (s->init.connected) {
-		sandbox_not_connected(s, -EPROTO); /* whoever connects makes of it what is right */
+		sandbox_not_connected(s, -EPROTO); /* the code that connects handles the failure */
 		return;
 	}
 	init_link_close(s->init.link);
 	s->init.link = NULL;
-	/* A builder's work ends; whoever has it hears of that. */
+	/* The builder's work ends, and its owner is told. */
 	if (!s->listed && s->tenant)
 		sandbox_parts_ended(s, true, NULL);
 	if (!s->listed || s->ending.doomed || s->status == SANDBOX_STOPPING ||
@@ -36,6 +59,8 @@ void sandbox_fail(struct sandbox *s, const char *reason)
 	bool known = s->status != SANDBOX_CREATING;
 	sandbox_set_status(s, SANDBOX_FAILED);
 	tenant_force_charge(s, CHARGE_DISK);
+	failure_end_processes(s);
+	failure_begin_rest(s);
 	struct error e;
 	error_set(&e, ERROR_NOT_RUNNING, "the sandbox has failed: %s", reason);
 	sandbox_parts_ended(s, true, &e);

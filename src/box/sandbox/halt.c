@@ -1,6 +1,6 @@
 /*
- * The steps that operations of the life cycle are made of, on a sandbox that is claimed: stopping
- * every process where it is, letting them go on, ending them all, booting.
+ * The steps that operations of the life cycle are made of, on a sandbox whose turn they have:
+ * stopping every process where it is, letting them go on, ending them all, booting.
  *
  * What the kernel does not do at once is asked for again: a process that sleeps in the kernel may
  * need a moment before it stands, or dies.
@@ -17,6 +17,7 @@
 #include "box/sandbox/connect.h"
 #include "box/sandbox/disk_name.h"
 #include "box/sandbox/later.h"
+#include "box/sandbox/network.h"
 #include "box/sandbox/object.h"
 
 #define FREEZE_RETRY_MS   5
@@ -25,7 +26,7 @@
 #define BOOT_RETRY_MS     2
 #define BOOT_TIMEOUT_US   (5 * 1000000)
 
-/* One step under way. The sandbox is claimed, so it stays. */
+/* One step under way. Its operation has the turn, so the sandbox stays. */
 struct step {
 	struct sandbox *sandbox;
 	uv_timer_t timer; /* for another try */
@@ -147,7 +148,10 @@ static void halt_answered(void *arg, const struct warden_reply *reply)
 			strerror(reply->error));
 		uv_timer_start(&t->timer, halt_again, HALT_RETRY_MS, 0);
 	} else if (reply->op == WARDEN_KILL) {
-		/* Dead: the second is quick, and nobody waits for it in the warden. */
+		/*
+		 * The processes are dead, so the second call is quick and does not block the
+		 * warden.
+		 */
 		usage_boot_ends(&s->usage, reply->usage.memory);
 		s->box->driver->halt(s->box->driver, s->id, halt_answered, t);
 	} else {
@@ -202,14 +206,35 @@ static void boot_withdraw(struct step *t)
 	(t->again ? d->halt : d->destroy)(d, s->id, boot_undone, t);
 }
 
+static void boot_ready(struct step *t)
+{
+	struct sandbox *s = t->sandbox;
+	uuid_format(t->boot_id, s->boot_id);
+	s->box->counters.boots_total++;
+	usage_boot_began(&s->usage);
+	step_end(t, NULL);
+}
+
+static void boot_networked(void *arg, const struct error *e)
+{
+	struct step *t = arg;
+	if (!e) {
+		boot_ready(t);
+		return;
+	}
+	t->failure = *e;
+	halt_boot_undo(t);
+}
+
 static void boot_connected(void *arg, struct sandbox *s, int error)
 {
 	struct step *t = arg;
+	if (error == 0 && s->network.mode != NETWORK_NONE) {
+		network_apply(s, boot_networked, t);
+		return;
+	}
 	if (error == 0) {
-		uuid_format(t->boot_id, s->boot_id);
-		s->box->counters.boots_total++;
-		usage_boot_began(&s->usage);
-		step_end(t, NULL);
+		boot_ready(t);
 		return;
 	}
 	log_warn("an init does not answer", "sandbox", s->id, "error", strerror(-error));
@@ -227,7 +252,7 @@ static void boot_failed(struct step *t, int error, const char *what)
 
 static void boot_again(uv_timer_t *timer);
 
-/* Of an earlier boot something is left that the kernel still needs. */
+/* The kernel still holds something of an earlier boot. */
 static bool must_wait(const struct step *t, const struct warden_reply *reply)
 {
 	return reply->error == EAGAIN && reply->step == WARDEN_STEP_REQUEST &&

@@ -1,4 +1,4 @@
-/* The steps between which a claimed sandbox's disk may be worked on. */
+/* Steps between which an operation that has the turn may work on the disk. */
 #pragma once
 
 #include "box/sandbox/sandbox.h"

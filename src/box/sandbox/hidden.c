@@ -1,7 +1,7 @@
 /*
- * Sandboxes for work of our own: builds, imports, the files of volumes. Nobody sees them: they are
- * in no table and no row, and charged to nobody. One that we die with is in the kernel but not in
- * the store, and the next start destroys it.
+ * Sandboxes for the server's own work: builds, imports, the files of volumes. They are invisible:
+ * in no table, in no row, and charged to no tenant. If the front dies, they are in the kernel but
+ * not in the store, and the next start destroys them.
  */
 #include "box/sandbox/hidden.h"
 
@@ -24,16 +24,16 @@ struct sandbox *hidden_new(struct box *b, const char *tenant)
 	s->user = sandbox_copy_string("root");
 	s->workdir = sandbox_copy_string("/");
 	s->hidden = true;
-	DL_APPEND(b->hidden, s);
+	DL_APPEND(b->sandboxes.hidden, s);
 	s->resources = b->config.defaults;
-	s->resources.disk = b->pool_state.flags & POOL_QUOTA ? b->config.maxima.disk : 0;
+	s->resources.disk = b->has_quota ? b->config.maxima.disk : 0;
 	return s;
 }
 
 struct sandbox *hidden_find(struct box *b, const char *id)
 {
 	struct sandbox *s;
-	DL_FOREACH (b->hidden, s)
+	DL_FOREACH (b->sandboxes.hidden, s)
 		if (strcmp(s->id, id) == 0)
 			return s;
 	return NULL;
@@ -45,7 +45,7 @@ struct dismissal {
 	void *arg;
 };
 
-static void destroyed(void *arg, const struct warden_reply *reply)
+static void hidden_destroyed(void *arg, const struct warden_reply *reply)
 {
 	struct dismissal d = *(struct dismissal *)arg;
 	if (reply->error)
@@ -56,11 +56,11 @@ static void destroyed(void *arg, const struct warden_reply *reply)
 	d.gone(d.arg);
 }
 
-static void killed(void *arg, const struct warden_reply *reply)
+static void hidden_killed(void *arg, const struct warden_reply *reply)
 {
 	struct sandbox *s = ((struct dismissal *)arg)->sandbox;
 	(void)reply;
-	s->box->driver->destroy(s->box->driver, s->id, destroyed, arg);
+	s->box->driver->destroy(s->box->driver, s->id, hidden_destroyed, arg);
 }
 
 void hidden_dismiss(struct sandbox *s, void (*gone)(void *arg), void *arg)
@@ -68,5 +68,5 @@ void hidden_dismiss(struct sandbox *s, void (*gone)(void *arg), void *arg)
 	struct dismissal *d = mem_new(sizeof *d);
 	*d = (struct dismissal){s, gone, arg};
 	sandbox_disconnect(s);
-	s->box->driver->kill(s->box->driver, s->id, killed, d);
+	s->box->driver->kill(s->box->driver, s->id, hidden_killed, d);
 }

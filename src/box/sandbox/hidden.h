@@ -4,7 +4,10 @@
 struct box;
 struct sandbox;
 
-/* Of the tenant's but not charged to it, with the default limits and the largest disk. */
+/*
+ * Makes a hidden sandbox for a tenant without charging it, with the default limits and the largest
+ * disk.
+ */
 struct sandbox *hidden_new(struct box *b, const char *tenant);
 /* Ends what goes on in it, and frees it; then `gone` is called. */
 void hidden_dismiss(struct sandbox *s, void (*gone)(void *arg), void *arg);

@@ -22,12 +22,17 @@ static void later_timer_fired(uv_timer_t *timer)
 {
 	struct box *b = timer->data;
 	struct later *l;
-	/* Those that still wait stay in the list: a close waits for them. */
-	while ((l = b->later)) {
-		DL_DELETE(b->later, l);
+	unsigned count = 0;
+	DL_COUNT(b->later.first, l, count);
+	/* Entries leave the list one at a time, because a close waits for the rest. */
+	for (; count > 0 && (l = b->later.first); count--) {
+		DL_DELETE(b->later.first, l);
 		l->done(l->arg, l->failed ? &l->error : NULL);
 		free(l);
 	}
+	/* With a delay of 0 the loop would not turn before these are called. */
+	if (b->later.first)
+		uv_timer_start(timer, later_timer_fired, 1, 0);
 	box_check_closed(b);
 }
 
@@ -40,8 +45,8 @@ void box_answer_later(struct box *b, sandbox_done_fn *done, void *arg, const str
 		l->failed = true;
 		l->error = *e;
 	}
-	DL_APPEND(b->later, l);
-	uv_timer_start(&b->later_timer, later_timer_fired, 0, 0);
+	DL_APPEND(b->later.first, l);
+	uv_timer_start(&b->later.timer, later_timer_fired, 0, 0);
 }
 
 void box_check_closed(struct box *b)

@@ -1,4 +1,8 @@
-/* The times of a sandbox. */
+/*
+ * The times of a sandbox. They are kept in a time that no step of the wall clock moves: that of the
+ * start, and how long ago that was. Only what is shown and stored is wall time (lease_wall_ms), and
+ * only a start reads it.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -10,6 +14,15 @@
 struct box;
 struct sandbox;
 
+/* At the start, before anything is loaded. */
+void lease_start_clock(struct box *b);
+int64_t lease_now_ms(const struct box *b);
+/* A moment of that time as wall time; 0, which is never, stays so. */
+int64_t lease_wall_ms(const struct box *b, int64_t at_ms);
+/* Every few seconds: notices that the wall clock was set, and stores the times of sandboxes anew.
+ */
+void lease_check_clock(struct box *b);
+
 struct deadline {
 	int64_t at_ms; /* 0: never */
 	enum sandbox_expiry then;
@@ -20,11 +33,8 @@ struct deadline {
 struct deadline lease_next(const struct sandbox *s, bool end_only);
 /* When the clock has to do something about it; 0: never. */
 int64_t lease_due_ms(const struct sandbox *s);
-void lease_set_clock(struct box *b, int64_t at_ms, int64_t now_ms);
-/* What its time depends on has changed. */
+void lease_set_clock(struct box *b, int64_t at_ms);
+/* Recomputes the deadlines after a change of what they depend on. */
 void sandbox_clock_changed(struct sandbox *s);
-/* When its time is up, and when that ends it, as things are; 0: never. */
-int64_t sandbox_expires_ms(const struct sandbox *s);
-int64_t sandbox_terminates_ms(const struct sandbox *s);
 /* It begins anew, now. */
 void sandbox_renew_lease(struct sandbox *s);

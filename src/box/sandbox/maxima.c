@@ -1,4 +1,4 @@
-/* What this server gives to one sandbox at most. Above it is an error, not a silent cut. */
+/* The most that one sandbox may have on this server. More is an error, not a silent cut. */
 #include "box/sandbox/maxima.h"
 
 #include <stdio.h>

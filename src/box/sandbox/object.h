@@ -14,13 +14,15 @@
 #include "wire/warden.h"
 
 struct sandbox_waiter;
-struct claim;
+struct turn_waiter;
 struct file_link;
 struct checkpoint;
 struct code_context;
 struct execution;
-struct move;
-struct watcher;
+struct pause_work;
+struct file_watcher;
+struct port_call;
+struct port_link;
 
 /* The parts of a sandbox. Each is written by the files that are named, and read by others. */
 
@@ -28,7 +30,7 @@ struct watcher;
 struct sandbox_turn {
 	bool taken;    /* by an operation of the life cycle, or by its creation */
 	bool granting; /* the next one is being found */
-	struct claim *waiting;
+	struct turn_waiter *waiting;
 	unsigned waiting_count;
 };
 
@@ -38,21 +40,23 @@ struct sandbox_init {
 	void (*connected)(void *arg, struct sandbox *s, int error); /* while connecting */
 	void *connected_arg;
 	int64_t greeted_us; /* monotonic: since when init has named its processes; 0: not yet */
+	unsigned records;   /* of processes that it has named */
 	unsigned settling;  /* of which this many have exited, and are not stored yet */
-	bool unheard;       /* it was paused when we started: what runs in it we have not heard */
+	bool unheard;       /* since we started: what runs in it we have not heard */
+	bool reconciling;   /* since we started: it has yet to answer, or to be given up */
 };
 
 /* pause.c, halt.c */
 struct sandbox_pause {
-	bool pausing;      /* from the begin of a pause to the end of the resume */
-	bool waking;       /* a call has asked for a resume, which has not ended */
-	bool frozen;       /* its processes stand */
-	struct move *move; /* a pause that waits for init's deadlines to stand */
+	bool pausing;            /* from the begin of a pause to the end of the resume */
+	bool waking;             /* a call has asked for a resume, which has not ended */
+	bool frozen;             /* its processes stand */
+	struct pause_work *move; /* a pause that waits for init's deadlines to stand */
 };
 
 /* lease.c, expiry.c */
 struct sandbox_lease {
-	int64_t awake_ms; /* since when it is not paused */
+	int64_t awake_us; /* since when it is not paused, in monotonic time */
 	int64_t retry_ms; /* its clock does nothing before */
 	bool expiring;    /* its clock has asked for a pause */
 };
@@ -61,9 +65,10 @@ struct sandbox_lease {
 struct sandbox_ending {
 	bool doomed; /* a delete waits for the operation whose turn it is */
 	enum event_cause cause;
-	bool row_ended, killed;         /* what is done */
-	bool row_refused;               /* the store had no room, and is not being asked */
-	bool disk_gone;                 /* because of that */
+	bool row_ended, killed; /* what is done */
+	bool row_refused;       /* the store had no room, and is not being asked */
+	bool disk_gone;         /* because of that */
+	bool told;              /* also because of that: only the row is still to be ended */
 	struct sandbox_waiter *waiters; /* for the end */
 };
 
@@ -71,14 +76,22 @@ struct sandbox_ending {
 struct sandbox_processes {
 	struct execution *live;
 	unsigned readers; /* streams that are open */
-	int64_t oom_seen; /* kills that the kernel had counted when somebody looked last */
+	int64_t oom_seen; /* OOM kills that the kernel had counted at the last look */
 };
 
 /* box/files */
 struct sandbox_files {
 	struct file_link *links; /* to its file workers, busy or not */
-	struct watcher *watchers;
+	struct file_watcher *watchers;
 	unsigned inner; /* of what runs, file calls */
+};
+
+/* box/port */
+struct sandbox_ports {
+	struct port_link *link;  /* NULL: no socket has been asked for */
+	struct port_call *calls; /* connections that are being made */
+	unsigned count;
+	int spare; /* a socket for the next one; 0: none */
 };
 
 /* box/code */
@@ -97,7 +110,7 @@ struct sandbox_disk {
 
 struct sandbox {
 	struct box *box;
-	/* What its row says and everybody may read; its texts are owned. */
+	/* The settings and state that its row and its views have; the texts are owned. */
 	union {
 		struct sandbox_record record;
 		struct sandbox_record;
@@ -105,11 +118,13 @@ struct sandbox {
 	enum sandbox_status intent; /* what its row says */
 	bool known;                 /* its row is in the store */
 	bool listed;                /* in the box's table */
-	bool pooled;                /* nobody has it yet */
+	bool pooled;                /* it has no owner yet */
 	bool hidden;                /* in the list of those for work of our own */
 	bool is_porter;             /* its file work is on a volume alone */
 	bool host_network;          /* of a builder */
+	bool networked;             /* egress has its policy */
 	uint32_t found;             /* by the warden, at start */
+	int64_t found_oom_kills;    /* likewise */
 	unsigned running;           /* executions and file calls that have not ended */
 	enum charge charge;
 	struct sandbox_turn turn;
@@ -120,6 +135,7 @@ struct sandbox {
 	struct usage_state usage;
 	struct sandbox_processes processes;
 	struct sandbox_files files;
+	struct sandbox_ports ports;
 	struct sandbox_code code;
 	struct sandbox_disk disk;
 	struct sandbox *sampling_prev, *sampling_next;
@@ -134,7 +150,10 @@ void sandbox_set_text(const char **at, const char *text);
 void sandbox_free(struct sandbox *s);
 void sandbox_execution_began(struct sandbox *s);
 void sandbox_execution_ended(struct sandbox *s);
-/* What the kernel has counted so far is nobody's fault from now on. */
+/*
+ * Makes the current OOM-kill count the baseline, so that earlier kills are not attributed to a
+ * later command.
+ */
 void sandbox_note_oom(struct sandbox *s);
 
 /* ---- sandbox_list.c: its place in the tables ---- */

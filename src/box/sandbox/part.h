@@ -1,6 +1,6 @@
 /*
- * What the rooms above do when something happens to a sandbox. Each has a const table of its own;
- * core.c lists them, and they are told in the order of that list. Every function may be NULL.
+ * Hooks of the rooms above for events of a sandbox. Each has a const table of its own; core.c lists
+ * them, and they are told in the order of that list. Every function may be NULL.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ void sandbox_parts_destroyed(struct sandbox *s);
 void sandbox_parts_free(struct sandbox *s);
 void sandbox_parts_kernel_found(struct sandbox *s, struct execution *x);
 
-/* What core does for the rooms below it, once for the whole server. */
+/* Hooks by which the rooms below call core, one table for the whole server. */
 struct box_hooks {
 	/* The server is closing, and something that it may be waiting for has happened. */
 	void (*check_closed)(struct box *b);

@@ -33,25 +33,25 @@
 #define STILL_TIMEOUT_MS 1000
 
 /* One pause or resume under way. */
-struct move {
+struct pause_work {
 	struct sandbox *sandbox;
 	bool keep_memory;
 	enum event_cause cause;
 	sandbox_done_fn *done; /* may be NULL */
 	void *arg;
-	bool store_failed;
+	int refusal; /* the store's error */
 	uv_timer_t patience;
 };
 
-static void move_free(uv_handle_t *handle)
+static void pause_work_free(uv_handle_t *handle)
 {
 	free(handle->data);
 }
 
-static struct move *move_new(struct sandbox *s, bool keep_memory, enum event_cause cause,
-	sandbox_done_fn *done, void *arg)
+static struct pause_work *pause_work_new(struct sandbox *s, bool keep_memory,
+	enum event_cause cause, sandbox_done_fn *done, void *arg)
 {
-	struct move *m = mem_new(sizeof *m);
+	struct pause_work *m = mem_new(sizeof *m);
 	m->sandbox = s;
 	m->keep_memory = keep_memory;
 	m->cause = cause;
@@ -62,15 +62,15 @@ static struct move *move_new(struct sandbox *s, bool keep_memory, enum event_cau
 	return m;
 }
 
-static void move_answer(struct move *m, const struct error *e)
+static void move_answer(struct pause_work *m, const struct error *e)
 {
 	if (m->done)
 		box_answer_later(m->sandbox->box, m->done, m->arg, e);
-	uv_close((uv_handle_t *)&m->patience, move_free);
+	uv_close((uv_handle_t *)&m->patience, pause_work_free);
 }
 
 /* The answer goes out before the next one has its turn: it tells what this one did. */
-static void move_end(struct move *m, const struct error *e)
+static void pause_work_end(struct pause_work *m, const struct error *e)
 {
 	struct sandbox *s = m->sandbox;
 	move_answer(m, e);
@@ -102,7 +102,7 @@ static void reclaim_asked(void *arg, const struct warden_reply *reply)
 
 static void pause_undone(void *arg, const struct error *e)
 {
-	struct move *m = arg;
+	struct pause_work *m = arg;
 	struct sandbox *s = m->sandbox;
 	struct error reason;
 	(void)e;
@@ -110,14 +110,15 @@ static void pause_undone(void *arg, const struct error *e)
 	s->paused_ms = 0;
 	s->intent = SANDBOX_IDLE; /* as its row still says */
 	send_to_init(s, FRAME_RESUME);
-	error_set(&reason, ERROR_INTERNAL, "the pause could not be stored");
-	move_end(m, &reason);
+	store_error(&reason, m->refusal, "the pause could not be stored");
+	pause_work_end(m, &reason);
 }
 
 static void pause_stored(void *arg, int error)
 {
-	struct move *m = arg;
+	struct pause_work *m = arg;
 	struct sandbox *s = m->sandbox;
+	m->refusal = error;
 	if (error) {
 		sandbox_thaw(s, pause_undone, m);
 		return;
@@ -125,12 +126,12 @@ static void pause_stored(void *arg, int error)
 	sandbox_set_status(s, SANDBOX_PAUSED);
 	s->box->driver->reclaim(s->box->driver, s->id, reclaim_asked, s->box);
 	sandbox_clock_changed(s);
-	move_end(m, NULL);
+	pause_work_end(m, NULL);
 }
 
 static void pause_frozen(void *arg, const struct error *e)
 {
-	struct move *m = arg;
+	struct pause_work *m = arg;
 	struct sandbox *s = m->sandbox;
 	if (e || !sandbox_is_awake(s)) {
 		struct error reason;
@@ -138,15 +139,15 @@ static void pause_frozen(void *arg, const struct error *e)
 		send_to_init(s, FRAME_RESUME);
 		if (!e)
 			refuse_failed(s, &reason);
-		move_end(m, e ? e : &reason);
+		pause_work_end(m, e ? e : &reason);
 		return;
 	}
-	s->paused_ms = clock_wall_ms();
+	s->paused_ms = lease_now_ms(s->box);
 	event_record(s, EVENT_PAUSED, m->cause, NULL);
 	sandbox_store(s, SANDBOX_PAUSED, pause_stored, m);
 }
 
-static void pause_freeze(struct move *m)
+static void pause_freeze(struct pause_work *m)
 {
 	m->sandbox->pause.move = NULL;
 	uv_timer_stop(&m->patience);
@@ -170,7 +171,7 @@ static bool pause_frame(struct sandbox *s, const struct frame_header *h, const c
 const struct sandbox_part pause_part = {.frame = pause_frame};
 
 /* Timeouts of commands stand still with them: init notes the time, and says so. */
-static void pause_with_memory(struct move *m)
+static void pause_with_memory(struct pause_work *m)
 {
 	m->sandbox->pause.pausing = true;
 	m->sandbox->pause.move = m;
@@ -182,40 +183,40 @@ static void pause_with_memory(struct move *m)
 
 static void suspend_halted(void *arg, const struct error *e)
 {
-	struct move *m = arg;
+	struct pause_work *m = arg;
 	struct error reason;
 	(void)e;
 	sandbox_set_status(m->sandbox, SANDBOX_SUSPENDED);
 	tenant_force_charge(m->sandbox, CHARGE_DISK);
 	sandbox_clock_changed(m->sandbox);
-	if (m->store_failed)
-		error_set(&reason, ERROR_INTERNAL, "the pause could not be stored");
-	move_end(m, m->store_failed ? &reason : NULL);
+	if (m->refusal)
+		store_error(&reason, m->refusal, "the pause could not be stored");
+	pause_work_end(m, m->refusal ? &reason : NULL);
 }
 
 static void suspend_stored(void *arg, int error)
 {
-	struct move *m = arg;
-	m->store_failed = error != 0;
+	struct pause_work *m = arg;
+	m->refusal = error;
 	sandbox_halt(m->sandbox, suspend_halted, m);
 }
 
 /* From here on whatever is sent is for the next boot. */
-static void pause_suspend(struct move *m)
+static void pause_suspend(struct pause_work *m)
 {
 	struct sandbox *s = m->sandbox;
 	s->pause.pausing = true;
 	if (s->paused_ms == 0)
-		s->paused_ms = clock_wall_ms();
+		s->paused_ms = lease_now_ms(s->box);
 	sandbox_set_status(s, SANDBOX_STOPPING);
 	sandbox_disconnect(s);
 	event_record(s, EVENT_SUSPENDED, m->cause, NULL);
 	sandbox_store(s, SANDBOX_SUSPENDED, suspend_stored, m);
 }
 
-static void pause_claimed(void *arg, struct sandbox *s, const struct error *e)
+static void pause_has_turn(void *arg, struct sandbox *s, const struct error *e)
 {
-	struct move *m = arg;
+	struct pause_work *m = arg;
 	struct error reason;
 	if (e) {
 		move_answer(m, e);
@@ -227,17 +228,17 @@ static void pause_claimed(void *arg, struct sandbox *s, const struct error *e)
 	} else if (s->status == SANDBOX_PAUSED && !m->keep_memory) {
 		pause_suspend(m);
 	} else if (s->status == SANDBOX_PAUSED || s->status == SANDBOX_SUSPENDED) {
-		move_end(m, NULL);
+		pause_work_end(m, NULL);
 	} else {
 		refuse_failed(s, &reason);
-		move_end(m, &reason);
+		pause_work_end(m, &reason);
 	}
 }
 
 void sandbox_pause_because(struct sandbox *s, bool keep_memory, enum event_cause cause,
 	sandbox_done_fn *done, void *arg)
 {
-	sandbox_claim(s, pause_claimed, move_new(s, keep_memory, cause, done, arg));
+	sandbox_take_turn(s, pause_has_turn, pause_work_new(s, keep_memory, cause, done, arg));
 }
 
 void sandbox_pause(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg)
@@ -247,8 +248,8 @@ void sandbox_pause(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, v
 
 /* ---- resume ---- */
 
-/* Those that waited for it must not wait for ever. */
-static void resume_failed(struct move *m, const struct error *e)
+/* Fails the calls that wait for it to wake. */
+static void resume_failed(struct pause_work *m, const struct error *e)
 {
 	struct sandbox *s = m->sandbox;
 	s->pause.waking = false;
@@ -259,20 +260,20 @@ static void resume_failed(struct move *m, const struct error *e)
 		init_link_close(s->init.link);
 		s->init.link = NULL;
 	}
-	move_end(m, e);
+	pause_work_end(m, e);
 }
 
 static void resume_stored(void *arg, int error)
 {
-	struct move *m = arg;
+	struct pause_work *m = arg;
 	struct error e;
 	/* It is awake all the same; only a crash now would find it paused. */
 	if (error)
-		error_set(&e, ERROR_INTERNAL, "the resume could not be stored");
-	move_end(m, error ? &e : NULL);
+		store_error(&e, error, "the resume could not be stored");
+	pause_work_end(m, error ? &e : NULL);
 }
 
-static void pause_resumed(struct move *m)
+static void pause_resumed(struct pause_work *m)
 {
 	struct sandbox *s = m->sandbox;
 	s->pause.waking = false;
@@ -284,11 +285,11 @@ static void pause_resumed(struct move *m)
 	sandbox_store(s, SANDBOX_IDLE, resume_stored, m);
 }
 
-static void resume_anew(struct move *m);
+static void resume_anew(struct pause_work *m);
 
 static void resume_connected(void *arg, struct sandbox *s, int error)
 {
-	struct move *m = arg;
+	struct pause_work *m = arg;
 	struct error e;
 	if (error == 0) {
 		send_to_init(s, FRAME_RESUME);
@@ -305,7 +306,7 @@ static void resume_connected(void *arg, struct sandbox *s, int error)
 
 static void resume_thawed(void *arg, const struct error *e)
 {
-	struct move *m = arg;
+	struct pause_work *m = arg;
 	struct sandbox *s = m->sandbox;
 	if (e)
 		resume_connected(m, s, -1);
@@ -317,7 +318,7 @@ static void resume_thawed(void *arg, const struct error *e)
 
 static void resume_booted(void *arg, const struct error *e)
 {
-	struct move *m = arg;
+	struct pause_work *m = arg;
 	struct sandbox *s = m->sandbox;
 	if (e) {
 		resume_failed(m, e);
@@ -334,7 +335,7 @@ static void resume_refused(void *arg, const struct error *e)
 }
 
 /* Refused only later: the call that it is woken for has yet to join those that wait. */
-static void resume_boot(struct move *m)
+static void resume_boot(struct pause_work *m)
 {
 	struct sandbox *s = m->sandbox;
 	struct error e;
@@ -346,22 +347,22 @@ static void resume_boot(struct move *m)
 
 static void resume_halted(void *arg, const struct error *e)
 {
-	struct move *m = arg;
+	struct pause_work *m = arg;
 	(void)e;
 	sandbox_set_status(m->sandbox, SANDBOX_SUSPENDED);
 	resume_boot(m);
 }
 
-static void resume_anew(struct move *m)
+static void resume_anew(struct pause_work *m)
 {
 	sandbox_set_status(m->sandbox, SANDBOX_STOPPING);
 	sandbox_disconnect(m->sandbox);
 	sandbox_halt(m->sandbox, resume_halted, m);
 }
 
-static void resume_claimed(void *arg, struct sandbox *s, const struct error *e)
+static void resume_has_turn(void *arg, struct sandbox *s, const struct error *e)
 {
-	struct move *m = arg;
+	struct pause_work *m = arg;
 	struct error reason;
 	if (e) {
 		if (m->cause == CAUSE_CALL) {
@@ -372,7 +373,7 @@ static void resume_claimed(void *arg, struct sandbox *s, const struct error *e)
 	} else if (sandbox_is_awake(s)) {
 		s->pause.waking = false;
 		sandbox_parts_awake(s);
-		move_end(m, NULL);
+		pause_work_end(m, NULL);
 	} else if (s->status == SANDBOX_PAUSED && m->keep_memory) {
 		sandbox_thaw(s, resume_thawed, m);
 	} else if (s->status == SANDBOX_PAUSED || s->status == SANDBOX_FAILED) {
@@ -387,7 +388,8 @@ static void resume_claimed(void *arg, struct sandbox *s, const struct error *e)
 
 void sandbox_resume(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, void *arg)
 {
-	sandbox_claim(s, resume_claimed, move_new(s, keep_memory, CAUSE_REQUEST, done, arg));
+	sandbox_take_turn(
+		s, resume_has_turn, pause_work_new(s, keep_memory, CAUSE_REQUEST, done, arg));
 }
 
 int sandbox_wake(struct sandbox *s, struct error *e)
@@ -396,17 +398,19 @@ int sandbox_wake(struct sandbox *s, struct error *e)
 		s->pause.pausing || s->status == SANDBOX_PAUSED || s->status == SANDBOX_SUSPENDED;
 	if (s->ending.doomed || s->status == SANDBOX_FAILED || (!asleep && !s->init.link))
 		return refuse_failed(s, e);
-	if (!asleep)
+	if (!asleep) {
+		usage_stir(s);
 		return 0;
+	}
 	if (!s->auto_resume)
 		return error_set(e, ERROR_PAUSED,
 			"the sandbox is paused, and was not asked to wake by itself");
 	if (!s->init.link)
 		s->init.link = sandbox_link_new(s);
 	if (!s->pause.waking) {
-		struct move *m = move_new(s, true, CAUSE_CALL, NULL, NULL);
+		struct pause_work *m = pause_work_new(s, true, CAUSE_CALL, NULL, NULL);
 		s->pause.waking = true;
-		sandbox_claim(s, resume_claimed, m);
+		sandbox_take_turn(s, resume_has_turn, m);
 		if (!s->pause.waking && !sandbox_is_awake(s))
 			return error_set(e, ERROR_RESOURCE_EXHAUSTED,
 				"too many operations wait for this sandbox already");

@@ -9,9 +9,9 @@ void sandbox_pause_because(struct sandbox *s, bool keep_memory, enum event_cause
 	sandbox_done_fn *done, void *arg);
 
 /*
- * For whoever is about to send something to its init: 0 when it is awake, or is being woken for
- * this call, which then waits in the connection's buffer. Refused when it is paused and was not
- * asked to wake by itself, or cannot wake any more.
+ * Call it before sending to its init. Returns 0 if it is awake or is being woken for this call,
+ * which then waits in the connection's buffer. Fails if it is paused and does not wake by itself,
+ * or cannot wake any more.
  */
 int sandbox_wake(struct sandbox *s, struct error *e);
 

@@ -36,7 +36,7 @@ void sandbox_free(struct sandbox *s)
 	if (s->listed)
 		sandbox_remove(s);
 	if (s->hidden)
-		DL_DELETE(s->box->hidden, s);
+		DL_DELETE(s->box->sandboxes.hidden, s);
 	fields_free(&sandbox_model, &s->record);
 	free(s);
 }
@@ -56,7 +56,7 @@ void sandbox_set_text(const char **at, const char *text)
 void sandbox_execution_began(struct sandbox *s)
 {
 	s->running++;
-	s->last_active_ms = clock_wall_ms();
+	s->last_active_ms = lease_now_ms(s->box);
 	if (s->status == SANDBOX_IDLE)
 		sandbox_set_status(s, SANDBOX_RUNNING);
 }
@@ -64,7 +64,7 @@ void sandbox_execution_began(struct sandbox *s)
 void sandbox_execution_ended(struct sandbox *s)
 {
 	s->running--;
-	s->last_active_ms = clock_wall_ms();
+	s->last_active_ms = lease_now_ms(s->box);
 	/* The sandbox of a run is only waiting for its end now. */
 	if (s->ephemeral && s->executions > 0 && s->running == 0)
 		tenant_force_charge(s, CHARGE_NONE);
@@ -85,7 +85,7 @@ static void oom_noted(void *arg, const struct warden_reply *reply)
 {
 	struct oom_note *note = arg;
 	struct sandbox *s = NULL;
-	HASH_FIND(by_id, note->box->sandboxes, note->id, ID_LEN, s);
+	HASH_FIND(by_id, note->box->sandboxes.by_id, note->id, ID_LEN, s);
 	if (s && reply->error == 0 && reply->usage.oom_kills > s->processes.oom_seen)
 		s->processes.oom_seen = reply->usage.oom_kills;
 	box_check_closed(note->box);

@@ -27,7 +27,7 @@ struct sandbox *sandbox_previous(const struct sandbox *s);
 struct sandbox *sandbox_find_any(struct box *b, const char *id);
 /* The first of whichever tenant that matches. */
 struct sandbox *sandbox_search(
-	struct box *b, bool (*matches)(void *arg, const char *id), void *arg);
+	struct box *b, bool (*matches)(void *arg, const char *id, const char *tenant), void *arg);
 void sandbox_view(const struct sandbox *s, struct sandbox_view *out);
 
 /*
@@ -59,13 +59,18 @@ void sandbox_resume(struct sandbox *s, bool keep_memory, sandbox_done_fn *done, 
 int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandbox_done_fn *done,
 	void *arg, struct error *e);
 
+/* The same; `done` comes when it is in force, for connections that are open, too. */
+int sandbox_set_network(struct sandbox *s, const struct network_settings *network, bool is_wish,
+	sandbox_done_fn *done, void *arg, struct error *e);
+
 /* One that has ended, for as long as its row is kept; view is NULL when there is none. */
-typedef void sandbox_loaded_fn(void *arg, const struct sandbox_view *view);
+typedef void sandbox_loaded_fn(void *arg, const struct sandbox_view *view, const struct error *e);
 void sandbox_load_ended(
 	struct box *b, const char *tenant, const char *id, sandbox_loaded_fn *loaded, void *arg);
 
 /* For each, and at the end with NULL and how many there are without offset and limit. */
-typedef void sandbox_listed_fn(void *arg, const struct sandbox_view *view, int64_t total);
+typedef void sandbox_listed_fn(
+	void *arg, const struct sandbox_view *view, int64_t total, const struct error *e);
 void sandbox_list_ended(
 	struct box *b, const struct sandbox_filter *filter, sandbox_listed_fn *listed, void *arg);
 

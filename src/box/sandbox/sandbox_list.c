@@ -14,22 +14,23 @@ static bool sandbox_list_is_after(const struct sandbox *a, int64_t ms, const cha
 
 void sandbox_add(struct sandbox *s)
 {
-	struct sandbox *at = s->box->order ? s->box->order->prev : NULL; /* the last */
-	HASH_ADD(by_id, s->box->sandboxes, id, ID_LEN, s);
+	struct sandbox *at =
+		s->box->sandboxes.order ? s->box->sandboxes.order->prev : NULL; /* the last */
+	HASH_ADD(by_id, s->box->sandboxes.by_id, id, ID_LEN, s);
 	while (at && sandbox_list_is_after(at, s->created_ms, s->id))
-		at = at == s->box->order ? NULL : at->prev;
+		at = at == s->box->sandboxes.order ? NULL : at->prev;
 	if (at)
-		DL_APPEND_ELEM(s->box->order, at, s);
+		DL_APPEND_ELEM(s->box->sandboxes.order, at, s);
 	else
-		DL_PREPEND(s->box->order, s);
+		DL_PREPEND(s->box->sandboxes.order, s);
 	s->listed = true;
 	s->box->counters.sandboxes++;
 }
 
 void sandbox_remove(struct sandbox *s)
 {
-	HASH_DELETE(by_id, s->box->sandboxes, s);
-	DL_DELETE(s->box->order, s);
+	HASH_DELETE(by_id, s->box->sandboxes.by_id, s);
+	DL_DELETE(s->box->sandboxes.order, s);
 	s->listed = false;
 	s->box->counters.sandboxes--;
 }
@@ -40,29 +41,36 @@ struct sandbox *sandbox_find_any(struct box *b, const char *id)
 {
 	struct sandbox *s = NULL;
 	if (id_is_valid(id))
-		HASH_FIND(by_id, b->sandboxes, id, ID_LEN, s);
+		HASH_FIND(by_id, b->sandboxes.by_id, id, ID_LEN, s);
 	return s;
+}
+
+/* One whose end was told is there for its row only. */
+static bool sandbox_list_shows(const struct sandbox *s, const char *tenant)
+{
+	return strcmp(s->tenant, tenant) == 0 && !s->ending.told;
 }
 
 struct sandbox *sandbox_find(struct box *b, const char *tenant, const char *id)
 {
 	struct sandbox *s = sandbox_find_any(b, id);
-	return s && strcmp(s->tenant, tenant) == 0 ? s : NULL;
+	return s && sandbox_list_shows(s, tenant) ? s : NULL;
 }
 
 struct sandbox *sandbox_find_named(struct box *b, const char *tenant, const char *name)
 {
 	struct sandbox *s;
-	DL_FOREACH (b->order, s)
+	DL_FOREACH (b->sandboxes.order, s)
 		if (strcmp(s->tenant, tenant) == 0 && strcmp(s->name, name) == 0)
 			return s;
 	return NULL;
 }
 
-struct sandbox *sandbox_search(struct box *b, bool (*matches)(void *arg, const char *id), void *arg)
+struct sandbox *sandbox_search(
+	struct box *b, bool (*matches)(void *arg, const char *id, const char *tenant), void *arg)
 {
-	struct sandbox *s = b->order;
-	while (s && !matches(arg, s->id))
+	struct sandbox *s = b->sandboxes.order;
+	while (s && !matches(arg, s->id, s->tenant))
 		s = s->next;
 	return s;
 }
@@ -71,7 +79,7 @@ struct sandbox *sandbox_search(struct box *b, bool (*matches)(void *arg, const c
 
 static struct sandbox *of_same_tenant(struct sandbox *s, const char *tenant)
 {
-	while (s && strcmp(s->tenant, tenant) != 0)
+	while (s && !sandbox_list_shows(s, tenant))
 		s = s->next;
 	return s;
 }
@@ -79,7 +87,7 @@ static struct sandbox *of_same_tenant(struct sandbox *s, const char *tenant)
 struct sandbox *sandbox_first(
 	struct box *b, const char *tenant, int64_t after_ms, const char *after_id)
 {
-	struct sandbox *s = b->order;
+	struct sandbox *s = b->sandboxes.order;
 	while (s && !sandbox_list_is_after(s, after_ms, after_id))
 		s = s->next;
 	return of_same_tenant(s, tenant);
@@ -93,14 +101,14 @@ struct sandbox *sandbox_next(const struct sandbox *s)
 /* The first in the list has the last as its predecessor. */
 static struct sandbox *sandbox_list_before(const struct sandbox *s)
 {
-	return s == s->box->order ? NULL : s->prev;
+	return s == s->box->sandboxes.order ? NULL : s->prev;
 }
 
 struct sandbox *sandbox_last(
 	struct box *b, const char *tenant, int64_t before_ms, const char *before_id)
 {
-	struct sandbox *s = b->order ? b->order->prev : NULL;
-	while (s && (strcmp(s->tenant, tenant) != 0 || s->created_ms > before_ms ||
+	struct sandbox *s = b->sandboxes.order ? b->sandboxes.order->prev : NULL;
+	while (s && (!sandbox_list_shows(s, tenant) || s->created_ms > before_ms ||
 			    (s->created_ms == before_ms && strcmp(s->id, before_id) >= 0)))
 		s = sandbox_list_before(s);
 	return s;
@@ -109,7 +117,7 @@ struct sandbox *sandbox_last(
 struct sandbox *sandbox_previous(const struct sandbox *s)
 {
 	struct sandbox *found = sandbox_list_before(s);
-	while (found && strcmp(found->tenant, s->tenant) != 0)
+	while (found && !sandbox_list_shows(found, s->tenant))
 		found = sandbox_list_before(found);
 	return found;
 }

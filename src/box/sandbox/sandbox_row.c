@@ -1,6 +1,6 @@
 /*
- * A sandbox from its row and back, and as everybody may read it. The row is what it is meant to be;
- * what it is at the moment is found out anew after a start.
+ * Conversion of a sandbox from its row, to its row and to a view. The row holds the intended state;
+ * the actual state is found out after a start.
  */
 #include "box/sandbox/sandbox_row.h"
 
@@ -20,7 +20,8 @@ struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_record *row
 	s->cpu_us = s->memory_byte_seconds = 0; /* told of one that has ended */
 	s->intent = row->status;
 	s->pause.pausing = s->status == SANDBOX_PAUSED || s->status == SANDBOX_SUSPENDED;
-	s->last_active_ms = s->lease.awake_ms = clock_wall_ms(); /* a restart is not idleness */
+	s->last_active_ms = lease_now_ms(b); /* a restart is not idleness */
+	s->lease.awake_us = clock_monotonic_us();
 	return s;
 }
 
@@ -30,6 +31,8 @@ void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn 
 	volumes_pack(s->disk.volumes, &volumes);
 	struct sandbox_record row = s->record;
 	row.packed_volumes = volumes.data;
+	row.lease_end_ms = lease_wall_ms(s->box, s->lease_end_ms);
+	row.paused_ms = lease_wall_ms(s->box, s->paused_ms);
 	row.status = s->intent = status;
 	row.cpu_us = s->usage.cpu_before_us;
 	row.memory_byte_seconds = (int64_t)s->usage.memory_byte_seconds;
@@ -39,8 +42,11 @@ void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn 
 void sandbox_view(const struct sandbox *s, struct sandbox_view *out)
 {
 	out->record = s->record;
-	out->expires_ms = sandbox_expires_ms(s);
-	out->terminates_ms = sandbox_terminates_ms(s);
+	out->last_active_ms = lease_wall_ms(s->box, s->last_active_ms);
+	out->lease_end_ms = lease_wall_ms(s->box, s->lease_end_ms);
+	out->paused_ms = lease_wall_ms(s->box, s->paused_ms);
+	out->expires_ms = lease_wall_ms(s->box, lease_next(s, false).at_ms);
+	out->terminates_ms = lease_wall_ms(s->box, lease_next(s, true).at_ms);
 	out->ending = s->ending.doomed;
 	out->volumes = s->disk.volumes;
 	for (size_t i = 0; i < WARDEN_VOLUMES_MAX; i++)

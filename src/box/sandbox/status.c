@@ -1,6 +1,6 @@
 /*
- * What a sandbox can be, and from where it may go where. Every change of status passes here: what
- * the table does not allow is a mistake of ours, is said so in the log, and does not happen.
+ * The states of a sandbox and the allowed transitions. Every change of status passes here: one that
+ * the table does not allow is a bug of the server, is logged, and does not happen.
  */
 #include "box/sandbox/status.h"
 
@@ -36,24 +36,19 @@ void sandbox_set_status(struct sandbox *s, enum sandbox_status status)
 	}
 	s->status = status;
 	struct sandbox_watcher *w, *next;
-	DL_FOREACH_SAFE (s->box->sandbox_watchers, w, next)
+	DL_FOREACH_SAFE (s->box->sandboxes.watchers, w, next)
 		if (strcmp(w->id, s->id) == 0)
 			w->changed(w->arg, s);
 }
 
 void sandbox_watch(struct box *b, struct sandbox_watcher *w)
 {
-	DL_APPEND(b->sandbox_watchers, w);
+	DL_APPEND(b->sandboxes.watchers, w);
 }
 
 void sandbox_unwatch(struct box *b, struct sandbox_watcher *w)
 {
-	DL_DELETE(b->sandbox_watchers, w);
-}
-
-bool sandbox_is_awake(const struct sandbox *s)
-{
-	return s->status == SANDBOX_IDLE || s->status == SANDBOX_RUNNING;
+	DL_DELETE(b->sandboxes.watchers, w);
 }
 
 void sandbox_set_awake(struct sandbox *s)
@@ -63,6 +58,7 @@ void sandbox_set_awake(struct sandbox *s)
 		sandbox_set_status(s, status);
 	s->pause.pausing = false;
 	s->paused_ms = 0;
-	s->lease.awake_ms = s->last_active_ms = clock_wall_ms();
+	s->lease.awake_us = clock_monotonic_us();
+	s->last_active_ms = lease_now_ms(s->box);
 	sandbox_clock_changed(s);
 }

@@ -20,6 +20,7 @@
 struct tenant {
 	struct tenant_amounts limit, used;
 	unsigned comparisons;
+	int descriptors;
 	UT_hash_handle by_name;
 	char name[];
 };
@@ -40,7 +41,7 @@ static const struct tenant_amounts *limit_of(const struct box *b, const char *na
 static struct tenant *tenant_of(struct box *b, const char *name)
 {
 	struct tenant *t = NULL;
-	HASH_FIND(by_name, b->tenants, name, strlen(name), t);
+	HASH_FIND(by_name, b->sandboxes.tenants, name, strlen(name), t);
 	if (t)
 		return t;
 	t = mem_new(sizeof *t + strlen(name) + 1);
@@ -50,15 +51,15 @@ static struct tenant *tenant_of(struct box *b, const char *name)
 		t->limit = *limit;
 	if (t->limit.sandboxes == 0)
 		t->limit.sandboxes = b->config.sandboxes_per_tenant;
-	HASH_ADD(by_name, b->tenants, name[0], strlen(name), t);
+	HASH_ADD(by_name, b->sandboxes.tenants, name[0], strlen(name), t);
 	return t;
 }
 
 void tenants_free(struct box *b)
 {
 	struct tenant *t, *next;
-	HASH_ITER (by_name, b->tenants, t, next) {
-		HASH_DELETE(by_name, b->tenants, t);
+	HASH_ITER (by_name, b->sandboxes.tenants, t, next) {
+		HASH_DELETE(by_name, b->sandboxes.tenants, t);
 		free(t);
 	}
 }
@@ -85,12 +86,35 @@ static void tenant_add(struct tenant_amounts *to, const struct tenant_amounts *a
 	to->disk += sign * a->disk;
 }
 
+void tenant_count_descriptors(struct box *b, const char *name, int change)
+{
+	tenant_of(b, name)->descriptors += change;
+	b->sandboxes.descriptors += change;
+}
+
+int tenant_check_descriptor(struct box *b, const char *name, struct error *e)
+{
+	int limit = (int)b->config.descriptors, share = (int)b->config.descriptors_per_tenant;
+	if (tenant_of(b, name)->descriptors >= share)
+		return error_set(e, ERROR_QUOTA_EXCEEDED,
+			"the tenant's sandboxes and operations on files have %d descriptors of the server, "
+			"the most that is allowed",
+			share);
+	if (b->sandboxes.descriptors >= limit)
+		return error_set(e, ERROR_RESOURCE_EXHAUSTED,
+			"the server's %d descriptors for sandboxes and operations on files are in use",
+			limit);
+	return 0;
+}
+
 void tenant_force_charge(struct sandbox *s, enum charge charge)
 {
 	struct tenant *t = tenant_of(s->box, s->tenant);
 	struct tenant_amounts old = price_of(s, s->charge), new = price_of(s, charge);
 	tenant_add(&t->used, &old, -1);
 	tenant_add(&t->used, &new, 1);
+	tenant_count_descriptors(
+		s->box, s->tenant, (charge >= CHARGE_ALL) - (s->charge >= CHARGE_ALL));
 	s->charge = charge;
 }
 
@@ -120,6 +144,9 @@ int tenant_charge(struct sandbox *s, enum charge charge, struct error *e)
 	if (check_sum("cpu", sum.cpu, limit->cpu, units_format_millicores, e) < 0 ||
 		check_sum("memory", sum.memory, limit->memory, units_format_size, e) < 0 ||
 		check_sum("disk", sum.disk, limit->disk, units_format_size, e) < 0)
+		return -1;
+	if (charge >= CHARGE_ALL && s->charge < CHARGE_ALL &&
+		tenant_check_descriptor(s->box, s->tenant, e) < 0)
 		return -1;
 	tenant_force_charge(s, charge);
 	return 0;

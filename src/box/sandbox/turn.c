@@ -13,47 +13,47 @@
 #include "box/sandbox/later.h"
 #include "box/sandbox/object.h"
 
-struct claim {
-	struct claim *prev, *next;
-	sandbox_claimed_fn *claimed;
+struct turn_waiter {
+	struct turn_waiter *prev, *next;
+	sandbox_turn_fn *granted;
 	void *arg;
 };
 
 /* How many may wait for one sandbox. */
-#define CLAIMS_MAX 1024
+#define TURN_WAITERS_MAX 1024
 
-static void turn_refuse(struct sandbox *s, sandbox_claimed_fn *claimed, void *arg)
+static void turn_refuse(struct sandbox *s, sandbox_turn_fn *granted, void *arg)
 {
 	struct error e;
 	if (s->ending.doomed)
 		error_set(&e, ERROR_NOT_FOUND, "the sandbox is being deleted");
 	else
 		error_set(&e, ERROR_RESOURCE_EXHAUSTED,
-			"%d operations wait for this sandbox already", CLAIMS_MAX);
-	claimed(arg, s, &e);
+			"%d operations wait for this sandbox already", TURN_WAITERS_MAX);
+	granted(arg, s, &e);
 }
 
-void sandbox_claim(struct sandbox *s, sandbox_claimed_fn *claimed, void *arg)
+void sandbox_take_turn(struct sandbox *s, sandbox_turn_fn *granted, void *arg)
 {
-	if (s->ending.doomed || s->turn.waiting_count == CLAIMS_MAX) {
-		turn_refuse(s, claimed, arg);
+	if (s->ending.doomed || s->turn.waiting_count == TURN_WAITERS_MAX) {
+		turn_refuse(s, granted, arg);
 		return;
 	}
 	if (!s->turn.taken && !s->turn.waiting) {
 		s->turn.taken = true;
-		claimed(arg, s, NULL);
+		granted(arg, s, NULL);
 		return;
 	}
-	struct claim *c = mem_new(sizeof *c);
-	c->claimed = claimed;
-	c->arg = arg;
-	DL_APPEND(s->turn.waiting, c);
+	struct turn_waiter *w = mem_new(sizeof *w);
+	w->granted = granted;
+	w->arg = arg;
+	DL_APPEND(s->turn.waiting, w);
 	s->turn.waiting_count++;
 }
 
-static struct claim take_claim(struct sandbox *s)
+static struct turn_waiter turn_take_first(struct sandbox *s)
 {
-	struct claim *first = s->turn.waiting, taken = *first;
+	struct turn_waiter *first = s->turn.waiting, taken = *first;
 	DL_DELETE(s->turn.waiting, first);
 	free(first);
 	s->turn.waiting_count--;
@@ -69,9 +69,9 @@ void sandbox_release(struct sandbox *s)
 		return;
 	s->turn.granting = true;
 	while (!s->turn.taken && !s->ending.doomed && s->turn.waiting) {
-		struct claim c = take_claim(s);
+		struct turn_waiter w = turn_take_first(s);
 		s->turn.taken = true;
-		c.claimed(c.arg, s, NULL);
+		w.granted(w.arg, s, NULL);
 	}
 	s->turn.granting = false;
 	if (s->ending.doomed && !s->turn.taken)
@@ -79,27 +79,27 @@ void sandbox_release(struct sandbox *s)
 	box_check_closed(b);
 }
 
-void sandbox_refuse_claims(struct sandbox *s)
+void sandbox_refuse_turns(struct sandbox *s)
 {
 	while (s->turn.waiting) {
-		struct claim c = take_claim(s);
-		turn_refuse(s, c.claimed, c.arg);
+		struct turn_waiter w = turn_take_first(s);
+		turn_refuse(s, w.granted, w.arg);
 	}
 }
 
-bool sandbox_withdraw_claim(struct sandbox *s, const void *arg)
+bool sandbox_withdraw_turn(struct sandbox *s, const void *arg)
 {
-	struct claim *c = s->turn.waiting;
+	struct turn_waiter *w = s->turn.waiting;
 	struct error e;
-	while (c && c->arg != arg)
-		c = c->next;
-	if (!c)
+	while (w && w->arg != arg)
+		w = w->next;
+	if (!w)
 		return false;
-	struct claim taken = *c;
-	DL_DELETE(s->turn.waiting, c);
-	free(c);
+	struct turn_waiter taken = *w;
+	DL_DELETE(s->turn.waiting, w);
+	free(w);
 	s->turn.waiting_count--;
 	error_set(&e, ERROR_NOT_RUNNING, "the operation was withdrawn before it began");
-	taken.claimed(taken.arg, s, &e);
+	taken.granted(taken.arg, s, &e);
 	return true;
 }

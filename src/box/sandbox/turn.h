@@ -7,16 +7,16 @@
 
 struct sandbox;
 
-/* e: it is being deleted, and nothing may be done or released. */
-typedef void sandbox_claimed_fn(void *arg, struct sandbox *s, const struct error *e);
-/* Calls back when it is one's turn, perhaps at once. */
-void sandbox_claim(struct sandbox *s, sandbox_claimed_fn *claimed, void *arg);
+/* With `e` the turn was refused: nothing may be done or released. */
+typedef void sandbox_turn_fn(void *arg, struct sandbox *s, const struct error *e);
+/* Calls `granted` when the turn comes, perhaps at once. */
+void sandbox_take_turn(struct sandbox *s, sandbox_turn_fn *granted, void *arg);
 /*
- * Takes back the claim that was made with this arg, which is then told a refusal. False: there is
- * none that waits.
+ * Withdraws the request for a turn that was made with `arg`; its callback is told a refusal. False:
+ * none waits.
  */
-bool sandbox_withdraw_claim(struct sandbox *s, const void *arg);
-/* The next one's turn; or its end, when it was deleted meanwhile. */
+bool sandbox_withdraw_turn(struct sandbox *s, const void *arg);
+/* Ends a turn: grants the next one, or ends the sandbox if it was deleted meanwhile. */
 void sandbox_release(struct sandbox *s);
-/* Those that wait are told that it is being deleted. */
-void sandbox_refuse_claims(struct sandbox *s);
+/* Refuses all that wait, because the sandbox is being deleted. */
+void sandbox_refuse_turns(struct sandbox *s);

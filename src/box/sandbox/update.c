@@ -1,6 +1,6 @@
 /*
- * What can be changed of a sandbox that is there: how it is called, its environment, its times.
- * What runs already is not touched by a new environment.
+ * Changes of an existing sandbox: its name, environment and times. A new environment does not
+ * affect running processes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "box/sandbox/object.h"
 #include "box/sandbox/sandbox_row.h"
 
-/* Of the whole environment, so that it fits into a frame with a command. */
+/* The limit of the whole environment, so that it fits into a frame with a command. */
 #define ENV_ENTRIES_MAX 1000
 #define ENV_BYTES_MAX   (256u * 1024)
 
@@ -26,7 +26,7 @@ static bool is_named(const char *const *names, const char *entry)
 	return false;
 }
 
-/* What is there and stays, then what is new. */
+/* Keeps the variables that stay, then appends the new ones. */
 static int update_merge_env(
 	const struct sandbox *s, const struct sandbox_change *c, struct buf *out, struct error *e)
 {
@@ -55,16 +55,18 @@ static void update_apply(struct sandbox *s, const struct sandbox_change *c)
 	struct field_set given = c->given;
 	size_t lease =
 		(size_t)field_at(&sandbox_model, offsetof(struct sandbox_settings, lease_ms));
-	int64_t end = c->lease_ms ? clock_wall_ms() + c->lease_ms : 0;
+	int64_t end = c->lease_ms ? lease_now_ms(s->box) + c->lease_ms : 0;
 	bool sooner = end && (s->lease_end_ms == 0 || end < s->lease_end_ms);
 	if (sooner && c->lease_extends_only)
 		field_set_remove(&given, lease);
 	if (field_set_has(&given, lease))
 		s->lease_end_ms = end;
+	if (c->lease_ends)
+		s->lease_end_ms = lease_now_ms(s->box);
 	fields_change(&sandbox_model, &given, &s->record, &c->settings);
 }
 
-static int check(const struct sandbox *s, const struct sandbox_change *c, struct error *e)
+static int update_check(const struct sandbox *s, const struct sandbox_change *c, struct error *e)
 {
 	if (s->ending.doomed)
 		return error_set(e, ERROR_NOT_FOUND, "the sandbox is being deleted");
@@ -88,7 +90,7 @@ static void update_stored(void *arg, int error)
 	struct updating *u = arg;
 	struct error e;
 	if (error)
-		error_set(&e, ERROR_INTERNAL, "the change could not be stored");
+		store_error(&e, error, "the change could not be stored");
 	u->done(u->arg, error ? &e : NULL);
 	free(u);
 }
@@ -98,7 +100,7 @@ int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandb
 {
 	autobuf env = {0};
 	bool has_env = change->set_env || change->unset_env;
-	if (check(s, change, e) < 0 || (has_env && update_merge_env(s, change, &env, e) < 0))
+	if (update_check(s, change, e) < 0 || (has_env && update_merge_env(s, change, &env, e) < 0))
 		return -1;
 	struct updating *u = mem_new(sizeof *u);
 	*u = (struct updating){done, arg};

@@ -1,10 +1,12 @@
 /*
  * Usage. The kernel counts cpu time for each boot; memory over time is what samples say, taken of
- * every sandbox each SAMPLE_MS and when it is paused, resumed or ended. What an ended boot has used
- * is added up and kept in the row.
+ * every sandbox each SAMPLE_MS and when it is paused, resumed or ended. The usage of ended boots is
+ * added up and kept in the row.
  *
- * The samplings are spread: a sandbox goes to the end of a list when it was asked for, and whoever
- * stands in front is due first. The history is a ring that grows with the age of its sandbox.
+ * Samples are spread: a sandbox goes to the end of a list when it was sampled, and the first of the
+ * list is due next. An idle sandbox is sampled seldom, so that thousands of them cost nothing: it
+ * is in a list of its own. The history is a ring that grows with the age of its sandbox; values
+ * between samples are interpolated.
  */
 #include "box/sandbox/usage.h"
 
@@ -21,8 +23,10 @@
 #include "box/sandbox/status.h"
 
 #define SAMPLE_MS      5000
-#define SAMPLE_SOON_MS 10 /* when more are due than are asked for at once */
-#define AT_ONCE        16 /* so that nobody waits for the warden behind more than these */
+#define IDLE_MS        120000
+#define IDLE_SHARE     1000 /* who uses less than this part of a cpu's time is idle */
+#define SAMPLE_SOON_MS 10   /* when more are due than are asked for at once */
+#define AT_ONCE        16 /* so that no other request waits for the warden behind more than these */
 #define DISK_EVERY     6  /* the disk is asked for with every so many samples */
 #define STORE_EVERY    12 /* what a crash may lose of the memory's account */
 #define HISTORY_FIRST  8
@@ -45,30 +49,52 @@ static void add_memory(struct usage_state *u, int64_t now_us, int64_t memory)
 	u->memory = memory;
 }
 
-static void sandbox_usage_remember(struct sandbox *s)
+static void sandbox_usage_remember(struct usage_state *u, const struct usage_sample *sample)
 {
-	struct usage_state *u = &s->usage;
 	if (u->history_len == u->history_cap && u->history_cap < USAGE_SAMPLES_MAX) {
 		size_t cap = u->history_cap ? u->history_cap * 2 : HISTORY_FIRST;
 		cap = cap > USAGE_SAMPLES_MAX ? USAGE_SAMPLES_MAX : cap;
-		struct usage_sample *grown = realloc(u->history, cap * sizeof *grown);
-		if (!grown)
-			abort();
-		u->history = grown;
+		u->history = mem_resize(u->history, cap, sizeof *u->history);
 		u->history_cap = cap;
 	}
 	size_t at = u->history_len < USAGE_SAMPLES_MAX ? u->history_len++ : u->history_next;
 	u->history_next = (at + 1) % USAGE_SAMPLES_MAX;
-	u->history[at] =
-		(struct usage_sample){clock_wall_ms(), total_cpu_us(s), u->memory, u->disk};
+	u->history[at] = *sample;
+}
+
+static struct usage_sample sample_of(const struct sandbox *s)
+{
+	return (struct usage_sample){
+		clock_wall_ms(), total_cpu_us(s), s->usage.memory, s->usage.disk};
+}
+
+/* From the sample before, `gap_us` ago, to this one. */
+static void remember_since(struct sandbox *s, const struct usage_sample *before, int64_t gap_us)
+{
+	struct usage_sample now = sample_of(s);
+	int64_t steps = gap_us / (SAMPLE_MS * 1000);
+	for (int64_t i = 1; i < steps; i++)
+		sandbox_usage_remember(&s->usage,
+			&(struct usage_sample){
+				now.time_ms - gap_us / 1000 * (steps - i) / steps,
+				before->cpu_us + (now.cpu_us - before->cpu_us) * i / steps,
+				before->memory + (now.memory - before->memory) * i / steps,
+				before->disk,
+			});
+	sandbox_usage_remember(&s->usage, &now);
 }
 
 static void sandbox_usage_take(struct sandbox *s, const struct warden_usage *usage)
 {
-	add_memory(&s->usage, clock_monotonic_us(), usage->memory);
-	s->usage.cpu_us = usage->cpu_us;
-	s->usage.pids = usage->pids;
-	sandbox_usage_remember(s);
+	struct usage_state *u = &s->usage;
+	struct usage_sample before = sample_of(s);
+	int64_t now_us = clock_monotonic_us();
+	int64_t gap_us = u->sampled_us ? now_us - u->sampled_us : 0;
+	u->idle = (usage->cpu_us - u->cpu_us) * IDLE_SHARE < gap_us;
+	add_memory(u, now_us, usage->memory);
+	u->cpu_us = usage->cpu_us;
+	u->pids = usage->pids;
+	remember_since(s, &before, gap_us);
 }
 
 size_t usage_samples(const struct sandbox *s, struct usage_sample out[USAGE_SAMPLES_MAX])
@@ -97,7 +123,7 @@ static struct question *question_new(struct sandbox *s, usage_fn *measured, void
 	return q;
 }
 
-static void view(const struct sandbox *s, struct usage_view *out)
+static void usage_view(const struct sandbox *s, struct usage_view *out)
 {
 	*out = (struct usage_view){
 		.cpu_us = total_cpu_us(s),
@@ -113,7 +139,7 @@ static void question_end(struct question *q)
 	struct sandbox *s = sandbox_find_any(q->box, q->id);
 	struct usage_view v;
 	if (s)
-		view(s, &v);
+		usage_view(s, &v);
 	if (q->measured)
 		q->measured(q->arg, s ? &v : NULL);
 	box_check_closed(q->box);
@@ -132,10 +158,13 @@ static void disk_answered(void *arg, const struct keeper_reply *reply)
 static void ask_disk(struct question *q, const struct sandbox *s)
 {
 	struct disk_name disk = disk_of(s);
-	if (s->box->pool_state.flags & POOL_QUOTA)
-		s->box->driver->disk_usage(s->box->driver, &disk, disk_answered, q);
-	else
+	struct driver *d = s->box->driver;
+	if (!s->box->has_quota)
 		question_end(q);
+	else if (q->measured)
+		d->disk_usage(d, &disk, disk_answered, q);
+	else
+		d->disk_sample(d, &disk, disk_answered, q);
 }
 
 static void kernel_answered(void *arg, const struct warden_reply *reply)
@@ -177,54 +206,96 @@ void usage_measure(struct sandbox *s, usage_fn *measured, void *arg)
 
 static void sampler_fired(uv_timer_t *timer);
 
-static void set_sampler(struct box *b, int64_t due_us, int64_t now_us)
+static struct sandbox **list_of(const struct sandbox *s)
 {
-	int64_t wait_ms = due_us > now_us ? (due_us - now_us) / 1000 + 1 : SAMPLE_SOON_MS;
-	uv_timer_start(&b->sampler, sampler_fired, (uint64_t)wait_ms, 0);
+	return &s->box->sampler.next[s->usage.pace == USAGE_SELDOM];
 }
 
-static void sandbox_usage_rotate(struct box *b, struct sandbox *s, int64_t now_us)
+/* Puts it behind all that are sampled at its pace. */
+static void usage_enlist(struct sandbox *s, int64_t now_us)
 {
-	DL_DELETE2(b->samplings, s, sampling_prev, sampling_next);
-	DL_APPEND2(b->samplings, s, sampling_prev, sampling_next);
-	s->usage.due_us = now_us + SAMPLE_MS * 1000;
+	struct usage_state *u = &s->usage;
+	u->pace = u->idle ? USAGE_SELDOM : USAGE_OFTEN;
+	u->due_us = now_us + (u->idle ? IDLE_MS : SAMPLE_MS) * INT64_C(1000);
+	DL_APPEND2(*list_of(s), s, sampling_prev, sampling_next);
+}
+
+static void usage_delist(struct sandbox *s)
+{
+	if (s->usage.pace != USAGE_UNSAMPLED)
+		DL_DELETE2(*list_of(s), s, sampling_prev, sampling_next);
+	s->usage.pace = USAGE_UNSAMPLED;
+}
+
+static struct sandbox *first_due(const struct box *b)
+{
+	struct sandbox *often = b->sampler.next[0], *seldom = b->sampler.next[1];
+	if (!often || !seldom)
+		return often ? often : seldom;
+	return often->usage.due_us <= seldom->usage.due_us ? often : seldom;
+}
+
+static void set_sampler(struct box *b, int64_t now_us)
+{
+	const struct sandbox *s = first_due(b);
+	if (!s || b->closing)
+		return;
+	int64_t wait_ms =
+		s->usage.due_us > now_us ? (s->usage.due_us - now_us) / 1000 + 1 : SAMPLE_SOON_MS;
+	uv_timer_start(&b->sampler.timer, sampler_fired, (uint64_t)wait_ms, 0);
 }
 
 static void sampler_fired(uv_timer_t *timer)
 {
 	struct box *b = timer->data;
 	int64_t now = clock_monotonic_us();
-	for (int asked = 0; b->samplings && b->samplings->usage.due_us <= now && asked < AT_ONCE;) {
-		struct sandbox *s = b->samplings;
-		sandbox_usage_rotate(b, s, now);
+	struct sandbox *s;
+	for (int asked = 0; (s = first_due(b)) && s->usage.due_us <= now && asked < AT_ONCE;) {
+		usage_delist(s);
+		usage_enlist(s, now);
 		if (!has_processes(s) || s->turn.taken)
 			continue;
 		asked++;
 		b->driver->usage(b->driver, s->id, kernel_answered, question_new(s, NULL, NULL));
 	}
-	if (b->samplings && !b->closing)
-		set_sampler(b, b->samplings->usage.due_us, now);
+	set_sampler(b, now);
 }
 
 void usage_begin(struct sandbox *s)
 {
-	struct box *b = s->box;
 	int64_t now = clock_monotonic_us();
-	bool first = b->samplings == NULL;
 	s->usage.disk = -1;
 	usage_boot_began(&s->usage);
-	s->usage.due_us = now + SAMPLE_MS * 1000;
-	s->usage.sampling = true;
-	DL_APPEND2(b->samplings, s, sampling_prev, sampling_next);
-	if (first)
-		set_sampler(b, s->usage.due_us, now);
+	usage_enlist(s, now);
+	set_sampler(s->box, now);
+}
+
+void usage_stir(struct sandbox *s)
+{
+	struct usage_state *u = &s->usage;
+	int64_t now = clock_monotonic_us();
+	u->idle = false;
+	if (u->pace != USAGE_SELDOM)
+		return;
+	if (u->sampled_us) {
+		/* It did nothing until this moment. */
+		struct usage_sample before = sample_of(s);
+		remember_since(s, &before, now - u->sampled_us);
+		add_memory(u, now, u->memory);
+	}
+	usage_delist(s);
+	usage_enlist(s, now);
+	set_sampler(s->box, now);
+}
+
+bool usage_is_stale(const struct sandbox *s)
+{
+	return s->usage.pace == USAGE_SELDOM;
 }
 
 void usage_end(struct sandbox *s)
 {
-	if (s->usage.sampling)
-		DL_DELETE2(s->box->samplings, s, sampling_prev, sampling_next);
-	s->usage.sampling = false;
+	usage_delist(s);
 	free(s->usage.history);
 	s->usage.history = NULL;
 }

@@ -1,4 +1,4 @@
-/* What a sandbox has used, and uses. */
+/* The usage of a sandbox, in total and now. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,13 +23,22 @@ struct usage_state {
 	double memory_byte_seconds;
 	int64_t sampled_us, due_us; /* monotonic; 0: nothing runs */
 	unsigned samples;
-	bool sampling; /* in the list */
+	bool idle; /* it did next to nothing since the sample before */
+	enum usage_pace {
+		USAGE_UNSAMPLED,
+		USAGE_OFTEN,
+		USAGE_SELDOM
+	} pace;
 	struct usage_sample *history;
 	size_t history_len, history_cap, history_next;
 };
 
 /* From now on it is sampled, until usage_end. */
 void usage_begin(struct sandbox *s);
+/* Something begins in it: it is sampled often again. */
+void usage_stir(struct sandbox *s);
+/* Returns whether the last sample may be old: who wants to know measures first. */
+bool usage_is_stale(const struct sandbox *s);
 void usage_end(struct sandbox *s);
 void usage_boot_began(struct usage_state *u);
 /* Its processes are dead; the memory is what they had before. */

@@ -176,35 +176,10 @@ void build_view(const struct build *build, struct scratch *memory, struct build_
 	settings_config(&build->settings, &out->config);
 }
 
-/* ---- watching ---- */
-
-void build_watch(struct build *build, struct build_watcher *w)
-{
-	DL_APPEND(build->watchers, w);
-}
-
-static void ignore_change(void *arg)
-{
-	(void)arg;
-}
-
-void build_hold(struct build *build, struct build_watcher *w)
-{
-	*w = (struct build_watcher){.changed = ignore_change};
-	build_watch(build, w);
-}
-
 void build_unwatch(struct build *build, struct build_watcher *w)
 {
 	DL_DELETE(build->watchers, w);
 	free_if_unused(build);
-}
-
-void build_changed(struct build *build)
-{
-	struct build_watcher *w, *next;
-	DL_FOREACH_SAFE (build->watchers, w, next)
-		w->changed(w->arg);
 }
 
 /* ---- creation ---- */
@@ -238,7 +213,7 @@ static int template_build_check_quota(
 	return 0;
 }
 
-/* What the API has in the places of names. */
+/* Names that the API's paths use themselves. */
 static bool is_reserved(const char *name)
 {
 	static const char *const reserved[] = {"builds", "imports", "contexts", "resolve"};
@@ -290,7 +265,7 @@ static void template_build_made(void *arg, int error)
 	struct box *b = build->catalogue->box;
 	struct error e;
 	if (error)
-		error_set(&e, ERROR_INTERNAL, "the build could not be stored");
+		store_error(&e, error, "the build could not be stored");
 	else if (!build->template)
 		error_set(&e, ERROR_NOT_FOUND, "the template was deleted meanwhile");
 	bool made = !error && build->template;
@@ -462,7 +437,7 @@ static void snapshot_may_use(void *arg, const char *build, const char *root)
 bool build_in_use(const struct build *build)
 {
 	const struct sandbox *s;
-	DL_FOREACH (build->catalogue->box->order, s)
+	DL_FOREACH (build->catalogue->box->sandboxes.order, s)
 		if (strcmp(s->build, build->id) == 0 && !s->ending.doomed)
 			return true;
 	struct build_use use = {build->id, false};

@@ -24,7 +24,7 @@ int build_create(struct box *b, const struct build_new *what, build_made_fn *mad
 struct build *build_find(struct box *b, const char *tenant, const char *id);
 /* The list of tags is in the scratch, the texts are the build's. */
 void build_view(const struct build *build, struct scratch *memory, struct build_view *out);
-/* One that was never started: as if it had not been made. */
+/* Deletes a build that was never started. */
 void build_discard(struct build *build);
 /* Ends what is under way, and what was never started. Nothing happens to one that has ended. */
 void build_cancel(struct build *build);
@@ -40,16 +40,37 @@ void build_when_stored(struct build *build, void (*stored)(void *arg), void *arg
 /* ---- files for COPY: tar archives, plain or compressed by gzip or zstd ---- */
 
 /* Known by a hash that the client made, per tenant; kept for a while after its last use. */
-bool context_exists(struct box *b, const char *tenant, const char *hash);
+bool build_archive_exists(struct box *b, const char *tenant, const char *hash);
 
-struct context_upload;
-/* With `verify` the hash must be the SHA-256 of the bytes. */
-int context_begin(struct box *b, const char *tenant, const char *hash, bool verify,
-	struct context_upload **ret, struct error *e);
-int context_write(struct context_upload *u, const char *data, size_t len, struct error *e);
-/* Frees it, also on failure. */
-int context_end(struct context_upload *u, struct error *e);
-void context_abort(struct context_upload *u);
+struct build_archive;
+
+struct build_archive_spec {
+	const char *tenant, *hash;
+	bool verify;       /* the hash must be the SHA-256 of the bytes */
+	int64_t announced; /* how many bytes will come; -1: unknown */
+};
+
+/* Both come from the loop, never inside a call of the owner's. */
+struct build_archive_events {
+	void (*room)(void *arg); /* after build_archive_room was 0 */
+	/* Once, as the last: it is kept, or *e. The upload is gone. */
+	void (*done)(void *arg, const struct error *e);
+};
+
+/*
+ * Begins an upload. Its announced size counts against the tenant's limit from now on. A thread
+ * hashes and writes the data.
+ */
+int build_archive_begin(struct box *b, const struct build_archive_spec *spec,
+	const struct build_archive_events *events, void *arg, struct build_archive **ret,
+	struct error *e);
+/* How many bytes it would like to have now. More are taken, too, and kept. */
+size_t build_archive_room(const struct build_archive *u);
+void build_archive_write(struct build_archive *u, const char *data, size_t len);
+/* That was all of it. */
+void build_archive_end(struct build_archive *u);
+/* Nothing is kept, and `done` is not called. */
+void build_archive_cancel(struct build_archive *u);
 
 /* ---- from an archive: a root, what `docker save` writes, or an OCI layout ---- */
 

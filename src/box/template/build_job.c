@@ -84,7 +84,7 @@ static bool may_run(const struct build_job *job)
 	return all < JOBS_RUNNING && same < JOBS_RUNNING_PER_TENANT;
 }
 
-static void begin(struct build_job *job)
+static void build_job_begin(struct build_job *job)
 {
 	struct build *build = job->build;
 	job->running = true;
@@ -100,7 +100,7 @@ static void give_turns(struct catalogue *c)
 	struct build_job *job, *next;
 	DL_FOREACH_SAFE (c->jobs, job, next)
 		if (!job->running && !job->ended && may_run(job))
-			begin(job);
+			build_job_begin(job);
 }
 
 static void turns_given(void *arg, const struct error *e)

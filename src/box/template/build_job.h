@@ -1,7 +1,7 @@
 /*
- * A build that is under way. The job owns what it takes: the steps, copied; the builder, a sandbox
- * that nobody else knows; what runs in it; the clock. It goes from one piece of work to the next by
- * callbacks, and ends once, by build_job_end or build_job_fail, whatever was under way.
+ * A build that is under way. The job owns what it takes: the steps, copied; the builder, a hidden
+ * sandbox; what runs in it; the clock. It goes from one piece of work to the next by callbacks, and
+ * ends once, by build_job_end or build_job_fail, whatever was under way.
  */
 #pragma once
 
@@ -10,12 +10,12 @@
 
 struct import;
 struct step_run;
-struct starting;
+struct startup;
 
-/* What a job does when it has had its turn. */
+/* The work of a job, begun when its turn has come. */
 struct build_work {
 	void (*begin)(struct build_job *job);
-	/* Whatever runs for it ends, without another word. */
+	/* Ends all that runs for the job, without callbacks. */
 	void (*stop)(struct build_job *job);
 };
 
@@ -36,7 +36,7 @@ struct build_job {
 	size_t step;                        /* the next one; while one is done, its number from 1 */
 	char (*keys)[LAYER_KEY_LEN + 1];    /* of each step's layer */
 	struct step_run *run;               /* what is done for the step */
-	struct starting *trial;             /* of the start command */
+	struct startup *trial;              /* of the start command */
 	uv_timer_t timer;                   /* for all of it */
 };
 
@@ -44,7 +44,7 @@ struct build_job {
 
 struct build_job *build_job_new(
 	struct build *build, const struct build_work *work, int64_t timeout_ms);
-/* One that was not submitted; its build is as it was. */
+/* Frees a job that was not submitted; its build stays as it was. */
 void build_job_drop(struct build_job *job);
 /* Has its turn now or later. */
 void build_job_submit(struct build_job *job);

@@ -2,7 +2,8 @@
  * A build's log: a file of lines in the spool directory, "TIME LEVEL STEP MESSAGE". Entries are
  * counted from 0 and never change, so a reader goes on at the number where it stopped, also after
  * the server was started anew. A build that says too much keeps its beginning, and the last line
- * says that there was more.
+ * says that there was more. Logs count with what is kept of their tenant's commands; they go with
+ * their builds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +19,15 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "box/process/kept.h"
 #include "box/template/catalogue.h"
 
 #define LOG_BYTES_MAX  (16u << 20)
 #define LOG_LINE_MAX   4096
 #define LOG_PREFIX_MAX 64
 #define LOG_CHUNK      (64u * 1024)
+
+static const char log_cut[] = "the log is longer than what is kept of it; the rest is left out";
 
 static const char *const levels[] = {"debug", "info", "warn", "error"};
 
@@ -86,7 +90,6 @@ static void add_line(struct batch *b, const char *level, const char *text, size_
 /* One line of what was written, in as many entries as it needs. */
 static void add_text(struct batch *b, const char *text, size_t len)
 {
-	static const char cut[] = "the log is longer than what is kept of it; the rest is left out";
 	struct build *build = b->build;
 	do {
 		size_t piece = len < LOG_LINE_MAX ? len : LOG_LINE_MAX;
@@ -95,7 +98,7 @@ static void add_text(struct batch *b, const char *text, size_t len)
 		build->log.full =
 			build->log.bytes + b->lines.len + piece + LOG_PREFIX_MAX > LOG_BYTES_MAX;
 		if (build->log.full)
-			add_line(b, "warn", cut, strlen(cut));
+			add_line(b, "warn", log_cut, strlen(log_cut));
 		else
 			add_line(b, b->level, text, piece);
 		text += piece;
@@ -103,11 +106,27 @@ static void add_text(struct batch *b, const char *text, size_t len)
 	} while (len > 0);
 }
 
+/* Charges its tenant; what that has no room for becomes a line that says so. */
+static void charge_batch(struct batch *b)
+{
+	struct build *build = b->build;
+	struct kept_account *account = kept_of(build->catalogue->box, build->tenant);
+	if (!kept_charge(account, b->lines.len)) {
+		buf_finish(&b->lines);
+		b->count = 0;
+		build->log.full = true;
+		add_line(b, "warn", log_cut, strlen(log_cut));
+		kept_force_charge(account, b->lines.len);
+	}
+	build->log.charged += b->lines.len;
+}
+
 static void write_batch(struct batch *b)
 {
 	struct build *build = b->build;
 	if (b->count == 0)
 		return;
+	charge_batch(b);
 	autoclose int fd = open_log(build, O_WRONLY | O_CREAT | O_APPEND);
 	int r = fd < 0 ? -errno : fd_write_all(fd, b->lines.data, b->lines.len);
 	if (r < 0 || b->lines.failed) {
@@ -162,11 +181,24 @@ void build_log(struct build *build, const char *level, int step, const char *for
 					  : sizeof text - 1);
 }
 
-void build_log_remove(const struct build *build)
+void build_log_remove(struct build *build)
 {
 	char path[256];
 	log_path(build, path);
 	unlink(path);
+	kept_release(kept_of(build->catalogue->box, build->tenant), build->log.charged);
+	build->log.charged = 0;
+}
+
+void build_log_found(struct build *build)
+{
+	char path[256];
+	struct stat st;
+	log_path(build, path);
+	if (stat(path, &st) < 0)
+		return;
+	build->log.charged = (uint64_t)st.st_size;
+	kept_force_charge(kept_of(build->catalogue->box, build->tenant), build->log.charged);
 }
 
 /* ---- reading ---- */
@@ -194,7 +226,7 @@ static struct build_log_entry parse_line(char *line)
 }
 
 /* Where entry number `from` can be reached from, in bytes; *entry is the one that begins there. */
-static uint64_t seek(const struct build *build, uint64_t from, uint64_t *entry)
+static uint64_t build_log_seek(const struct build *build, uint64_t from, uint64_t *entry)
 {
 	if (build->log.near_entry <= from) {
 		*entry = build->log.near_entry;
@@ -208,7 +240,7 @@ uint64_t build_log_read(struct build *build, uint64_t from, size_t max,
 	void (*each)(void *arg, const struct build_log_entry *entry), void *arg)
 {
 	autobuf chunk = {0};
-	uint64_t entry, at = seek(build, from, &entry);
+	uint64_t entry, at = build_log_seek(build, from, &entry);
 	size_t given = 0;
 	if (!build->log.known)
 		build_log_learn(build);

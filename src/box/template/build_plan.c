@@ -1,7 +1,7 @@
 /*
- * What a build is to do, before anything is done: its spec, checked and copied into the job, and
- * the keys of its steps. A step's key is made of the one before it and of what it says; a step
- * whose layer is there already is not done again, and neither are those before it.
+ * The plan of a build: its spec, checked and copied into the job, and the keys of its steps. A
+ * step's key is made of the previous key and of the step's text; a step whose layer is cached is
+ * skipped, and so are those before it.
  */
 #include <sodium.h>
 #include <stdio.h>
@@ -89,7 +89,7 @@ static int check_step(
 	case BUILD_COPY:
 		if (!step->path || !step->path[0] || !step->context)
 			return bad_step(e, index, "needs a path and a context");
-		if (!context_exists(b, job->build->tenant, step->context))
+		if (!build_archive_exists(b, job->build->tenant, step->context))
 			return error_set_field(e, ERROR_NOT_FOUND, "steps",
 				"the files of step %zu were not uploaded, or are gone", index + 1);
 		return 0;

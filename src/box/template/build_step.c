@@ -19,7 +19,9 @@ struct step_run {
 	struct build_job *job;
 	int step;
 	sandbox_done_fn *done;
-	/* RUN */
+	/* RUN; the texts are the job's */
+	const struct build_step *what;
+	const char *user;
 	struct execution *execution;
 	struct execution_watcher watcher;
 	struct buf lines[EXECUTION_STREAMS]; /* the beginning of a line */
@@ -75,15 +77,13 @@ char *build_step_path(const struct settings *s, const char *path)
 			buf_append_char(&out, '/');
 	}
 	buf_append_str(&out, path);
-	char *made = buf_take_str(&out);
-	if (!made)
-		abort();
-	return made;
+	buf_require(&out);
+	return buf_take_str(&out);
 }
 
 /* ---- RUN ---- */
 
-/* What is no whole line waits for more, unless it is long or there will be none. */
+/* An incomplete line waits for more, unless it is long or the stream has ended. */
 static void log_lines(struct step_run *run, unsigned stream, bool all)
 {
 	struct buf *text = &run->lines[stream];
@@ -113,27 +113,44 @@ static void read_output(struct step_run *run)
 	}
 }
 
-static int exit_error(const struct execution *x, struct error *e)
+const char *build_step_command(const struct build_step *step)
+{
+	for (int i = 1; i < 3 && step->argv[i]; i++)
+		if (strcmp(step->argv[i], "-c") == 0 && step->argv[i + 1])
+			return step->argv[i + 1];
+	return step->argv[0];
+}
+
+/* Why the command did not end well; "": it did. */
+static void build_step_describe_end(const struct step_run *run, char *out, size_t size)
 {
 	struct execution_view view;
-	const struct error *refusal = execution_refusal(x);
-	execution_view(x, &view);
-	if (refusal) {
-		*e = *refusal;
-		return -1;
-	}
-	if (view.status == EXECUTION_COMPLETED && view.exit_code == 0)
+	const struct error *refusal = execution_refusal(run->execution);
+	execution_view(run->execution, &view);
+	out[0] = '\0';
+	if (refusal && strcmp(refusal->field, "user") == 0)
+		snprintf(out, size, "invalid username: '%s'", run->user);
+	else if (refusal)
+		snprintf(out, size, "%.110s", refusal->message);
+	else if (view.oom_killed)
+		snprintf(out, size, "it needed more memory than it may have, and was killed");
+	else if (view.status == EXECUTION_COMPLETED && view.exit_code != 0)
+		snprintf(out, size, "exit status %d", (int)view.exit_code);
+	else if (view.status != EXECUTION_COMPLETED && view.signal)
+		snprintf(out, size, "ended by signal %d", (int)view.signal);
+	else if (view.status != EXECUTION_COMPLETED)
+		snprintf(out, size, "the build's sandbox was lost");
+}
+
+static int exit_error(const struct step_run *run, struct error *e)
+{
+	char why[112];
+	build_step_describe_end(run, why, sizeof why);
+	if (!why[0])
 		return 0;
-	if (view.oom_killed)
-		return error_set(e, ERROR_BUILD_FAILED,
-			"the command was killed: it needed more memory than it may have");
-	if (view.status == EXECUTION_COMPLETED)
-		return error_set(
-			e, ERROR_BUILD_FAILED, "the command exited with status %d", view.exit_code);
-	if (view.signal)
-		return error_set(
-			e, ERROR_BUILD_FAILED, "the command was ended by signal %d", view.signal);
-	return error_set(e, ERROR_BUILD_FAILED, "the build's sandbox was lost");
+	return error_set(e, ERROR_BUILD_FAILED,
+		"failed to run command '%.160s': command failed: %s", build_step_command(run->what),
+		why);
 }
 
 static void build_step_command_changed(void *arg)
@@ -147,7 +164,7 @@ static void build_step_command_changed(void *arg)
 		return;
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++)
 		log_lines(run, i, true);
-	int r = exit_error(x, &e);
+	int r = exit_error(run, &e);
 	run->execution = NULL;
 	execution_unwatch(x, &run->watcher);
 	run_end(run, r < 0 ? &e : NULL);
@@ -173,12 +190,12 @@ static int begin_run(struct step_run *run, const struct build_step *step, struct
 {
 	const struct settings *s = &run->job->build->settings;
 	autofree const char **env = build_step_environment(s, step->env);
+	run->what = step;
+	run->user = step->user ? step->user : s->user ? s->user : "root";
 	struct execution_spec spec = {
 		.argv = step->argv,
 		.env = env,
-		.user = step->user ? step->user
-			: s->user  ? s->user
-				   : "root",
+		.user = run->user,
 		.cwd = s->workdir ? s->workdir : "/",
 		.unlisted = true,
 	};
@@ -262,7 +279,8 @@ static int begin_copy(struct step_run *run, const struct build_step *step, struc
 			[FILE_OWNER] = step->user ? step->user : "0:0",
 			[FILE_EXTRA] = step->source ? step->source : "."},
 	};
-	run->context_fd = context_open(job->catalogue->box, job->build->tenant, step->context);
+	run->context_fd =
+		build_archive_open(job->catalogue->box, job->build->tenant, step->context);
 	if (run->context_fd < 0)
 		return error_set(e, ERROR_NOT_FOUND, "the uploaded files are gone");
 	run->chunk = mem_new(CHUNK);

@@ -1,4 +1,4 @@
-/* What is done in the builder for one step. */
+/* The work of one step in the builder. */
 #pragma once
 
 #include "box/template/build_job.h"
@@ -12,5 +12,7 @@ struct step_run *build_step_run(struct build_job *job, const struct build_step *
 /* `done` will not be called. */
 void build_step_cancel(struct step_run *run);
 
+/* Describes a RUN for the log: the shell's line, or the program. */
+const char *build_step_command(const struct build_step *step);
 /* A path as later steps mean it, from the working directory on; owned. */
 char *build_step_path(const struct settings *s, const char *path);

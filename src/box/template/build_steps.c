@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "box/template/build_job.h"
 #include "box/template/build_step.h"
-#include "box/template/start.h"
+#include "box/template/startup.h"
 
 #define TIMEOUT_DEFAULT_MS (INT64_C(3600) * 1000)
 
@@ -58,7 +58,7 @@ int build_start(struct build *build, const struct build_spec *spec, struct error
 	return 0;
 }
 
-/* What a step changes besides files, whether it is done or was cached. */
+/* Applies the settings that a step changes, whether it runs or was cached. */
 static void apply_settings(struct build *build, const struct build_step *step)
 {
 	struct settings *s = &build->settings;
@@ -82,12 +82,8 @@ static void build_steps_describe(const struct build_step *step, char *out, size_
 		[BUILD_WORKDIR] = "WORKDIR",
 		[BUILD_USER] = "USER",
 	};
-	const char *shell = step->kind == BUILD_RUN && step->argv[1] && step->argv[2] &&
-					    strcmp(step->argv[1], "-c") == 0
-				    ? step->argv[2]
-				    : NULL;
-	const char *what = step->kind == BUILD_RUN    ? shell ? shell : step->argv[0]
-			      : step->kind == BUILD_ENV ? step->env[0]
+	const char *what = step->kind == BUILD_RUN    ? build_step_command(step)
+			   : step->kind == BUILD_ENV  ? step->env[0]
 			   : step->kind == BUILD_USER ? step->user
 						      : step->path;
 	snprintf(out, size, "%s %s", names[step->kind], what ? what : "");
@@ -101,7 +97,7 @@ static void build_steps_announce(struct build_job *job, size_t index, bool cache
 		job->spec.step_count, cached ? "CACHED " : "", text);
 }
 
-static void booted(struct build_job *job)
+static void build_steps_booted(struct build_job *job)
 {
 	next_step(job);
 }
@@ -142,7 +138,7 @@ static void build_steps_stop(struct build_job *job)
 	if (job->run)
 		build_step_cancel(take_ptr(job->run));
 	if (job->trial)
-		start_cancel(take_ptr(job->trial));
+		startup_cancel(take_ptr(job->trial));
 }
 
 /* ---- the end ---- */
@@ -162,7 +158,7 @@ static void try_start(struct build_job *job)
 {
 	struct error e;
 	build_log(job->build, "info", BUILD_STEP_FINALIZE, "trying the start command");
-	job->trial = start_begin(job->builder, &job->build->settings, true, trial_done, job, &e);
+	job->trial = startup_begin(job->builder, &job->build->settings, true, trial_done, job, &e);
 	if (!job->trial)
 		build_job_fail(job, BUILD_STEP_FINALIZE, &e);
 }
@@ -200,7 +196,7 @@ static void build_steps_finalize(struct build_job *job)
 static void next_step(struct build_job *job)
 {
 	struct error e;
-	/* What changes no file is done at once. */
+	/* A step that changes no file is done at once. */
 	while (job->step < job->spec.step_count &&
 		!build_plan_makes_layer(&job->spec.steps[job->step])) {
 		build_steps_announce(job, job->step, false);
@@ -211,7 +207,7 @@ static void next_step(struct build_job *job)
 		return;
 	}
 	if (!job->builder) {
-		build_job_boot(job, booted);
+		build_job_boot(job, build_steps_booted);
 		return;
 	}
 	build_steps_announce(job, job->step, false);

@@ -33,7 +33,7 @@ static void add_build(void *arg, const void *stored)
 	struct template *t = NULL;
 	HASH_FIND(by_id, c->templates, row->template_id, strlen(row->template_id), t);
 	if (t && id_is_valid(row->id))
-		build_from_row(t, row);
+		build_log_found(build_from_row(t, row));
 }
 
 static void add_tag(void *arg, const void *stored)

@@ -1,6 +1,6 @@
 /*
- * What the files about templates and builds share. All of it is in memory, found again from the
- * store at start; nobody outside this room sees it.
+ * Shared by the files about templates and builds; private to this room. All of it is in memory and
+ * loaded from the store at start.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #define INSTALL_MAX          200 /* packages of one sandbox, of a kind */
 /* Not started, or not done. */
 #define BUILDS_OPEN_PER_TENANT 20
-/* Of those that are of no use any more, the newest are kept, for their logs. */
+/* The number of superseded builds that are kept for their logs, the newest first. */
 #define BUILDS_REMEMBERED 10
 
 struct tag {
@@ -68,6 +68,7 @@ struct build {
 	struct build_watcher *watchers;
 	struct {
 		uint64_t entries, bytes;        /* bytes: of the file */
+		uint64_t charged;               /* to its tenant */
 		uint64_t near_entry, near_byte; /* where the last reader stopped */
 		bool known, full;
 	} log;
@@ -100,9 +101,15 @@ struct build *template_build_at(const struct template *t, size_t index);
 /* In memory; the caller stores it. */
 void tag_set(struct template *t, const char *tag, struct build *build, int64_t now);
 
+/* ---- build_watch.c ---- */
+
+/* Keeps the build until build_unwatch, without callbacks. */
+void build_hold(struct build *build, struct build_watcher *w);
+void build_changed(struct build *build);
+
 /* ---- build.c ---- */
 
-/* One that belongs to no template, and goes when nobody watches it any more. */
+/* Makes a build that belongs to no template and is freed when its last watcher leaves. */
 struct build *build_unnamed(struct catalogue *c, const char *tenant);
 struct build *build_from_row(struct template *t, const struct build_row *row);
 void build_store(const struct build *build, store_done_fn *done, void *arg);
@@ -113,11 +120,8 @@ void build_settle_loaded(struct build *build);
 /* Gives it the tags it is to have. */
 void build_take_tags(struct build *build);
 void build_end(struct build *build, enum build_status status, int step, const char *reason);
-/* It stays until build_unwatch, and nobody is told anything. */
-void build_hold(struct build *build, struct build_watcher *w);
-/* It belongs to no template any more; freed as soon as nobody looks. */
+/* Detaches a build from its template; it is freed when its last watcher leaves. */
 void build_detach(struct build *build);
-void build_changed(struct build *build);
 /* Versions that are of no use any more go. */
 void builds_prune(struct catalogue *c);
 /* Whether something stands on it. */
@@ -132,14 +136,16 @@ void build_log_text(struct build *build, const char *level, int step, const char
 /* All lines of it that are complete; returns how much of the text they were. */
 size_t build_log_lines(
 	struct build *build, const char *level, int step, const char *text, size_t len);
-void build_log_remove(const struct build *build);
+void build_log_remove(struct build *build);
+/* At start: charges its tenant for the log that is there. */
+void build_log_found(struct build *build);
 
-/* ---- context.c ---- */
+/* ---- build_archive.c ---- */
 
 /* A descriptor, or -errno. */
-int context_open(struct box *b, const char *tenant, const char *hash);
+int build_archive_open(struct box *b, const char *tenant, const char *hash);
 
-/* ---- layer.c ---- */
+/* ---- image_layer.c ---- */
 
 void layer_from_row(struct catalogue *c, const struct layer_row *row);
 struct layer *layer_find(struct catalogue *c, const char *id);
@@ -155,7 +161,7 @@ void layers_close(struct catalogue *c);
 
 /* ---- collect.c ---- */
 
-/* Removes what nothing stands on and nobody will look for. */
+/* Removes unreferenced layers, except cached ones within their lifetime. */
 void layers_collect(struct catalogue *c);
 /* At start: removes what is on disk without a row. */
 void layers_reconcile(struct catalogue *c);

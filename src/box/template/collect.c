@@ -27,7 +27,7 @@ static void snapshot_needs(void *arg, const char *build, const char *root)
 	layer_need(arg, root);
 }
 
-/* What builds, sandboxes and whoever builds right now refer to. */
+/* Marks the layers that builds, sandboxes and running jobs refer to. */
 static void layers_mark_needed(struct catalogue *c)
 {
 	for (struct layer *l = c->layers; l; l = l->by_id.next)
@@ -37,7 +37,7 @@ static void layers_mark_needed(struct catalogue *c)
 		layer_need(c, build->layer);
 	}
 	const struct sandbox *s;
-	DL_FOREACH (c->box->order, s) {
+	DL_FOREACH (c->box->sandboxes.order, s) {
 		layer_need(c, s->root);
 		layer_need(c, s->layer);
 	}
@@ -53,7 +53,7 @@ static bool layer_is_worth_keeping(struct catalogue *c, const struct layer *l, i
 	return !l->root[0] || (root && root->needed);
 }
 
-/* Of a tenant's cached layers the ones that were used last. */
+/* Keeps the most recently used of a tenant's cached layers. */
 static bool layer_is_among_newest(struct catalogue *c, const struct layer *l)
 {
 	unsigned newer = 0;
@@ -67,7 +67,7 @@ void layers_collect(struct catalogue *c)
 {
 	struct layer *l, *next;
 	int64_t now = clock_wall_ms();
-	if (c->box->closing || c->box->ready)
+	if (c->box->closing || c->box->starting)
 		return;
 	builds_prune(c);
 	layers_mark_needed(c);
@@ -79,13 +79,6 @@ void layers_collect(struct catalogue *c)
 
 /* ---- start: what is on disk without a row ---- */
 
-static void orphan_gone(void *arg, const struct keeper_reply *reply)
-{
-	if (reply->error)
-		log_error("cannot remove a layer", "error", strerror(reply->error));
-	box_check_closed(arg);
-}
-
 static void layer_listed(void *arg, const struct keeper_reply *reply)
 {
 	struct catalogue *c = arg;
@@ -96,7 +89,7 @@ static void layer_listed(void *arg, const struct keeper_reply *reply)
 	struct disk_name disk = disk_named(DISK_LAYER, reply->id);
 	c->box->driver->disk_next(c->box->driver, &disk, layer_listed, c);
 	if (!layer_find(c, reply->id))
-		c->box->driver->disk_delete(c->box->driver, &disk, orphan_gone, c->box);
+		disks_set_aside(c->box, DISK_LAYER, reply->id, NULL, NULL);
 }
 
 void layers_reconcile(struct catalogue *c)

@@ -98,7 +98,7 @@ static void layer_stored(void *arg, int error)
 	struct keeping *k = arg;
 	struct error e;
 	if (error)
-		error_set(&e, ERROR_INTERNAL, "the layer could not be stored");
+		store_error(&e, error, "the layer could not be stored");
 	keeping_end(k, error ? &e : NULL);
 }
 
@@ -127,10 +127,8 @@ static void image_layer_disk_kept(void *arg, const struct keeper_reply *reply)
 void layer_keep(
 	struct catalogue *c, struct sandbox *from, const char *key, layer_kept_fn *kept, void *arg)
 {
-	struct keeping *k = calloc(1, sizeof *k);
+	struct keeping *k = mem_new(sizeof *k);
 	char id[ID_SIZE];
-	if (!k)
-		abort();
 	id_generate(id);
 	k->catalogue = c;
 	k->kept = kept;
@@ -151,7 +149,7 @@ struct removal {
 	char id[ID_SIZE];
 };
 
-static void disk_gone(void *arg, const struct keeper_reply *reply)
+static void layer_disk_gone(void *arg, const struct keeper_reply *reply)
 {
 	struct box *b = arg;
 	if (reply->error)
@@ -166,7 +164,7 @@ static void row_gone(void *arg, int error)
 	if (error)
 		log_error("a layer's row could not be deleted", "layer", r->id);
 	else
-		r->box->driver->disk_delete(r->box->driver, &disk, disk_gone, r->box);
+		r->box->driver->disk_delete(r->box->driver, &disk, layer_disk_gone, r->box);
 	box_check_closed(r->box);
 	free(r);
 }

@@ -18,10 +18,8 @@ static char *shown_name(const struct template *t, const char *ref)
 	buf_append_str(&name, t->name);
 	if (tag)
 		buf_append_str(&name, tag);
-	char *made = buf_take_str(&name);
-	if (!made)
-		abort();
-	return made;
+	buf_require(&name);
+	return buf_take_str(&name);
 }
 
 static void set_default(const char **text, const char *value)
@@ -108,7 +106,7 @@ struct install {
 };
 
 /* The shell gets the names as arguments, never as text. */
-static const char *const *command(
+static const char *const *outfit_command(
 	struct scratch *memory, const char *script, const char *const *packages)
 {
 	size_t count = 0;
@@ -179,7 +177,7 @@ void install_begin(
 			.user = "root",
 			.mode = -1,
 			.env = quiet,
-			.argv = command(&memory,
+			.argv = outfit_command(&memory,
 				"apt-get -q update && exec apt-get -q -y install "
 				"--no-install-recommends -- \"$@\"",
 				spec->dependencies)};
@@ -187,7 +185,8 @@ void install_begin(
 		steps[count++] = (struct build_step){.kind = BUILD_RUN,
 			.user = "root",
 			.mode = -1,
-			.argv = command(&memory, "exec npm install -g -- \"$@\"", spec->packages)};
+			.argv = outfit_command(
+				&memory, "exec npm install -g -- \"$@\"", spec->packages)};
 	struct install *i = mem_new(sizeof *i);
 	*i = (struct install){.sandbox = s, .done = done, .arg = arg};
 	i->build = build_unnamed(s->box->catalogue, s->tenant);

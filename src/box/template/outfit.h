@@ -1,4 +1,4 @@
-/* What a sandbox gets from its template, and what is installed for it on top. */
+/* The settings that a sandbox gets from its template, and packages installed on top. */
 #pragma once
 
 #include "box/template/catalogue.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 
 static const struct {
 	char kind;
@@ -60,18 +61,13 @@ void settings_config(const struct settings *s, struct template_config *out)
 	*out = (struct template_config){
 		.user = s->user ? s->user : "",
 		.workdir = s->workdir ? s->workdir : "",
-		.env = s->env.data,
-		.env_len = s->env.len,
-		.start = s->start.data,
-		.start_len = s->start.len,
+		.env = {s->env.data, s->env.len},
+		.start = {s->start.data, s->start.len},
 		.ready = s->ready ? s->ready : "",
 		.ready_timeout_ms = s->ready_timeout_ms,
-		.entrypoint = s->entrypoint.data,
-		.entrypoint_len = s->entrypoint.len,
-		.command = s->command.data,
-		.command_len = s->command.len,
-		.ports = s->ports.data,
-		.ports_len = s->ports.len,
+		.entrypoint = {s->entrypoint.data, s->entrypoint.len},
+		.command = {s->command.data, s->command.len},
+		.ports = {s->ports.data, s->ports.len},
 		.memory = s->memory,
 		.cpu = s->cpu,
 	};
@@ -80,9 +76,7 @@ void settings_config(const struct settings *s, struct template_config *out)
 void settings_set_text(char **text, const char *value)
 {
 	free(*text);
-	*text = value && value[0] ? strdup(value) : NULL;
-	if (value && value[0] && !*text)
-		abort();
+	*text = value && value[0] ? mem_copy_text(value) : NULL;
 }
 
 void settings_set_list(struct buf *list, const char *const *strings)
@@ -90,8 +84,7 @@ void settings_set_list(struct buf *list, const char *const *strings)
 	buf_finish(list);
 	for (; strings && *strings; strings++)
 		buf_append(list, *strings, strlen(*strings) + 1);
-	if (list->failed)
-		abort();
+	buf_require(list);
 }
 
 /* Without the variable of this name. */
@@ -113,8 +106,7 @@ void settings_set_env(struct settings *s, const char *name_and_value)
 {
 	drop_env(&s->env, name_and_value);
 	buf_append(&s->env, name_and_value, strlen(name_and_value) + 1);
-	if (s->env.failed)
-		abort();
+	buf_require(&s->env);
 }
 
 /* ---- packing ---- */
@@ -144,8 +136,7 @@ void settings_pack(const struct settings *s, struct buf *out)
 		if (number)
 			pack_text(out, numbers[i].kind, text);
 	}
-	if (out->failed)
-		abort();
+	buf_require(out);
 }
 
 static void unpack_one(struct settings *s, char kind, const char *text)

@@ -1,7 +1,7 @@
 /*
- * What a template gives to its sandboxes besides files, owned and in one piece. On disk it is a
- * list of strings, each with its NUL, whose first byte says what it is: the order of a kind's
- * strings counts, that of the kinds does not.
+ * The settings that a template gives to its sandboxes besides files, owned and in one piece. On
+ * disk it is a list of strings, each with its NUL, whose first byte says what it is: the order of a
+ * kind's strings counts, that of the kinds does not.
  */
 #pragma once
 
@@ -27,5 +27,5 @@ void settings_set_list(struct buf *list, const char *const *strings);
 void settings_set_text(char **text, const char *value);
 
 void settings_pack(const struct settings *s, struct buf *out);
-/* What it does not know is passed over: it may be of a newer program. */
+/* Unknown kinds are skipped: a newer program may have written them. */
 void settings_unpack(struct settings *s, const void *data, size_t len);

@@ -121,7 +121,7 @@ static const struct tag_view *tags_of_template(
 	return list;
 }
 
-/* What sandboxes of the newest build get unless they ask for their own. */
+/* Sets the defaults of sandboxes of the newest build. */
 static struct resources resources_of(const struct template *t)
 {
 	struct resources r = t->catalogue->box->config.defaults;
@@ -157,6 +157,9 @@ void template_view(const struct template *t, struct scratch *memory, struct temp
 		if (latest && latest->build == build)
 			out->latest = &builds[i];
 	}
+	const struct build_view *shown = out->latest ? out->latest : n > 0 ? builds : NULL;
+	out->status = shown ? shown->status : BUILD_READY;
+	out->bytes = shown ? shown->bytes : 0;
 }
 
 /* ---- what a reference means ---- */
@@ -245,7 +248,7 @@ static void template_change_stored(void *arg, int error)
 	struct change *c = arg;
 	struct error e;
 	if (error)
-		error_set(&e, ERROR_INTERNAL, "the change could not be stored");
+		store_error(&e, error, "the change could not be stored");
 	layers_collect(c->box->catalogue);
 	c->done(c->arg, error ? &e : NULL);
 	box_check_closed(c->box);

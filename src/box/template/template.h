@@ -1,10 +1,10 @@
 /*
- * What a sandbox's root filesystem starts from.
+ * Templates: the origins of root file systems.
  *
  * A template is a name of one tenant. It has versions, which are builds (box/template/build.h):
  * each was made from an image or from steps. A tag is a name for one of them; "python" means
- * "python:latest". The built-in templates belong to everybody, and have one version that needs no
- * build.
+ * "python:latest". The built-in templates are shared by all tenants, and have one version that
+ * needs no build.
  */
 #pragma once
 
@@ -20,7 +20,8 @@ struct box;
 struct build;
 struct template;
 
-/* By id or name; NULL both for what does not exist and for what is somebody else's. */
+/* Finds a template by id or name. Returns NULL if it does not exist or belongs to another tenant.
+ */
 struct template *template_find(struct box *b, const char *tenant, const char *id_or_name);
 /* Built-in ones first, then the tenant's by their names. */
 struct template *template_first(struct box *b, const char *tenant);
@@ -29,9 +30,9 @@ struct template *template_next(const struct template *t, const char *tenant);
 void template_view(const struct template *t, struct scratch *memory, struct template_view *out);
 
 /*
- * What a sandbox or a build that says `ref` begins with: "name", "name:tag", "id:tag", or the id of
- * a template or build; NULL is the default template. *build is NULL for a built-in one. Refused
- * with template_not_found, also when there is the name but nothing ready to stand on.
+ * Resolves the reference of a sandbox or a build: "name", "name:tag", "id:tag", or the id of a
+ * template or build; NULL is the default template. *build is NULL for a built-in one. Refused with
+ * template_not_found, also when there is the name but nothing ready to stand on.
  */
 int template_resolve(struct box *b, const char *tenant, const char *ref, struct template **ret,
 	struct build **build, struct error *e);

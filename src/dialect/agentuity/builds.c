@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box/sandbox/sandbox.h"
 #include "answer/json_body.h"
 #include "dialect/agentuity/archives.h"
 #include "dialect/agentuity/builds.h"
@@ -19,7 +18,6 @@
 #include "op/life.h"
 
 #define TOKEN_KIND "agentuity-upload"
-#define MARK       "agentuitySnapshotBuild"
 #define UPLOAD_MAX (UINT64_C(1) << 40)
 
 /* ---- begin ---- */
@@ -32,11 +30,11 @@ struct build_body {
 #define AT(member) offsetof(struct build_body, member)
 
 static const struct json_field build_fields[] = {
-	{"runtime", JSON_STRING, AT(runtime), JSON_REQUIRED | JSON_NOT_EMPTY, 0, 256},
-	{"name", JSON_STRING, AT(name), 0, 0, 128},
-	{"tag", JSON_STRING, AT(tag), 0, 0, 128},
-	{"description", JSON_STRING, AT(description), 0, 0, 1024},
-	{"public", JSON_BOOL, AT(is_public), 0, 0, 0},
+	{"runtime", FIELD_TEXT, AT(runtime), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0, 256},
+	{"name", FIELD_TEXT, AT(name), 0, 0, 128},
+	{"tag", FIELD_TEXT, AT(tag), 0, 0, 128},
+	{"description", FIELD_TEXT, AT(description), 0, 0, 1024},
+	{"public", FIELD_BOOL, AT(is_public), 0, 0, 0},
 };
 
 static int refuse_public(const struct build_body *b, struct error *e)
@@ -51,7 +49,7 @@ static void agentuity_builds_describe(const struct build_body *b, struct buf *ou
 {
 	struct json_writer w = {.out = out};
 	json_begin_object(&w);
-	json_key(&w, MARK);
+	json_key(&w, BUILD_MARK);
 	json_begin_object(&w);
 	if (b->name)
 		json_put_string(&w, "name", b->name);
@@ -68,7 +66,7 @@ static void put_upload_url(struct json_writer *w, const struct http_request *req
 {
 	char token[AUTH_TOKEN_SIZE];
 	autobuf url = {0};
-	auth_make_token(server_of(req)->auth, TOKEN_KIND, id, token);
+	auth_make_token(server_of(req)->auth, auth_mark(req), TOKEN_KIND, id, token);
 	agentuity_append_base(&url, req);
 	buf_append_str(&url, "/upload/");
 	buf_append_str(&url, token);
@@ -110,6 +108,7 @@ static void handle_begin(struct http_request *req)
 	const struct op_create create = {.home = AGENTUITY_HOME,
 		.spec = {.template_name =
 				 strncmp(b.runtime, "srt_", 4) == 0 ? b.runtime + 4 : b.runtime,
+			.has_network = true,
 			.metadata = metadata.data,
 			.lease_ms = BUILD_LIFE_MS,
 			.on_lease = EXPIRY_DESTROY}};
@@ -135,62 +134,49 @@ static int uploaded_put(struct answer *a, const struct op_event *event, struct e
 	return 0;
 }
 
-void build_respond_missing(struct http_request *req)
+enum answer_failure build_fail(struct answer *a, struct error *e, const struct op_event *event)
 {
-	struct error e;
-	error_set(&e, ERROR_NOT_FOUND, "there is no such snapshot build");
-	http_respond_error(req, &e);
+	(void)a;
+	if (event && event->reason == OP_NO_SANDBOX)
+		error_set(e, ERROR_NOT_FOUND, "there is no such snapshot build");
+	else if (event && event->reason == OP_SANDBOX_ENDED)
+		error_set(e, ERROR_NOT_FOUND, "the snapshot build has ended");
+	return ANSWER_ERROR;
 }
 
-cJSON *build_of(const struct sandbox *s)
+struct answer *build_answer(
+	struct http_request *req, const struct answer_form *form, const char *id)
 {
-	struct sandbox_view view;
-	struct error e;
-	cJSON *tree = NULL;
-	sandbox_view(s, &view);
-	if (json_parse(view.metadata, strlen(view.metadata), &tree, &e) < 0)
-		return NULL;
-	cJSON *build = cJSON_DetachItemFromObjectCaseSensitive(tree, MARK);
-	cJSON_Delete(tree);
-	return build;
+	struct answer *a = answer_new(req, form);
+	a->call.sandbox = id ? id : "";
+	a->call.wants_metadata = BUILD_MARK;
+	return a;
 }
 
-static void agentuity_builds_unpack(struct http_request *req, struct sandbox *s)
+static void build_unpack(struct http_request *req, const char *id)
 {
-	static const struct answer_form form = {
-		.type = "application/json", .pace = ANSWER_WHOLE, .put = uploaded_put};
-	struct sandbox_view view;
-	cJSON *build = s ? build_of(s) : NULL;
-	if (build) {
-		struct answer *a = answer_new(req, &form);
-		sandbox_view(s, &view);
-		a->call.sandbox = http_copy(req, view.id);
-		archive_unpack(a, AGENTUITY_HOME);
-	} else {
-		build_respond_missing(req);
-	}
-	cJSON_Delete(build);
-}
-
-struct sandbox *build_in_path(struct http_request *req)
-{
-	char id[ID_SIZE];
-	return agentuity_parse_id(http_param(req, "snapshot"), "snp_", id)
-		       ? sandbox_find(server_of(req)->box, tenant_of(req), id)
-		       : NULL;
+	static const struct answer_form form = {.type = "application/json",
+		.pace = ANSWER_WHOLE,
+		.put = uploaded_put,
+		.fail = build_fail};
+	archive_unpack(build_answer(req, &form, id), AGENTUITY_HOME);
 }
 
 static void agentuity_builds_handle_upload(struct http_request *req)
 {
-	agentuity_builds_unpack(req, build_in_path(req));
+	build_unpack(req, agentuity_bare_id(http_param(req, "snapshot"), "snp_"));
 }
 
 static void handle_upload_by_token(struct http_request *req)
 {
-	char id[ID_SIZE];
-	const struct server *d = server_of(req);
-	bool known = auth_open_token(d->auth, TOKEN_KIND, http_param(req, "token"), id);
-	agentuity_builds_unpack(req, known ? sandbox_find_any(d->box, id) : NULL);
+	char id[ID_SIZE], mark[AUTH_MARK_SIZE];
+	struct error e;
+	const struct auth *auth = server_of(req)->auth;
+	bool known = auth_open_token(auth, TOKEN_KIND, http_param(req, "token"), id, mark);
+	if (known && auth_admit_mark(auth, req, mark, &e) < 0)
+		http_respond_error(req, &e);
+	else
+		build_unpack(req, known ? id : NULL);
 }
 
 static const struct http_route routes[] = {

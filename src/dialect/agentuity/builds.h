@@ -4,9 +4,14 @@
 #include "dialect/agentuity/routes.h"
 
 #define BUILD_LIFE_MS (60 * 60 * 1000)
+/* The key of the note: what the snapshot is to be called. */
+#define BUILD_MARK "agentuitySnapshotBuild"
 
-/* The sandbox that {snapshot} names as a build; NULL: none, or no build. */
-struct sandbox *build_in_path(struct http_request *req);
-/* What it was begun with: name, tag, description; NULL: it is none. The tree is the caller's. */
-cJSON *build_of(const struct sandbox *s);
-void build_respond_missing(struct http_request *req);
+/*
+ * An answer about a build; a sandbox without the note counts as missing. The id is borrowed until
+ * the operation is begun; NULL is missing.
+ */
+struct answer *build_answer(
+	struct http_request *req, const struct answer_form *form, const char *id);
+/* For its form: says that there is no such build. */
+enum answer_failure build_fail(struct answer *a, struct error *e, const struct op_event *event);

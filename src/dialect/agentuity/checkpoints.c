@@ -8,17 +8,10 @@
 #include <string.h>
 
 #include "answer/json_body.h"
-#include "dialect/agentuity/routes.h"
+#include "dialect/agentuity/aliases.h"
 
-static void put_checkpoint(struct json_writer *w, const struct checkpoint_view *view)
-{
-	json_begin_object(w);
-	agentuity_put_id(w, "id", "ckpt_", view->id);
-	json_put_string(w, "name", view->name);
-	json_put_time(w, "createdAt", view->created_ms);
-	json_put_string(w, "parent", view->parent_name);
-	json_end_object(w);
-}
+static const struct answer_records checkpoint_records = {
+	.aliases = &agentuity_checkpoint, .open = agentuity_begin_data, .list = "checkpoints"};
 
 /* ---- create ---- */
 
@@ -27,27 +20,14 @@ struct checkpoint_body {
 };
 
 static const struct json_field checkpoint_fields[] = {
-	{"name", JSON_STRING, offsetof(struct checkpoint_body, name),
-		JSON_REQUIRED | JSON_NOT_EMPTY, 0, 128},
+	{"name", FIELD_TEXT, offsetof(struct checkpoint_body, name),
+		FIELD_REQUIRED | FIELD_NOT_EMPTY, 0, 128},
 };
-
-static int agentuity_checkpoints_checkpoint_put(
-	struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct json_writer w = {.out = &a->out};
-	(void)e;
-	agentuity_begin_data(&w);
-	put_checkpoint(&w, event->checkpoint);
-	json_end_object(&w);
-	return 0;
-}
 
 static void agentuity_checkpoints_handle_create_checkpoint(struct http_request *req)
 {
-	static const struct answer_form form = {.type = "application/json",
-		.pace = ANSWER_WHOLE,
-		.put = agentuity_checkpoints_checkpoint_put,
-		.fail = agentuity_fail};
+	static const struct answer_form form = {
+		ANSWER_RECORD(&checkpoint_records), .fail = agentuity_fail};
 	struct error e = {0};
 	struct checkpoint_body fields = {0};
 	struct answer *a = agentuity_answer(req, &form);
@@ -64,42 +44,10 @@ static void agentuity_checkpoints_handle_create_checkpoint(struct http_request *
 
 /* ---- list ---- */
 
-struct checkpoint_list_answer {
-	struct json_writer writer;
-	bool begun;
-};
-
-static int agentuity_checkpoints_checkpoint_list_put(
-	struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct checkpoint_list_answer *own = a->own;
-	struct json_writer *w = &own->writer;
-	(void)e;
-	if (!own->begun) {
-		own->begun = true;
-		w->out = &a->out;
-		agentuity_begin_data(w);
-		json_begin_object(w);
-		json_key(w, "checkpoints");
-		json_begin_array(w);
-	}
-	if (event->kind == OP_ROW) {
-		put_checkpoint(w, event->checkpoint);
-		return 0;
-	}
-	json_end_array(w);
-	json_end_object(w);
-	json_end_object(w);
-	return 0;
-}
-
 static void agentuity_checkpoints_handle_list_checkpoints(struct http_request *req)
 {
-	static const struct answer_form form = {.type = "application/json",
-		.pace = ANSWER_WHOLE,
-		.own_size = sizeof(struct checkpoint_list_answer),
-		.put = agentuity_checkpoints_checkpoint_list_put,
-		.fail = agentuity_fail};
+	static const struct answer_form form = {
+		ANSWER_LIST(&checkpoint_records), .fail = agentuity_fail};
 	struct answer *a = agentuity_answer(req, &form);
 	a->op = op_checkpoint_list(&a->call);
 	answer_run(a);

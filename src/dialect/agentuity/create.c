@@ -1,4 +1,5 @@
 #include "dialect/agentuity/create.h"
+#include "dialect/agentuity/aliases.h"
 #include "op/exec.h"
 
 #include <stddef.h>
@@ -9,21 +10,6 @@
 #define ARGUMENTS_MAX 4000
 #define PATH_LEN_MAX  4095
 
-/* The settings of a sandbox that are theirs, too, and what they call them. */
-static const struct field_alias settings[] = {
-	{"projectId", "project"},
-	{"name", "name"},
-	{"description", "description"},
-	{"env", "env"},
-	{"metadata", "metadata"},
-	{"resources.memory", "resources.memory"},
-	{"resources.cpu", "resources.cpu"},
-	{"resources.disk", "resources.disk"},
-	{"timeout.idle", "timeout.idle"},
-	{"timeout.execution", "timeout.execution"},
-	{"timeout.paused", "timeout.paused"},
-};
-
 struct create_body {
 	const char *runtime, *runtime_id, *snapshot;
 	const cJSON *network, *stream, *command, *files, *dependencies, *packages, *scopes;
@@ -33,17 +19,17 @@ struct create_body {
 #define AT(type, member) offsetof(struct type, member)
 
 static const struct json_field create_fields[] = {
-	{"runtime", JSON_STRING, AT(create_body, runtime), 0, 0, 256},
-	{"runtimeId", JSON_STRING, AT(create_body, runtime_id), 0, 0, 256},
-	{"network", JSON_OBJECT, AT(create_body, network), 0, 0, 0},
-	{"stream", JSON_OBJECT, AT(create_body, stream), 0, 0, 0},
-	{"command", JSON_OBJECT, AT(create_body, command), 0, 0, 0},
-	{"files", JSON_ARRAY, AT(create_body, files), 0, 0, FILES_MAX},
-	{"snapshot", JSON_STRING, AT(create_body, snapshot), 0, 0, 256},
-	{"dependencies", JSON_ARRAY, AT(create_body, dependencies), 0, 0, 200},
-	{"packages", JSON_ARRAY, AT(create_body, packages), 0, 0, 200},
-	{"scopes", JSON_ARRAY, AT(create_body, scopes), 0, 0, 100},
-	{"disableSnapshots", JSON_BOOL, AT(create_body, disable_snapshots), 0, 0, 0},
+	{"runtime", FIELD_TEXT, AT(create_body, runtime), 0, 0, 256},
+	{"runtimeId", FIELD_TEXT, AT(create_body, runtime_id), 0, 0, 256},
+	{"network", FIELD_OBJECT, AT(create_body, network), 0, 0, 0},
+	{"stream", FIELD_OBJECT, AT(create_body, stream), 0, 0, 0},
+	{"command", FIELD_OBJECT, AT(create_body, command), 0, 0, 0},
+	{"files", FIELD_ARRAY, AT(create_body, files), 0, 0, FILES_MAX},
+	{"snapshot", FIELD_TEXT, AT(create_body, snapshot), 0, 0, 256},
+	{"dependencies", FIELD_ARRAY, AT(create_body, dependencies), 0, 0, 200},
+	{"packages", FIELD_ARRAY, AT(create_body, packages), 0, 0, 200},
+	{"scopes", FIELD_ARRAY, AT(create_body, scopes), 0, 0, 100},
+	{"disableSnapshots", FIELD_BOOL, AT(create_body, disable_snapshots), 0, 0, 0},
 };
 
 struct network_body {
@@ -52,8 +38,8 @@ struct network_body {
 };
 
 static const struct json_field network_fields[] = {
-	{"enabled", JSON_BOOL, AT(network_body, enabled), 0, 0, 0},
-	{"port", JSON_INTEGER, AT(network_body, port), 0, 1024, 65535},
+	{"enabled", FIELD_BOOL, AT(network_body, enabled), 0, 0, 0},
+	{"port", FIELD_INTEGER, AT(network_body, port), 0, 1024, 65535},
 };
 
 struct command_body {
@@ -62,10 +48,10 @@ struct command_body {
 };
 
 static const struct json_field command_fields[] = {
-	{"exec", JSON_ARRAY, AT(command_body, exec), JSON_REQUIRED | JSON_NOT_EMPTY, 0,
+	{"exec", FIELD_ARRAY, AT(command_body, exec), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0,
 		ARGUMENTS_MAX},
-	{"files", JSON_ARRAY, AT(command_body, files), 0, 0, FILES_MAX},
-	{"mode", JSON_STRING, AT(command_body, mode), 0, 0, 16},
+	{"files", FIELD_ARRAY, AT(command_body, files), 0, 0, FILES_MAX},
+	{"mode", FIELD_TEXT, AT(command_body, mode), 0, 0, 16},
 };
 
 struct stream_body {
@@ -74,10 +60,10 @@ struct stream_body {
 };
 
 static const struct json_field stream_fields[] = {
-	{"stdin", JSON_STRING, AT(stream_body, in), 0, 0, 64},
-	{"stdout", JSON_STRING, AT(stream_body, out), 0, 0, 64},
-	{"stderr", JSON_STRING, AT(stream_body, err), 0, 0, 64},
-	{"timestamps", JSON_BOOL, AT(stream_body, timestamps), 0, 0, 0},
+	{"stdin", FIELD_TEXT, AT(stream_body, in), 0, 0, 64},
+	{"stdout", FIELD_TEXT, AT(stream_body, out), 0, 0, 64},
+	{"stderr", FIELD_TEXT, AT(stream_body, err), 0, 0, 64},
+	{"timestamps", FIELD_BOOL, AT(stream_body, timestamps), 0, 0, 0},
 };
 
 struct file_body {
@@ -85,8 +71,9 @@ struct file_body {
 };
 
 static const struct json_field file_fields[] = {
-	{"path", JSON_STRING, AT(file_body, path), JSON_REQUIRED | JSON_NOT_EMPTY, 0, PATH_LEN_MAX},
-	{"content", JSON_STRING, AT(file_body, content), JSON_REQUIRED, 0, 32 << 20},
+	{"path", FIELD_TEXT, AT(file_body, path), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0,
+		PATH_LEN_MAX},
+	{"content", FIELD_TEXT, AT(file_body, content), FIELD_REQUIRED, 0, 32 << 20},
 };
 
 int agentuity_decode_files(const cJSON *list, const char *field, struct scratch *memory,
@@ -144,16 +131,21 @@ int agentuity_decode_argv(const cJSON *list, const char *field, struct scratch *
 	return 0;
 }
 
-static int check_network(const cJSON *network, struct error *e)
+/* A port that is named is open to everyone. */
+static int agentuity_create_decode_network(
+	const cJSON *network, struct scratch *memory, struct sandbox_spec *spec, struct error *e)
 {
+	const size_t digits_size = 16;
 	struct network_body body = {0};
 	if (network && json_decode_known(network, network_fields, ARRAY_LEN(network_fields),
 			       "network.", &body, e) < 0)
 		return -1;
-	if (body.enabled || body.port)
-		return error_set_field(e, ERROR_NOT_IMPLEMENTED,
-			body.port ? "network.port" : "network.enabled",
-			"this server gives sandboxes no network yet");
+	if (body.port) {
+		char *digits = scratch_alloc(memory, digits_size);
+		snprintf(digits, digits_size, "%lld", (long long)body.port);
+		spec->port_grants = digits;
+	}
+	spec->network.mode = body.enabled ? NETWORK_OPEN : NETWORK_NONE;
 	return 0;
 }
 
@@ -166,7 +158,7 @@ static int agentuity_create_refuse_unsupported(const struct create_body *b, stru
 	if (b->snapshot && (b->runtime || b->runtime_id))
 		return error_set_field(e, ERROR_INVALID_FIELD, "snapshot",
 			"a snapshot brings its runtime along: it cannot be given beside one");
-	return check_network(b->network, e);
+	return 0;
 }
 
 static int agentuity_create_decode_command(const cJSON *value, struct scratch *memory,
@@ -263,12 +255,13 @@ int agentuity_decode_create(const cJSON *body, struct scratch *memory, struct sa
 	struct agentuity_create *create, struct error *e)
 {
 	struct create_body b = {0};
-	struct field rows[ARRAY_LEN(settings)];
-	fields_alias(&sandbox_model, settings, ARRAY_LEN(settings), rows);
-	const struct json_part parts[] = {{rows, NULL, ARRAY_LEN(rows), 0, &spec->settings, NULL},
+	struct field rows[JSON_ALIASES_MAX];
+	size_t count = json_alias_rows(&agentuity_sandbox, FIELD_CREATE, rows);
+	const struct json_part parts[] = {{rows, NULL, count, 0, &spec->settings, NULL},
 		{NULL, create_fields, ARRAY_LEN(create_fields), 0, &b, NULL}, {0}};
 	if (json_decode_known_parts(body, parts, memory, e) < 0 ||
 		agentuity_create_refuse_unsupported(&b, e) < 0 ||
+		agentuity_create_decode_network(b.network, memory, spec, e) < 0 ||
 		agentuity_decode_names(
 			b.dependencies, "dependencies", memory, &spec->dependencies, e) < 0 ||
 		agentuity_decode_names(b.packages, "packages", memory, &spec->packages, e) < 0 ||

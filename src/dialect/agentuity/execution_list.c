@@ -8,7 +8,7 @@
 
 struct execution_list {
 	struct json_writer writer;
-	execution_put_fn *put;
+	const struct json_alias_table *table;
 	int64_t left;
 };
 
@@ -17,7 +17,7 @@ static int execution_list_put(struct answer *a, const struct op_event *event, st
 	struct execution_list *list = a->own;
 	(void)e;
 	if (event->kind == OP_EXECUTION && list->left-- > 0)
-		list->put(&list->writer, a->req, event->execution);
+		agentuity_put_execution(&list->writer, list->table, a->req, event->execution, NULL);
 	if (event->kind != OP_DONE)
 		return 0;
 	json_end_array(&list->writer);
@@ -37,7 +37,7 @@ static void execution_list_begin(struct answer *a, const char *key)
 }
 
 void execution_list_run(struct http_request *req, const char *key, enum execution_kind kind,
-	bool gone, execution_put_fn *put)
+	bool gone, const struct json_alias_table *table)
 {
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
@@ -47,7 +47,7 @@ void execution_list_run(struct http_request *req, const char *key, enum executio
 	struct error e;
 	struct answer *a = agentuity_answer(req, &form);
 	struct execution_list *list = a->own;
-	list->put = put;
+	list->table = table;
 	list->left = LIST_DEFAULT;
 	if (query_optional_number(req, "limit", 1, LIST_MAX, &list->left, &e) < 0) {
 		answer_refuse(a, &e);

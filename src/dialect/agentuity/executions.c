@@ -7,7 +7,7 @@
  */
 #include "answer/json_body.h"
 #include "dialect/agentuity/create.h"
-#include "dialect/agentuity/encode.h"
+#include "dialect/agentuity/aliases.h"
 #include "dialect/agentuity/execution_list.h"
 #include "op/exec.h"
 #include "op/process.h"
@@ -22,10 +22,10 @@ struct execute_body {
 #define AT(member) offsetof(struct execute_body, member)
 
 static const struct json_field execute_fields[] = {
-	{"command", JSON_ARRAY, AT(command), JSON_REQUIRED | JSON_NOT_EMPTY, 0, 4000},
-	{"files", JSON_ARRAY, AT(files), 0, 0, 1000},
-	{"timeout", JSON_DURATION, AT(timeout_ms), 0, 0, YEAR_MS},
-	{"stream", JSON_OBJECT, AT(stream), 0, 0, 0},
+	{"command", FIELD_ARRAY, AT(command), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0, 4000},
+	{"files", FIELD_ARRAY, AT(files), 0, 0, 1000},
+	{"timeout", FIELD_DURATION, AT(timeout_ms), 0, 0, YEAR_MS},
+	{"stream", FIELD_OBJECT, AT(stream), 0, 0, 0},
 };
 
 struct execute {
@@ -56,9 +56,7 @@ static int put_started(struct answer *a, const struct op_event *event, struct er
 	if (event->kind != OP_STARTED)
 		return 0;
 	agentuity_begin_data(&w);
-	json_begin_object(&w);
-	agentuity_put_execution(&w, a->req, event->execution, own->ignores);
-	json_end_object(&w);
+	agentuity_put_execution(&w, &agentuity_execution, a->req, event->execution, own->ignores);
 	if (event->woke)
 		json_put_bool(&w, "autoResumed", true);
 	json_end_object(&w);
@@ -108,9 +106,7 @@ static int execution_put(struct answer *a, const struct op_event *event, struct 
 	if (event->kind != OP_EXECUTION)
 		return 0;
 	agentuity_begin_data(&w);
-	json_begin_object(&w);
-	agentuity_put_execution(&w, a->req, event->execution, NULL);
-	json_end_object(&w);
+	agentuity_put_execution(&w, &agentuity_execution, a->req, event->execution, NULL);
 	json_end_object(&w);
 	return 0;
 }
@@ -155,17 +151,9 @@ static void agentuity_executions_handle_get_execution(struct http_request *req)
 
 /* ---- all of a sandbox ---- */
 
-static void put_listed(
-	struct json_writer *w, const struct http_request *req, const struct execution_view *view)
-{
-	json_begin_object(w);
-	agentuity_put_execution(w, req, view, NULL);
-	json_end_object(w);
-}
-
 static void agentuity_executions_handle_list_executions(struct http_request *req)
 {
-	execution_list_run(req, "executions", EXECUTION_COMMAND, true, put_listed);
+	execution_list_run(req, "executions", EXECUTION_COMMAND, true, &agentuity_execution);
 }
 
 static const struct http_route routes[] = {

@@ -159,9 +159,9 @@ struct path_body {
 };
 
 static const struct json_field path_fields[] = {
-	{"path", JSON_STRING, offsetof(struct path_body, path), JSON_REQUIRED | JSON_NOT_EMPTY, 0,
+	{"path", FIELD_TEXT, offsetof(struct path_body, path), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0,
 		PATH_LEN_MAX},
-	{"recursive", JSON_BOOL, offsetof(struct path_body, recursive), 0, 0, 0},
+	{"recursive", FIELD_BOOL, offsetof(struct path_body, recursive), 0, 0, 0},
 };
 
 struct path_call {

@@ -12,6 +12,7 @@
 #include <utlist.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "op/process.h"
 
 #define ANNOUNCED_MAX 100 /* of a tenant */
@@ -80,9 +81,8 @@ static void handle_announce(struct http_request *req)
 		http_respond_error(req, &e);
 		return;
 	}
-	struct agentuity_input *in = calloc(1, sizeof *in);
-	if (!in || !(in->tenant = strdup(tenant_of(req))))
-		abort();
+	struct agentuity_input *in = mem_new(sizeof *in);
+	in->tenant = mem_copy_text(tenant_of(req));
 	in->dialect = d;
 	in->created_ms = clock_wall_ms();
 	id_generate(in->id);

@@ -6,7 +6,7 @@
 
 #include "answer/json_body.h"
 #include "dialect/agentuity/create.h"
-#include "dialect/agentuity/encode.h"
+#include "dialect/agentuity/aliases.h"
 #include "dialect/agentuity/execution_list.h"
 #include "op/exec.h"
 #include "op/process.h"
@@ -19,44 +19,10 @@ struct job_body {
 };
 
 static const struct json_field job_fields[] = {
-	{"command", JSON_ARRAY, offsetof(struct job_body, command), JSON_REQUIRED | JSON_NOT_EMPTY,
-		0, 4000},
-	{"streams", JSON_OBJECT, offsetof(struct job_body, streams), 0, 0, 0},
+	{"command", FIELD_ARRAY, offsetof(struct job_body, command),
+		FIELD_REQUIRED | FIELD_NOT_EMPTY, 0, 4000},
+	{"streams", FIELD_OBJECT, offsetof(struct job_body, streams), 0, 0, 0},
 };
-
-/* Agentuity's jobs have no timeout; one that the server ended has failed. */
-static const char *agentuity_jobs_job_status(const struct execution_view *view)
-{
-	switch (view->status) {
-	case EXECUTION_QUEUED:
-		return "pending";
-	case EXECUTION_TIMEOUT:
-		return "failed";
-	default:
-		return execution_status_name(view->status);
-	}
-}
-
-static void put_job(
-	struct json_writer *w, const struct http_request *req, const struct execution_view *view)
-{
-	bool ended = view->status > EXECUTION_RUNNING;
-	json_begin_object(w);
-	agentuity_put_id(w, "jobId", "job_", view->id);
-	agentuity_put_id(w, "sandboxId", "sbx_", view->sandbox_id);
-	agentuity_put_list(w, "command", view->command, view->command_len);
-	json_put_string(w, "status", agentuity_jobs_job_status(view));
-	json_put_time(w, "startedAt", view->started_ms);
-	if (ended) {
-		json_put_int(w, "exitCode", view->exit_code);
-		json_put_time(w, "completedAt", view->started_ms + view->duration_us / 1000);
-	}
-	const char *reason = agentuity_failure(view);
-	if (reason)
-		json_put_string(w, "error", reason);
-	agentuity_put_stream_urls(w, req, view->id);
-	json_end_object(w);
-}
 
 static int job_put(struct answer *a, const struct op_event *event, struct error *e)
 {
@@ -67,7 +33,7 @@ static int job_put(struct answer *a, const struct op_event *event, struct error 
 	else if (event->kind != OP_EXECUTION)
 		return 0;
 	agentuity_begin_data(&w);
-	put_job(&w, a->req, event->execution);
+	agentuity_put_execution(&w, &agentuity_job, a->req, event->execution, NULL);
 	json_end_object(&w);
 	return 0;
 }
@@ -151,7 +117,7 @@ static void handle_stop(struct http_request *req)
 
 static void agentuity_jobs_handle_list(struct http_request *req)
 {
-	execution_list_run(req, "jobs", EXECUTION_JOB, false, put_job);
+	execution_list_run(req, "jobs", EXECUTION_JOB, false, &agentuity_job);
 }
 
 static const struct http_route routes[] = {

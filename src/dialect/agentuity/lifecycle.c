@@ -3,7 +3,7 @@
  * next execute, or a resume, boots the sandbox again.
  */
 #include "answer/json_body.h"
-#include "dialect/agentuity/encode.h"
+#include "dialect/agentuity/aliases.h"
 #include "op/life.h"
 
 /* Not an envelope with data: the SDK wants these fields beside `success`. */
@@ -14,8 +14,7 @@ static int put_paused(struct answer *a, const struct op_event *event, struct err
 	(void)e;
 	json_begin_object(&w);
 	json_put_bool(&w, "success", true);
-	agentuity_put_id(&w, "sandboxId", "sbx_", view->id);
-	json_put_string(&w, "status", agentuity_status(view));
+	json_encode_alias(&w, &agentuity_sandbox_state, view);
 	if (view->terminates_ms)
 		json_put_time(&w, "terminatesAt", view->terminates_ms);
 	json_end_object(&w);
@@ -77,7 +76,7 @@ static int split_env(
 	struct env_body {
 		const cJSON *env;
 	} body = {0};
-	static const struct json_field fields[] = {{"env", JSON_STRING_MAP, 0, 0, 0, 1000}};
+	static const struct json_field fields[] = {{"env", FIELD_STRING_MAP, 0, 0, 0, 1000}};
 	cJSON *wrapped = cJSON_CreateObject();
 	cJSON_AddItemToObject(wrapped, "env", set);
 	int r = json_decode(wrapped, fields, 1, "", &body, e);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "answer/query.h"
-#include "dialect/agentuity/encode.h"
+#include "dialect/agentuity/aliases.h"
 #include "op/life.h"
 
 #define LIST_DEFAULT 50
@@ -65,53 +65,27 @@ static int agentuity_list_parse_query(
 
 /* ---- the answer ---- */
 
-struct sandbox_list {
-	struct json_writer w;
-	agentuity_put_fn *put;
-};
-
-static int agentuity_list_put(struct answer *a, const struct op_event *event, struct error *e)
+void agentuity_list_sandboxes(struct http_request *req, const struct answer_form *form)
 {
-	struct sandbox_list *list = a->own;
-	(void)e;
-	if (event->kind == OP_ROW) {
-		list->put(&list->w, event->sandbox);
-		return 0;
-	}
-	json_end_array(&list->w);
-	json_put_int(&list->w, "total", event->total);
-	json_end_object(&list->w);
-	json_end_object(&list->w);
-	return 0;
-}
-
-void agentuity_list_sandboxes(struct http_request *req, agentuity_put_fn *put)
-{
-	static const struct answer_form form = {.type = "application/json",
-		.pace = ANSWER_WHOLE,
-		.own_size = sizeof(struct sandbox_list),
-		.put = agentuity_list_put};
 	struct error e;
 	struct op_list_sandboxes query = {.limit = LIST_DEFAULT, .apparent = true, .counts = true};
-	struct answer *a = agentuity_answer(req, &form);
-	struct sandbox_list *list = a->own;
+	struct answer *a = agentuity_answer(req, form);
 	if (agentuity_list_parse_query(req, &query, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}
-	list->w.out = &a->out;
-	list->put = put;
-	agentuity_begin_data(&list->w);
-	json_begin_object(&list->w);
-	json_key(&list->w, "sandboxes");
-	json_begin_array(&list->w);
 	a->op = op_list_sandboxes(&a->call, &query);
 	answer_run(a);
 }
 
 static void agentuity_list_handle_list(struct http_request *req)
 {
-	agentuity_list_sandboxes(req, agentuity_put_sandbox);
+	static const struct answer_records records = {.aliases = &agentuity_sandbox,
+		.open = agentuity_begin_data,
+		.list = "sandboxes",
+		.rest = agentuity_put_total};
+	static const struct answer_form form = {ANSWER_LIST(&records)};
+	agentuity_list_sandboxes(req, &form);
 }
 
 static const struct http_route routes[] = {

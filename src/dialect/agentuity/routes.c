@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "dialect/agentuity/aliases.h"
 #include "dialect/agentuity/input.h"
 
 #define WAIT_MAX_MS (5 * 60 * 1000)
@@ -97,6 +98,7 @@ static void agentuity_stop(void *own)
 const struct dialect agentuity_dialect = {.name = "agentuity",
 	.areas = areas,
 	.area_count = ARRAY_LEN(areas),
+	.aliases = agentuity_aliases,
 	.own_size = sizeof(struct agentuity),
 	.start = agentuity_start,
 	.stop = agentuity_stop};
@@ -138,24 +140,6 @@ const char *agentuity_bare_id(const char *text, const char *prefix)
 	if (!agentuity_parse_id(text, prefix, id))
 		return NULL;
 	return strncmp(text, prefix, strlen(prefix)) == 0 ? text + strlen(prefix) : text;
-}
-
-/* ---- bodies ---- */
-
-cJSON *agentuity_body(struct http_request *req)
-{
-	struct error e;
-	size_t len;
-	cJSON *tree = NULL;
-	const char *text = http_body(req, &len);
-	int r = len ? json_parse(text, len, &tree, &e) : json_parse("{}", 2, &tree, &e);
-	if (r == 0 && cJSON_IsObject(tree))
-		return tree;
-	if (r == 0)
-		error_set(&e, ERROR_INVALID_JSON, "the body must be a JSON object");
-	cJSON_Delete(tree);
-	http_respond_error(req, &e);
-	return NULL;
 }
 
 /* ---- answers ---- */
@@ -208,7 +192,7 @@ struct answer *agentuity_answer(struct http_request *req, const struct answer_fo
 	return a;
 }
 
-static enum answer_failure fail(
+static enum answer_failure agentuity_fail_with(
 	struct answer *a, const struct op_event *event, int status_if_missing)
 {
 	bool ended = event && event->reason == OP_SANDBOX_ENDED;
@@ -224,14 +208,14 @@ static enum answer_failure fail(
 enum answer_failure agentuity_fail(struct answer *a, struct error *e, const struct op_event *event)
 {
 	(void)e;
-	return fail(a, event, 200);
+	return agentuity_fail_with(a, event, 200);
 }
 
 enum answer_failure agentuity_fail_404(
 	struct answer *a, struct error *e, const struct op_event *event)
 {
 	(void)e;
-	return fail(a, event, 404);
+	return agentuity_fail_with(a, event, 404);
 }
 
 const struct answer_form agentuity_success_form = {.type = "application/json",

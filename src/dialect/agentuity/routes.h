@@ -43,11 +43,6 @@ bool agentuity_parse_id(const char *text, const char *prefix, char id[ID_SIZE]);
 /* The same as a part of the text; NULL when it is no id at all. */
 const char *agentuity_bare_id(const char *text, const char *prefix);
 
-/* ---- bodies ---- */
-
-/* The body's object, {} when there is none; NULL after the request was answered. */
-cJSON *agentuity_body(struct http_request *req);
-
 /* ---- answers ---- */
 
 /* {"success":true,"data": …}; between the two calls comes the value of data. */
@@ -89,9 +84,7 @@ int agentuity_query_wait(const struct http_request *req, int64_t *ms, struct err
 /* "http://host/agentuity", as the client has it. */
 void agentuity_append_base(struct buf *out, const struct http_request *req);
 
-/* An address that opens one stream of one execution to whoever has it. */
-void agentuity_put_stream_url(struct json_writer *w, const char *key,
-	const struct http_request *req, const char *execution, unsigned stream);
-/* Both, under their usual names. */
-void agentuity_put_stream_urls(
-	struct json_writer *w, const struct http_request *req, const char *execution);
+/* Addresses that open the streams of one execution to whoever has them: stdoutStreamUrl and
+ * stderrStreamUrl, but for those that are ignored; NULL: none is. */
+void agentuity_put_stream_urls(struct json_writer *w, const struct http_request *req,
+	const char *execution, const bool ignores[2]);

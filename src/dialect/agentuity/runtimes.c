@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "base/scratch.h"
 #include "dialect/agentuity/routes.h"
 #include "op/template.h"
@@ -44,9 +45,7 @@ static void runtime_add(
 		return;
 	if (all->count == all->room) {
 		all->room = all->room ? all->room * 2 : 16;
-		all->list = realloc(all->list, all->room * sizeof *all->list);
-		if (!all->list)
-			abort();
+		all->list = mem_resize(all->list, all->room, sizeof *all->list);
 	}
 	struct runtime *r = &all->list[all->count++];
 	snprintf(r->name, sizeof r->name, "%s%s%s", view->name, tag ? ":" : "", tag ? tag : "");
@@ -78,15 +77,15 @@ static int runtime_by_creation(const void *a, const void *b)
 		       : runtime_by_name(a, b);
 }
 
-static void runtime_put(struct json_writer *w, const struct runtime *r)
-{
-	json_begin_object(w);
-	json_put_string(w, "id", r->id);
-	json_put_string(w, "name", r->name);
-	if (r->description[0])
-		json_put_string(w, "description", r->description);
-	json_end_object(w);
-}
+static const struct field runtime_fields[] = {
+	{.name = "id", FIELD_CHARS_AT(struct runtime, id), .flags = FIELD_SHOWN},
+	{.name = "name", FIELD_CHARS_AT(struct runtime, name), .flags = FIELD_SHOWN},
+	{.name = "description",
+		FIELD_AT(TEXT, struct runtime, description),
+		.flags = FIELD_SHOWN | FIELD_OMIT_EMPTY},
+};
+static const struct field_table runtime_model = {
+	runtime_fields, ARRAY_LEN(runtime_fields), sizeof(struct runtime)};
 
 static void runtimes_encode(const struct runtimes *all, struct buf *out)
 {
@@ -97,7 +96,8 @@ static void runtimes_encode(const struct runtimes *all, struct buf *out)
 	json_key(&w, "runtimes");
 	json_begin_array(&w);
 	for (size_t i = (size_t)all->offset; i < all->count && left > 0; i++, left--)
-		runtime_put(&w, &all->list[all->direction == 0 ? i : all->count - 1 - i]);
+		json_encode_object(&w, &runtime_model,
+			&all->list[all->direction == 0 ? i : all->count - 1 - i], NULL);
 	json_end_array(&w);
 	json_put_int(&w, "total", (int64_t)all->count);
 	json_end_object(&w);

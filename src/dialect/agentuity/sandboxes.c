@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "answer/json_body.h"
+#include "answer/port_token.h"
 #include "dialect/agentuity/create.h"
-#include "dialect/agentuity/encode.h"
+#include "dialect/agentuity/aliases.h"
 #include "dialect/agentuity/input.h"
 #include "dialect/agentuity/snapshots.h"
+#include "model/port.h"
 #include "op/life.h"
 
 /* ---- create ---- */
@@ -30,6 +32,15 @@ static int create_note_command(struct answer *a, const struct execution_view *vi
 				  : 0;
 }
 
+/* Where the port is seen that is open to everyone, if there is one. */
+static void put_url(
+	const struct http_request *req, struct json_writer *w, const struct sandbox_view *view)
+{
+	int64_t port = port_grants_first_open(view->port_grants);
+	if (port)
+		port_put_url(w, req, view->id, port, "");
+}
+
 static int create_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	const struct create_answer *c = a->own;
@@ -38,14 +49,12 @@ static int create_put(struct answer *a, const struct op_event *event, struct err
 		return create_note_command(a, event->execution, e);
 	agentuity_begin_data(&w);
 	json_begin_object(&w);
-	agentuity_put_id(&w, "sandboxId", "sbx_", event->sandbox->id);
-	json_put_string(&w, "status", agentuity_status(event->sandbox));
-	if (c->execution[0])
+	json_encode_alias(&w, &agentuity_sandbox_state, event->sandbox);
+	put_url(a->req, &w, event->sandbox);
+	if (c->execution[0]) {
 		agentuity_put_id(&w, "executionId", "exe_", c->execution);
-	if (c->execution[0] && !c->create.ignores[0])
-		agentuity_put_stream_url(&w, "stdoutStreamUrl", a->req, c->execution, 0);
-	if (c->execution[0] && !c->create.ignores[1])
-		agentuity_put_stream_url(&w, "stderrStreamUrl", a->req, c->execution, 1);
+		agentuity_put_stream_urls(&w, a->req, c->execution, c->create.ignores);
+	}
 	json_end_object(&w);
 	json_end_object(&w);
 	return 0;
@@ -91,7 +100,7 @@ static void agentuity_sandboxes_handle_create(struct http_request *req)
 		.put = create_put,
 		.fail = create_fail};
 	struct error e = {0};
-	struct op_create request = {.home = AGENTUITY_HOME};
+	struct op_create request = {.spec.has_network = true, .home = AGENTUITY_HOME};
 	struct answer *a = agentuity_answer(req, &form);
 	struct create_answer *c = a->own;
 	const cJSON *body = answer_json(a, &e);
@@ -149,19 +158,6 @@ static void get_or_wait(
 }
 
 /* One that was made for a command tells about that, too. */
-static void get_put_command(
-	struct json_writer *w, const struct http_request *req, const struct execution_view *view)
-{
-	json_key(w, "command");
-	json_begin_object(w);
-	agentuity_put_list(w, "exec", view->command, view->command_len);
-	json_put_string(w, "mode", "oneshot");
-	json_end_object(w);
-	if (view->status > EXECUTION_RUNNING)
-		json_put_int(w, "exitCode", view->exit_code);
-	agentuity_put_stream_urls(w, req, view->id);
-}
-
 static int get_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct json_writer *w = a->own;
@@ -170,9 +166,11 @@ static int get_put(struct answer *a, const struct op_event *event, struct error 
 		w->out = &a->out;
 		agentuity_begin_data(w);
 		json_begin_object(w);
-		agentuity_put_sandbox_fields(w, event->sandbox);
+		json_encode_alias(w, &agentuity_sandbox, event->sandbox);
+		put_url(a->req, w, event->sandbox);
 	} else if (event->kind == OP_STARTED || event->kind == OP_EXITED) {
-		get_put_command(w, a->req, event->execution);
+		json_encode_alias(w, &agentuity_sandbox_command, event->execution);
+		agentuity_put_stream_urls(w, a->req, event->execution->id, NULL);
 	} else {
 		json_end_object(w);
 		json_end_object(w);
@@ -208,8 +206,7 @@ static int status_put(struct answer *a, const struct op_event *event, struct err
 		s->terminated = event->sandbox->status == SANDBOX_TERMINATED;
 		agentuity_begin_data(&s->w);
 		json_begin_object(&s->w);
-		agentuity_put_id(&s->w, "sandboxId", "sbx_", event->sandbox->id);
-		json_put_string(&s->w, "status", agentuity_status(event->sandbox));
+		json_encode_alias(&s->w, &agentuity_sandbox_state, event->sandbox);
 	} else if (event->kind == OP_EXITED && s->terminated) {
 		json_put_int(&s->w, "exitCode", event->execution->exit_code);
 	} else if (event->kind == OP_DONE) {

@@ -17,58 +17,13 @@
 #define LINEAGE_MAX     1000
 #define REF_SIZE        300
 
-/* ---- what it looks like ---- */
-
-static void agentuity_snapshots_put_owner(struct json_writer *w, const char *tenant)
-{
-	json_key(w, "user");
-	json_begin_object(w);
-	json_put_string(w, "id", tenant);
-	json_end_object(w);
-}
-
-/* What both forms have. One without a name is called by its id. */
-static void put_identity(struct json_writer *w, const struct snapshot_view *view)
-{
-	agentuity_put_id(w, "snapshotId", "snp_", view->id);
-	if (view->name[0])
-		json_put_string(w, "name", view->name);
-	else
-		agentuity_put_id(w, "name", "snp_", view->id);
-	json_put_string(w, "tag", view->tag[0] ? view->tag : NULL);
-	if (view->parent[0])
-		agentuity_put_id(w, "parentSnapshotId", "snp_", view->parent);
-	json_put_bool(w, "public", false);
-	agentuity_snapshots_put_owner(w, view->tenant);
-	json_put_time(w, "createdAt", view->created_ms);
-}
-
-/* A size that is still being counted is -1. */
-void agentuity_put_snapshot(struct json_writer *w, const struct snapshot_view *view)
-{
-	char runtime[320];
-	json_begin_object(w);
-	put_identity(w, view);
-	snprintf(runtime, sizeof runtime, "srt_%s", view->template_name);
-	json_put_string(w, "runtimeId", runtime);
-	json_put_string(w, "description", view->description[0] ? view->description : NULL);
-	if (view->metadata[0]) {
-		json_key(w, "userMetadata");
-		json_raw(w, view->metadata);
-	}
-	json_put_int(w, "sizeBytes", view->bytes);
-	json_put_int(w, "fileCount", view->files);
-	json_end_object(w);
-}
-
 /* ---- answers ---- */
 
 struct snapshot_answer {
-	char ref[REF_SIZE]; /* as the client has it */
-	bool refused;       /* *refusal is told, once the snapshot is known to be there */
+	struct answer_list list; /* of a list; the first, as answer_put_list wants it */
+	char ref[REF_SIZE];      /* as the client has it */
+	bool refused;            /* *refusal is told, once the snapshot is known to be there */
 	struct error refusal;
-	struct json_writer writer; /* of a list */
-	bool begun;
 };
 
 void agentuity_put_no_snapshot(struct http_request *req, struct buf *out, const char *ref)
@@ -101,21 +56,20 @@ static int agentuity_snapshots_snapshot_put(
 	struct answer *a, const struct op_event *event, struct error *e)
 {
 	const struct snapshot_answer *own = a->own;
-	struct json_writer w = {.out = &a->out};
-	if (own->refused) {
-		*e = own->refusal;
-		return -1;
-	}
-	agentuity_begin_data(&w);
-	agentuity_put_snapshot(&w, event->snapshot);
-	json_end_object(&w);
-	return 0;
+	if (!own->refused)
+		return answer_put_record(a, event, e);
+	*e = own->refusal;
+	return -1;
 }
+
+const struct answer_records agentuity_snapshot_records = {
+	.aliases = &agentuity_snapshot, .open = agentuity_begin_data};
 
 static const struct answer_form snapshot_form = {.type = "application/json",
 	.pace = ANSWER_WHOLE,
 	.own_size = sizeof(struct snapshot_answer),
 	.put = agentuity_snapshots_snapshot_put,
+	.records = &agentuity_snapshot_records,
 	.fail = snapshot_fail};
 
 /* An answer about the snapshot that the path names. */
@@ -145,10 +99,10 @@ struct create_body {
 #define AT(member) offsetof(struct create_body, member)
 
 static const struct json_field create_fields[] = {
-	{"name", JSON_STRING, AT(name), 0, 0, 128},
-	{"tag", JSON_STRING, AT(tag), 0, 0, 128},
-	{"description", JSON_STRING, AT(description), 0, 0, 1024},
-	{"public", JSON_BOOL, AT(is_public), 0, 0, 0},
+	{"name", FIELD_TEXT, AT(name), 0, 0, 128},
+	{"tag", FIELD_TEXT, AT(tag), 0, 0, 128},
+	{"description", FIELD_TEXT, AT(description), 0, 0, 1024},
+	{"public", FIELD_BOOL, AT(is_public), 0, 0, 0},
 };
 
 static int decode_snapshot(struct answer *a, struct create_body *ret, struct error *e)
@@ -227,40 +181,6 @@ static void agentuity_snapshots_handle_delete_snapshot(struct http_request *req)
 
 /* ---- many ---- */
 
-static void begin_rows(struct answer *a, const char *key)
-{
-	struct snapshot_answer *own = a->own;
-	if (own->begun)
-		return;
-	own->begun = true;
-	own->writer.out = &a->out;
-	agentuity_begin_data(&own->writer);
-	json_begin_object(&own->writer);
-	json_key(&own->writer, key);
-	json_begin_array(&own->writer);
-}
-
-static void end_rows(struct json_writer *w, int64_t total)
-{
-	json_end_array(w);
-	json_put_int(w, "total", total);
-	json_end_object(w);
-	json_end_object(w);
-}
-
-static int agentuity_snapshots_snapshot_list_put(
-	struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct json_writer *w = &((struct snapshot_answer *)a->own)->writer;
-	(void)e;
-	begin_rows(a, "snapshots");
-	if (event->kind == OP_ROW)
-		agentuity_put_snapshot(w, event->snapshot);
-	else
-		end_rows(w, event->total);
-	return 0;
-}
-
 static const char *const sorts[] = {
 	[SNAPSHOT_ORDER_CREATION] = "created",
 	[SNAPSHOT_ORDER_NAME] = "name",
@@ -290,10 +210,11 @@ static int parse_list(struct http_request *req, struct snapshot_filter *ret, str
 
 static void agentuity_snapshots_handle_list_snapshots(struct http_request *req)
 {
-	static const struct answer_form form = {.type = "application/json",
-		.pace = ANSWER_WHOLE,
-		.own_size = sizeof(struct snapshot_answer),
-		.put = agentuity_snapshots_snapshot_list_put};
+	static const struct answer_records records = {.aliases = &agentuity_snapshot,
+		.open = agentuity_begin_data,
+		.list = "snapshots",
+		.rest = agentuity_put_total};
+	static const struct answer_form form = {ANSWER_LIST(&records)};
 	struct error e = {0};
 	struct snapshot_filter filter;
 	struct answer *a = answer_new(req, &form);
@@ -322,28 +243,17 @@ static int lineage_ref(const struct http_request *req, char out[REF_SIZE], struc
 	return 0;
 }
 
-static int lineage_put(struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct json_writer *w = &((struct snapshot_answer *)a->own)->writer;
-	(void)e;
-	begin_rows(a, "lineage");
-	if (event->kind == OP_ROW) {
-		json_begin_object(w);
-		put_identity(w, event->snapshot);
-		json_put_bool(w, "deleted", event->snapshot->deleted);
-		json_end_object(w);
-	} else {
-		end_rows(w, event->total);
-	}
-	return 0;
-}
-
 static void agentuity_snapshots_handle_lineage(struct http_request *req)
 {
+	static const struct answer_records records = {.aliases = &agentuity_ancestor,
+		.open = agentuity_begin_data,
+		.list = "lineage",
+		.rest = agentuity_put_total};
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct snapshot_answer),
-		.put = lineage_put,
+		.put = answer_put_list,
+		.records = &records,
 		.fail = snapshot_fail};
 	struct error e = {0};
 	int64_t limit = LINEAGE_DEFAULT;

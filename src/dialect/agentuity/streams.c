@@ -1,6 +1,7 @@
 /*
  * GET /agentuity/stream/TOKEN.N: what an execution writes, from byte 0 to its end, now or whenever
- * it is asked for. The address is a capability: clients fetch it without a key. A reader holds the
+ * it is asked for. The address is a capability: clients fetch it without a key, for as long as the
+ * key is good that the address was given to. A reader holds the
  * process back when it reads slowly, and counts as somebody who waits for the execution.
  */
 #include <stdio.h>
@@ -13,12 +14,12 @@
 #define TOKEN_KIND "agentuity-stream"
 #define PIECE      (256u * 1024)
 
-void agentuity_put_stream_url(struct json_writer *w, const char *key,
-	const struct http_request *req, const char *execution, unsigned stream)
+static void put_stream_url(struct json_writer *w, const char *key, const struct http_request *req,
+	const char *execution, unsigned stream)
 {
 	char token[AUTH_TOKEN_SIZE];
 	autobuf url = {0};
-	auth_make_token(server_of(req)->auth, TOKEN_KIND, execution, token);
+	auth_make_token(server_of(req)->auth, auth_mark(req), TOKEN_KIND, execution, token);
 	agentuity_append_base(&url, req);
 	buf_append_str(&url, "/stream/");
 	buf_append_str(&url, token);
@@ -28,11 +29,13 @@ void agentuity_put_stream_url(struct json_writer *w, const char *key,
 		json_put_string(w, key, url.data);
 }
 
-void agentuity_put_stream_urls(
-	struct json_writer *w, const struct http_request *req, const char *execution)
+void agentuity_put_stream_urls(struct json_writer *w, const struct http_request *req,
+	const char *execution, const bool ignores[2])
 {
-	agentuity_put_stream_url(w, "stdoutStreamUrl", req, execution, 0);
-	agentuity_put_stream_url(w, "stderrStreamUrl", req, execution, 1);
+	if (!ignores || !ignores[0])
+		put_stream_url(w, "stdoutStreamUrl", req, execution, 0);
+	if (!ignores || !ignores[1])
+		put_stream_url(w, "stderrStreamUrl", req, execution, 1);
 }
 
 /* ---- reading ---- */
@@ -71,7 +74,8 @@ static const struct answer_form stream_form = {.type = "application/octet-stream
 
 static void handle_stream(struct http_request *req)
 {
-	char token[AUTH_TOKEN_SIZE], id[ID_SIZE] = "";
+	char token[AUTH_TOKEN_SIZE], id[ID_SIZE] = "", mark[AUTH_MARK_SIZE];
+	const struct auth *auth = server_of(req)->auth;
 	const char *text = http_param(req, "stream");
 	size_t len = strcspn(text, ".");
 	bool known = len < sizeof token &&
@@ -80,8 +84,12 @@ static void handle_stream(struct http_request *req)
 	struct error e;
 	struct answer *a = answer_new(req, &stream_form);
 	snprintf(token, sizeof token, "%.*s", (int)(known ? len : 0), text);
-	if (!known || !auth_open_token(server_of(req)->auth, TOKEN_KIND, token, id)) {
+	if (!known || !auth_open_token(auth, TOKEN_KIND, token, id, mark)) {
 		error_set(&e, ERROR_NOT_FOUND, "there is no such stream");
+		answer_refuse(a, &e);
+		return;
+	}
+	if (auth_admit_mark(auth, req, mark, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "dialect/e2b/search.h"
 #include "op/admission.h"
 
 #define TOKEN_KIND         "e2b envd"
@@ -22,16 +23,16 @@ bool e2b_asks_for_sandbox(const struct http_request *req)
 
 /* ---- tokens ---- */
 
-void e2b_token(const struct server *d, const char *id, char out[AUTH_TOKEN_SIZE])
+void e2b_token(const struct http_request *req, const char *id, char out[AUTH_TOKEN_SIZE])
 {
-	auth_make_token(d->auth, TOKEN_KIND, id, out);
+	auth_make_token(server_of(req)->auth, auth_mark(req), TOKEN_KIND, id, out);
 }
 
-bool e2b_has_token(const struct server *d, const struct http_request *req, const char *id)
+bool e2b_has_token(const struct http_request *req, const char *id, char mark[AUTH_MARK_SIZE])
 {
 	char opened[ID_SIZE];
 	const char *token = http_header(req, "x-access-token");
-	return token && auth_open_token(d->auth, TOKEN_KIND, token, opened) &&
+	return token && auth_open_token(server_of(req)->auth, TOKEN_KIND, token, opened, mark) &&
 	       strcmp(opened, id) == 0;
 }
 
@@ -75,57 +76,72 @@ static int begin_signed_request(const struct http_request *req, struct signed_re
 	return 0;
 }
 
-static bool signature_is_of(
-	const struct server *d, const struct signed_request *r, const char *sandbox_id)
+struct signature_search {
+	const struct server *server;
+	struct signed_request request;
+	const char *id;            /* of the sandbox whose tokens are tried */
+	char mark[AUTH_MARK_SIZE]; /* of the one that was found */
+};
+
+static bool is_signed_by(void *arg, const char *mark)
 {
+	struct signature_search *search = arg;
+	const struct signed_request *r = &search->request;
 	char token[AUTH_TOKEN_SIZE];
 	uint8_t real[crypto_hash_sha256_BYTES];
 	crypto_hash_sha256_state state = r->begun;
-	e2b_token(d, sandbox_id, token);
+	auth_make_token(search->server->auth, mark, TOKEN_KIND, search->id, token);
 	access_hash_text(&state, token);
 	if (r->expires) {
 		access_hash_text(&state, ":");
 		access_hash_text(&state, r->expires);
 	}
 	crypto_hash_sha256_final(&state, real);
-	return sodium_memcmp(r->signature, real, sizeof real) == 0;
+	if (sodium_memcmp(r->signature, real, sizeof real) != 0)
+		return false;
+	memcpy(search->mark, mark, AUTH_MARK_SIZE);
+	return true;
 }
 
-struct signature_search {
-	const struct server *server;
-	struct signed_request request;
-};
-
-static bool is_signed_for(void *arg, const char *id)
+/* Each key of the tenant has a token of its own for the sandbox. */
+static bool is_signed_for(void *arg, const char *id, const char *tenant)
 {
-	const struct signature_search *search = arg;
-	return signature_is_of(search->server, &search->request, id);
+	struct signature_search *search = arg;
+	search->id = id;
+	return auth_search_marks(search->server->auth, tenant, is_signed_by, search);
 }
 
 /*
  * No index can do this: the signature is a hash of the token together with the path, so that only
- * whoever tries a token can tell whether it is the one. Each costs two short hashes.
+ * whoever tries a token can tell whether it is the one. Each costs two short hashes, and each
+ * sandbox has one for every key of its tenant that was ever used. What that may cost: search.h.
  */
-static bool find_by_signature(
-	const struct server *d, const struct http_request *req, char id[ID_SIZE])
+static int find_by_signature(struct http_request *req, char id[ID_SIZE], struct error *e)
 {
-	struct signature_search search = {.server = d};
-	return begin_signed_request(req, &search.request) == 0 &&
-	       op_find_matching(d->ops, is_signed_for, &search, id);
+	const struct service *service = service_of(req);
+	struct signature_search search = {.server = service->server};
+	if (begin_signed_request(req, &search.request) < 0)
+		return 0;
+	return e2b_search(service->own, service->server->ops, req, is_signed_for, &search, id, e);
 }
 
-bool e2b_find_destination(const struct server *d, struct http_request *req)
+int e2b_find_destination(struct http_request *req, struct error *e)
 {
 	const char *token = http_header(req, "x-access-token");
+	char mark[AUTH_MARK_SIZE];
 	struct http_destination found = {.port = E2B_ENVD_PORT};
 	if (http_destination(req))
-		return true;
-	if (token ? !auth_open_token(d->auth, TOKEN_KIND, token, found.id)
-		  : !find_by_signature(d, req, found.id))
-		return false;
+		return 0;
+	int r = token ? auth_open_token(server_of(req)->auth, TOKEN_KIND, token, found.id, mark)
+		      : find_by_signature(req, found.id, e);
+	if (r < 0)
+		return -1;
+	if (r == 0)
+		return error_set(e, ERROR_UNAUTHORIZED,
+			"the request names no sandbox: it has no E2b-Sandbox-Id, no access token and no valid signature");
 	memcpy(found.name, found.id, ID_SIZE);
 	http_set_destination(req, &found);
-	return true;
+	return 0;
 }
 
 static bool is_expired(const char *expires)
@@ -136,21 +152,31 @@ static bool is_expired(const char *expires)
 	return strtoll(expires, NULL, 10) < clock_wall_ms() / 1000;
 }
 
-int e2b_check_file_access(
-	const struct server *d, const struct http_request *req, const char *id, struct error *e)
+static int e2b_check_signature(
+	const struct http_request *req, const char *id, char mark[AUTH_MARK_SIZE], struct error *e)
 {
-	struct signed_request r;
+	const struct server *d = server_of(req);
+	struct signature_search search = {.server = d};
+	const char *tenant = op_tenant_of(d->ops, id);
+	if (!tenant || begin_signed_request(req, &search.request) < 0 ||
+		!is_signed_for(&search, id, tenant))
+		return error_set(e, ERROR_UNAUTHORIZED, "invalid signature");
+	if (search.request.expires && is_expired(search.request.expires))
+		return error_set(e, ERROR_UNAUTHORIZED, "signature is already expired");
+	memcpy(mark, search.mark, AUTH_MARK_SIZE);
+	return 0;
+}
+
+int e2b_check_file_access(
+	const struct http_request *req, const char *id, char mark[AUTH_MARK_SIZE], struct error *e)
+{
 	if (http_header(req, "x-access-token")) {
-		if (e2b_has_token(d, req, id))
+		if (e2b_has_token(req, id, mark))
 			return 0;
 		return error_set(
 			e, ERROR_UNAUTHORIZED, "access token present in header but does not match");
 	}
 	if (!http_query(req, "signature"))
 		return error_set(e, ERROR_UNAUTHORIZED, "missing signature query parameter");
-	if (begin_signed_request(req, &r) < 0 || !signature_is_of(d, &r, id))
-		return error_set(e, ERROR_UNAUTHORIZED, "invalid signature");
-	if (r.expires && is_expired(r.expires))
-		return error_set(e, ERROR_UNAUTHORIZED, "signature is already expired");
-	return 0;
+	return e2b_check_signature(req, id, mark, e);
 }

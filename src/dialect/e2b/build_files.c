@@ -1,7 +1,7 @@
 /*
  * Files for COPY. A client asks under their hash whether they are here; if not, it is given a URL
  * to put them to, as a tar archive. It does so without its key, so that the URL is signed: it is
- * good for one tenant, one hash and an hour.
+ * good for one tenant, one hash and an hour, and no longer than the key that asked for it.
  */
 #include <sodium.h>
 #include <stdio.h>
@@ -16,11 +16,11 @@
 #define UPLOAD_S    3600
 
 /* What is signed: nothing in it can be moved to another field. */
-static void sign_upload(const struct server *d, const char *tenant, const char *hash,
-	const char *expires, char out[AUTH_SIGNATURE_SIZE])
+static void sign_upload(const struct server *d, const char *tenant, const char *mark,
+	const char *hash, const char *expires, char out[AUTH_SIGNATURE_SIZE])
 {
 	autobuf text = {0};
-	buf_printf(&text, "%s/%s/%s", hash, expires, tenant);
+	buf_printf(&text, "%s/%s/%s/%s", hash, expires, mark, tenant);
 	buf_append_char(&text, '\0');
 	auth_sign(d->auth, UPLOAD_KIND, text.failed ? "" : text.data, out);
 }
@@ -51,7 +51,7 @@ static void make_url(const struct http_request *req, const char *hash, struct bu
 	char expires[24], signature[AUTH_SIGNATURE_SIZE];
 	const char *host = http_header(req, "host"), *proto = http_header(req, "x-forwarded-proto");
 	snprintf(expires, sizeof expires, "%lld", (long long)(clock_wall_ms() / 1000 + UPLOAD_S));
-	sign_upload(server_of(req), tenant_of(req), hash, expires, signature);
+	sign_upload(server_of(req), tenant_of(req), auth_mark(req), hash, expires, signature);
 	buf_append_str(out, proto && strcmp(proto, "https") == 0 ? "https://" : "http://");
 	buf_append_str(out, host ? host : "localhost");
 	buf_append_str(out, "/templates/uploads/");
@@ -60,6 +60,8 @@ static void make_url(const struct http_request *req, const char *hash, struct bu
 	buf_append_str(out, expires);
 	buf_append_str(out, "&signature=");
 	buf_append_str(out, signature);
+	buf_append_str(out, "&key=");
+	buf_append_str(out, auth_mark(req));
 	buf_append_str(out, "&tenant=");
 	append_escaped(out, tenant_of(req));
 	buf_append_char(out, '\0');
@@ -117,7 +119,8 @@ static void handle_build_files_ask(struct http_request *req)
 }
 
 static const struct http_route ask_routes[] = {
-	{HTTP_GET, "/templates/{id}/files/{hash}", handle_build_files_ask, 0},
+	{HTTP_GET, "/templates/{id}/files/{hash}", handle_build_files_ask, 0,
+		.scope = HTTP_SCOPE_USE},
 };
 
 const struct route_table e2b_build_files_table = ROUTE_TABLE(ask_routes);
@@ -129,15 +132,16 @@ int e2b_admit_upload(struct http_request *req, struct error *e)
 	char real[AUTH_SIGNATURE_SIZE];
 	const char *hash = http_param(req, "hash"), *tenant = http_query(req, "tenant");
 	const char *expires = http_query(req, "expires"), *given = http_query(req, "signature");
-	if (!tenant || !expires || !given || !build_files_is_hash(hash) ||
+	const char *mark = http_query(req, "key");
+	if (!tenant || !mark || !expires || !given || !build_files_is_hash(hash) ||
 		strlen(given) != sizeof real - 1)
 		return error_set(e, ERROR_UNAUTHORIZED, "the URL is not one that was given out");
-	sign_upload(server_of(req), tenant, hash, expires, real);
+	sign_upload(server_of(req), tenant, mark, hash, expires, real);
 	if (sodium_memcmp(given, real, sizeof real) != 0)
 		return error_set(e, ERROR_UNAUTHORIZED, "the URL is not one that was given out");
 	if (strtoll(expires, NULL, 10) < clock_wall_ms() / 1000)
 		return error_set(e, ERROR_UNAUTHORIZED, "the URL is too old");
-	return 0;
+	return auth_admit_mark(server_of(req)->auth, req, mark, e);
 }
 
 /* The tenant is the one whose URL was signed. */
@@ -145,7 +149,8 @@ static void handle_build_files_upload(struct http_request *req)
 {
 	struct answer *a = answer_new(req, &e2b_nothing_form);
 	/* The hash is of the files, not of the archive that they came in. */
-	const struct op_build_files request = {.hash = http_param(req, "hash"), .verify = false};
+	const struct op_build_files request = {
+		.hash = http_param(req, "hash"), .announced = http_content_length(req)};
 	a->call.tenant = http_query(req, "tenant");
 	a->op = op_build_files_store(&a->call, &request);
 	answer_run_with_body(a, &answer_body_file);

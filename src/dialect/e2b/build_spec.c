@@ -22,14 +22,14 @@ struct start_body {
 };
 
 static const struct json_field start_fields[] = {
-	{"startCmd", JSON_STRING, offsetof(struct start_body, start), 0, 0, COMMAND_MAX},
-	{"readyCmd", JSON_STRING, offsetof(struct start_body, ready), 0, 0, COMMAND_MAX},
-	{"fromImage", JSON_STRING, offsetof(struct start_body, image), 0, 0, 512},
-	{"fromTemplate", JSON_STRING, offsetof(struct start_body, template_name), 0, 0,
+	{"startCmd", FIELD_TEXT, offsetof(struct start_body, start), 0, 0, COMMAND_MAX},
+	{"readyCmd", FIELD_TEXT, offsetof(struct start_body, ready), 0, 0, COMMAND_MAX},
+	{"fromImage", FIELD_TEXT, offsetof(struct start_body, image), 0, 0, 512},
+	{"fromTemplate", FIELD_TEXT, offsetof(struct start_body, template_name), 0, 0,
 		TEMPLATE_REF_MAX},
-	{"fromImageRegistry", JSON_OBJECT, offsetof(struct start_body, registry), 0, 0, 0},
-	{"steps", JSON_ARRAY, offsetof(struct start_body, steps), 0, 0, STEPS_MAX},
-	{"force", JSON_BOOL, offsetof(struct start_body, force), 0, 0, 0},
+	{"fromImageRegistry", FIELD_OBJECT, offsetof(struct start_body, registry), 0, 0, 0},
+	{"steps", FIELD_ARRAY, offsetof(struct start_body, steps), 0, 0, STEPS_MAX},
+	{"force", FIELD_BOOL, offsetof(struct start_body, force), 0, 0, 0},
 };
 
 struct step_body {
@@ -39,10 +39,10 @@ struct step_body {
 };
 
 static const struct json_field step_fields[] = {
-	{"type", JSON_STRING, offsetof(struct step_body, type), JSON_REQUIRED, 0, 16},
-	{"args", JSON_ARRAY, offsetof(struct step_body, args), 0, 0, 1000},
-	{"filesHash", JSON_STRING, offsetof(struct step_body, files_hash), 0, 0, CONTEXT_HASH_LEN},
-	{"force", JSON_BOOL, offsetof(struct step_body, force), 0, 0, 0},
+	{"type", FIELD_TEXT, offsetof(struct step_body, type), FIELD_REQUIRED, 0, 16},
+	{"args", FIELD_ARRAY, offsetof(struct step_body, args), 0, 0, 1000},
+	{"filesHash", FIELD_TEXT, offsetof(struct step_body, files_hash), 0, 0, CONTEXT_HASH_LEN},
+	{"force", FIELD_BOOL, offsetof(struct step_body, force), 0, 0, 0},
 };
 
 /* A step's argument, or "". */

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "answer/json_body.h"
+#include "base/cleanup.h"
+#include "dialect/e2b/aliases.h"
 #include "dialect/e2b/templates.h"
 #include "op/build.h"
 
@@ -22,41 +24,14 @@ struct build_body {
 };
 
 static const struct json_field build_fields[] = {
-	{"name", JSON_STRING, offsetof(struct build_body, name), JSON_NOT_EMPTY, 0,
+	{"name", FIELD_TEXT, offsetof(struct build_body, name), FIELD_NOT_EMPTY, 0,
 		TEMPLATE_REF_MAX},
-	{"alias", JSON_STRING, offsetof(struct build_body, alias), JSON_NOT_EMPTY, 0,
+	{"alias", FIELD_TEXT, offsetof(struct build_body, alias), FIELD_NOT_EMPTY, 0,
 		TEMPLATE_REF_MAX},
-	{"tags", JSON_ARRAY, offsetof(struct build_body, tags), 0, 0, TAGS_MAX},
-	{"cpuCount", JSON_INTEGER, offsetof(struct build_body, cpu_count), 0, 0, 1024},
-	{"memoryMB", JSON_INTEGER, offsetof(struct build_body, memory_mb), 0, 0, 1 << 26},
+	{"tags", FIELD_ARRAY, offsetof(struct build_body, tags), 0, 0, TAGS_MAX},
+	{"cpuCount", FIELD_INTEGER, offsetof(struct build_body, cpu_count), 0, 0, 1024},
+	{"memoryMB", FIELD_INTEGER, offsetof(struct build_body, memory_mb), 0, 0, 1 << 26},
 };
-
-/* What `own` is of a build that is asked for: its tags, as clients call them, as JSON. */
-static void build_made_finish(struct answer *a)
-{
-	buf_finish(a->own);
-}
-
-static int build_made_put(struct answer *a, const struct op_event *event, struct error *e)
-{
-	const struct buf *tags = a->own;
-	struct json_writer w = {.out = &a->out};
-	(void)e;
-	json_begin_object(&w);
-	json_put_string(&w, "templateID", event->build->template_id);
-	json_put_string(&w, "buildID", event->build->id);
-	json_put_bool(&w, "public", false);
-	for (int i = 0; i < 2; i++) {
-		json_key(&w, i ? "names" : "aliases");
-		json_begin_array(&w);
-		json_string(&w, event->build->name);
-		json_end_array(&w);
-	}
-	json_key(&w, "tags");
-	json_raw_n(&w, tags->data, tags->len);
-	json_end_object(&w);
-	return 0;
-}
 
 /* Up to TAGS_MAX tags, as the core calls them. */
 struct tag_list {
@@ -126,11 +101,10 @@ static int build_decode(
 
 static void e2b_builds_handle_build_create(struct http_request *req)
 {
-	static const struct answer_form form = {.type = E2B_JSON,
-		.pace = ANSWER_WHOLE,
-		.own_size = sizeof(struct buf),
-		.put = build_made_put,
-		.finish = build_made_finish};
+	static const struct answer_records records = {
+		.aliases = &e2b_build, .rest = e2b_tags_put_rest};
+	static const struct answer_form form = {
+		E2B_RECORD(&records), .own_size = sizeof(struct buf), .finish = e2b_tags_finish};
 	struct error e = {0};
 	struct build_new what;
 	struct answer *a = answer_new(req, &form);
@@ -146,10 +120,11 @@ static void e2b_builds_handle_build_create(struct http_request *req)
 
 /* ---- starting it ---- */
 
-static struct op_build_ref e2b_builds_build_ref(const struct http_request *req)
+static struct op_build_ref e2b_builds_build_ref(struct answer *a)
 {
 	return (struct op_build_ref){
-		.build = http_param(req, "build"), .template_name = http_param(req, "id")};
+		.build = e2b_build_id_in(http_param(a->req, "build"), &a->call.memory),
+		.template_name = http_param(a->req, "id")};
 }
 
 static void handle_build_start(struct http_request *req)
@@ -158,7 +133,7 @@ static void handle_build_start(struct http_request *req)
 	struct answer *a = answer_new(req, &e2b_nothing_form);
 	struct scratch *memory = &a->call.memory;
 	struct build_spec *spec = scratch_alloc(memory, sizeof *spec);
-	const struct op_build_ref ref = e2b_builds_build_ref(req);
+	const struct op_build_ref ref = e2b_builds_build_ref(a);
 	const cJSON *body = answer_json(a, &e);
 	if (!body || e2b_build_spec(body, memory, spec, &e) < 0) {
 		answer_refuse(a, &e);
@@ -187,25 +162,23 @@ static void logs_finish(struct answer *a)
 
 static void logs_add(struct build_logs *logs, const struct build_log_entry *entry)
 {
-	struct json_writer *w = &logs->entry_writer;
-	char step[16];
-	build_step_name(entry->step, step);
 	json_string(&logs->line_writer, entry->message);
-	json_begin_object(w);
-	json_put_time(w, "timestamp", entry->time_ms);
-	json_put_string(w, "level", entry->level);
-	json_put_string(w, "message", entry->message);
-	json_put_string(w, "step", step);
-	json_end_object(w);
+	json_encode_alias_object(&logs->entry_writer, &e2b_build_log, entry);
 }
 
-static void logs_put_status(struct json_writer *w, const struct build_view *v)
+/* At E2B an unknown user is refused by envd, whose error has a code in front. */
+static void logs_put_message(struct json_writer *w, const char *reason)
 {
-	static const char *const names[BUILD_STATUS_COUNT] = {
-		"waiting", "building", "ready", "error", "error"};
-	json_put_string(w, "templateID", v->template_id);
-	json_put_string(w, "buildID", v->id);
-	json_put_string(w, "status", names[v->status]);
+	static const char unknown_user[] = "command failed: invalid username: '";
+	const char *at = strstr(reason, unknown_user);
+	const char *rest = at ? at + strlen("command failed: ") : reason;
+	autobuf text = {0};
+	buf_append(&text, reason, (size_t)(rest - reason));
+	buf_append_str(&text, at ? "unauthenticated: " : "");
+	buf_append_str(&text, rest);
+	json_key(w, "message");
+	json_string_n(w, text.data, text.len);
+	w->out->failed |= text.failed;
 }
 
 static void logs_put_reason(struct json_writer *w, const struct build_view *v)
@@ -214,7 +187,7 @@ static void logs_put_reason(struct json_writer *w, const struct build_view *v)
 	build_step_name(v->failed_step, step);
 	json_key(w, "reason");
 	json_begin_object(w);
-	json_put_string(w, "message", v->reason[0] ? v->reason : "the build was cancelled");
+	logs_put_message(w, v->reason[0] ? v->reason : "the build was cancelled");
 	json_put_string(w, "step", step);
 	json_end_object(w);
 }
@@ -233,7 +206,7 @@ static int logs_put(struct answer *a, const struct op_event *event, struct error
 	a->out.failed |= logs->lines.failed || logs->entries.failed;
 	json_begin_object(&w);
 	if (logs->with_status)
-		logs_put_status(&w, event->build);
+		json_encode_alias(&w, &e2b_build_state, event->build);
 	json_key(&w, "logs");
 	json_raw_n(&w, logs->lines.data, logs->lines.len);
 	json_key(&w, "logEntries");
@@ -266,7 +239,7 @@ static void logs_run(struct http_request *req, bool with_status)
 	logs->entry_writer.out = &logs->entries;
 	json_begin_array(&logs->line_writer);
 	json_begin_array(&logs->entry_writer);
-	a->op = op_build_log(&a->call, &(struct op_build_log){.ref = e2b_builds_build_ref(req),
+	a->op = op_build_log(&a->call, &(struct op_build_log){.ref = e2b_builds_build_ref(a),
 					       .from = logs_offset(req, "logsOffset"),
 					       .limit = LOG_PAGE});
 	answer_run(a);

@@ -7,7 +7,8 @@
  *     DELETE /contexts/{id}                     null
  *
  * The SDK sends the sandbox's access token with /execute only. So the contexts are open to whoever
- * knows the sandbox's id, as they are at E2B; a token that is sent must be the right one.
+ * knows the sandbox's id, as they are at E2B, unless the server was told to ask for the token
+ * (--context-tokens); a token that is sent must be the right one.
  */
 #include "dialect/e2b/code.h"
 
@@ -15,7 +16,7 @@
 #include <string.h>
 
 #include "answer/json_body.h"
-#include "dialect/e2b/encode.h"
+#include "dialect/e2b/aliases.h"
 #include "op/admission.h"
 
 /* ---- who may ---- */
@@ -27,11 +28,13 @@ static bool e2b_code_is_at(const struct http_request *req, const char *path)
 
 static int check_token(struct http_request *req, const char *id, struct error *e)
 {
-	bool is_needed = !e2b_code_is_at(req, "/contexts") && !e2b_code_is_at(req, "/health");
+	char mark[AUTH_MARK_SIZE];
+	bool is_open = !server_of(req)->context_tokens && e2b_code_is_at(req, "/contexts");
+	bool is_needed = !is_open && !e2b_code_is_at(req, "/health");
 	if (!is_needed && !http_header(req, "x-access-token"))
 		return 0;
-	if (e2b_has_token(server_of(req), req, id))
-		return 0;
+	if (e2b_has_token(req, id, mark))
+		return auth_admit_mark(server_of(req)->auth, req, mark, e);
 	return error_set(e, ERROR_UNAUTHORIZED, "the access token is missing or wrong");
 }
 
@@ -63,22 +66,15 @@ static enum answer_failure context_fail(
 
 /* ---- contexts ---- */
 
-static void e2b_code_context_put(struct json_writer *w, const struct code_context_view *v)
-{
-	json_begin_object(w);
-	json_put_string(w, "id", v->id);
-	json_put_string(w, "language", code_language_name(v->language));
-	json_put_string(w, "cwd", v->cwd);
-	json_end_object(w);
-}
+static const struct answer_records context_records = {.aliases = &e2b_context};
 
 struct create_message {
 	const char *language, *cwd;
 };
 
 static const struct json_field create_fields[] = {
-	{"language", JSON_STRING, offsetof(struct create_message, language), 0, 0, 64},
-	{"cwd", JSON_STRING, offsetof(struct create_message, cwd), 0, 0, CODE_CWD_MAX},
+	{"language", FIELD_TEXT, offsetof(struct create_message, language), 0, 0, 64},
+	{"cwd", FIELD_TEXT, offsetof(struct create_message, cwd), 0, 0, CODE_CWD_MAX},
 };
 
 /* Of a language that is not there the SDK's users read the reason only if it is "not found". */
@@ -97,18 +93,9 @@ static int context_decode(
 	return has_cwd && !*cwd ? -1 : 0;
 }
 
-static int context_created_put(struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct json_writer w = {.out = &a->out};
-	(void)e;
-	e2b_code_context_put(&w, event->context);
-	return 0;
-}
-
 static void e2b_code_handle_context_create(struct http_request *req)
 {
-	static const struct answer_form form = {
-		.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = context_created_put};
+	static const struct answer_form form = {E2B_RECORD(&context_records)};
 	struct error e;
 	enum code_language language;
 	const char *cwd;
@@ -118,33 +105,17 @@ static void e2b_code_handle_context_create(struct http_request *req)
 		answer_refuse(a, &e);
 		return;
 	}
-	a->op = op_context_create(&a->call, language, cwd);
+	a->op = op_context_create(&a->call, language, &(struct code_place){cwd, E2B_CODE_USER});
 	answer_run(a);
-}
-
-static int e2b_code_context_list_put(
-	struct answer *a, const struct op_event *event, struct error *e)
-{
-	(void)e;
-	if (event->kind == OP_ROW)
-		e2b_code_context_put(a->own, event->context);
-	else
-		json_end_array(a->own);
-	return 0;
 }
 
 /* At E2B the default ones are older than all the others. */
 static void e2b_code_handle_context_list(struct http_request *req)
 {
-	static const struct answer_form form = {.type = E2B_JSON,
-		.pace = ANSWER_WHOLE,
-		.own_size = sizeof(struct json_writer),
-		.put = e2b_code_context_list_put};
+	static const struct answer_form form = {E2B_LIST(&context_records)};
 	struct answer *a = envd_answer(req, &form);
-	struct json_writer *w = a->own;
-	w->out = &a->out;
-	json_begin_array(w);
-	a->op = op_context_list(&a->call, true);
+	a->op = op_context_list(
+		&a->call, &(struct op_context_query){.with_defaults = true, .user = E2B_CODE_USER});
 	answer_run(a);
 }
 

@@ -162,10 +162,10 @@ struct run_message {
 };
 
 static const struct json_field run_fields[] = {
-	{"code", JSON_STRING, offsetof(struct run_message, code), JSON_REQUIRED, 0, CODE_TEXT_MAX},
-	{"context_id", JSON_STRING, offsetof(struct run_message, context_id), 0, 0, 128},
-	{"language", JSON_STRING, offsetof(struct run_message, language), 0, 0, 64},
-	{"env_vars", JSON_STRING_MAP, offsetof(struct run_message, env_vars), 0, 0,
+	{"code", FIELD_TEXT, offsetof(struct run_message, code), FIELD_REQUIRED, 0, CODE_TEXT_MAX},
+	{"context_id", FIELD_TEXT, offsetof(struct run_message, context_id), 0, 0, 128},
+	{"language", FIELD_TEXT, offsetof(struct run_message, language), 0, 0, 64},
+	{"env_vars", FIELD_STRING_MAP, offsetof(struct run_message, env_vars), 0, 0,
 		CODE_VARIABLES - 8},
 };
 
@@ -187,7 +187,8 @@ static int run_find_context(
 	}
 	if (code_language_of(m->language ? m->language : "python", &language, e) < 0)
 		return -1;
-	*ret = (struct op_context_ref){code_language_name(language), .or_language = true};
+	*ret = (struct op_context_ref){
+		code_language_name(language), .or_language = true, .user = E2B_CODE_USER};
 	return 0;
 }
 

@@ -11,9 +11,12 @@
 int e2b_check_timeout(int64_t seconds, struct error *e);
 int e2b_metadata(const cJSON *metadata, struct scratch *memory, const char **ret, struct error *e);
 /*
- * Rules about a sandbox's network. There is no network behind sandboxes yet, so that allowing or
- * denying all of it is a matter of course, and anything finer is refused by its name.
+ * What a sandbox may reach: the internet, unless allow_internet_access (which may be NULL) or the
+ * lists allowOut and denyOut of the network say otherwise.
  */
-int e2b_check_network(const cJSON *network, struct error *e);
+int e2b_decode_network(const cJSON *network, const cJSON *internet, struct scratch *memory,
+	struct network_settings *ret, struct error *e);
+/* Who may see its ports: everyone, unless allowPublicTraffic is false. */
+int e2b_decode_previews(const cJSON *network, struct sandbox_settings *out, struct error *e);
 /* Is it there, and not empty? */
 bool e2b_is_asked_for(const cJSON *value);

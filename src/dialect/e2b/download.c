@@ -24,7 +24,8 @@ static void download_add_headers(struct answer *a)
 	http_add_header(a->req, "Accept-Ranges", "bytes");
 }
 
-static enum answer_failure fail(struct answer *a, struct error *e, const struct op_event *event)
+static enum answer_failure download_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
 {
 	const struct download_target *target = &((struct download *)a->own)->target;
 	const struct error why = *e;
@@ -36,7 +37,7 @@ static enum answer_failure fail(struct answer *a, struct error *e, const struct 
 const struct answer_form download_form = {.type = "application/octet-stream",
 	.own_size = sizeof(struct download),
 	.put = content_put,
-	.fail = fail,
+	.fail = download_fail,
 	.head = download_add_headers};
 
 void download_refuse(struct answer *a, const struct download_target *target, const struct error *e)

@@ -60,6 +60,15 @@ static void put_int64(struct json_writer *w, const char *key, uint64_t value)
 	json_put_string(w, key, text);
 }
 
+/* A directory has blocks, as on the ext4 of E2B's sandboxes; on btrfs an empty one has no size. */
+static uint64_t entry_size(const struct file_entry *entry)
+{
+	const uint64_t block = 4096;
+	if (!S_ISDIR(entry->mode))
+		return entry->size;
+	return entry->size ? (entry->size + block - 1) / block * block : block;
+}
+
 void entry_begin(struct entry_writer *w, const struct file_entry *entry)
 {
 	char permissions[16];
@@ -72,7 +81,7 @@ void entry_begin(struct entry_writer *w, const struct file_entry *entry)
 	json_put_string(json, "name", entry_name(entry->path));
 	json_put_string(json, "type", type_of(entry));
 	json_put_string(json, "path", entry->path);
-	put_int64(json, "size", entry->size);
+	put_int64(json, "size", entry_size(entry));
 	json_put_int(json, "mode", leads_nowhere ? 0 : entry->mode & 07777);
 	json_put_string(json, "permissions", permissions);
 	e2b_entry_put_owner(json, "owner", entry->owner, entry->uid);
@@ -105,7 +114,8 @@ void entry_begin_in_volume(struct entry_writer *w, const struct file_entry *entr
 	json_put_string(json, "name", entry_name(entry->path));
 	json_put_string(json, "type", type_in_volume(entry));
 	json_put_string(json, "path", entry->path);
-	json_put_int(json, "size", entry->size > INT64_MAX ? INT64_MAX : (int64_t)entry->size);
+	json_put_int(
+		json, "size", entry->size > INT64_MAX ? INT64_MAX : (int64_t)entry_size(entry));
 	json_put_int(json, "mode", entry->mode & 07777);
 	json_put_int(json, "uid", entry->uid);
 	json_put_int(json, "gid", entry->gid);

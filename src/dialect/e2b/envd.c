@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "dialect/e2b/connect.h"
-#include "dialect/e2b/encode.h"
+#include "dialect/e2b/aliases.h"
 #include "op/admission.h"
 
 #define USER_MAX 63
@@ -19,7 +19,7 @@ unsigned e2b_claims(const struct http_request *req)
 	if (d)
 		return d->port == E2B_ENVD_PORT   ? E2B_CLAIM_ENVD
 		       : d->port == E2B_CODE_PORT ? E2B_CLAIM_CODE
-						  : E2B_CLAIM_PORTS;
+						  : 0;
 	/* A browser that asks first does not say which of the two it is for. */
 	if (e2b_asks_for_sandbox(req))
 		return E2B_CLAIM_ENVD | E2B_CLAIM_CODE;
@@ -35,15 +35,18 @@ static bool envd_is_at(const struct http_request *req, const char *path)
 	return strncmp(target, path, len) == 0 && (target[len] == '\0' || target[len] == '?');
 }
 
-static int check_access(
-	const struct server *d, const struct http_request *req, const char *id, struct error *e)
+static int check_access(struct http_request *req, const char *id, struct error *e)
 {
+	char mark[AUTH_MARK_SIZE];
+	const struct auth *auth = server_of(req)->auth;
 	if (envd_is_at(req, "/health"))
 		return 0;
 	if (envd_is_at(req, "/files"))
-		return e2b_check_file_access(d, req, id, e);
-	if (e2b_has_token(d, req, id))
-		return 0;
+		return e2b_check_file_access(req, id, mark, e) < 0
+			       ? -1
+			       : auth_admit_mark(auth, req, mark, e);
+	if (e2b_has_token(req, id, mark))
+		return auth_admit_mark(auth, req, mark, e);
 	return error_set(e, ERROR_UNAUTHORIZED,
 		"unauthorized access, please provide a valid access token or method signing if supported");
 }
@@ -51,13 +54,12 @@ static int check_access(
 int envd_admit(struct http_request *req, struct error *e)
 {
 	const struct server *d = server_of(req);
-	if (!e2b_find_destination(d, req))
-		return error_set(e, ERROR_UNAUTHORIZED,
-			"the request names no sandbox: it has no E2b-Sandbox-Id, no access token and no valid signature");
+	if (e2b_find_destination(req, e) < 0)
+		return -1;
 	const char *id = http_destination(req)->id;
 	if (!op_is_reachable(d->ops, id))
 		return error_set(e, ERROR_NOT_RUNNING, "The sandbox was not found");
-	return check_access(d, req, id, e);
+	return check_access(req, id, e);
 }
 
 struct answer *envd_answer(struct http_request *req, const struct answer_form *form)
@@ -85,10 +87,15 @@ static void encode_gone(const struct http_request *req, struct http_error_answer
 void envd_encode_error(
 	struct http_request *req, const struct error *e, struct http_error_answer *answer)
 {
-	if (e->code == ERROR_NOT_RUNNING || e->code == ERROR_PAUSED)
+	struct json_writer w = {.out = &answer->body};
+	if (e->code == ERROR_NOT_RUNNING || e->code == ERROR_PAUSED) {
 		encode_gone(req, answer);
-	else
-		e2b_encode_error(req, e, answer);
+		return;
+	}
+	json_begin_object(&w);
+	json_put_int(&w, "code", answer->status);
+	json_put_string(&w, "message", e->message);
+	json_end_object(&w);
 }
 
 /* Before a call is taken its errors are envd's; afterwards they are Connect's. */

@@ -7,12 +7,11 @@
 #include "dialect/e2b/routes.h"
 #include "answer/answer.h"
 
-extern const struct route_table envd_table, envd_metrics_table, envd_ports_table;
+extern const struct route_table envd_table, envd_metrics_table;
 
 enum e2b_claim {
 	E2B_CLAIM_ENVD = 1,
-	E2B_CLAIM_CODE = 2,
-	E2B_CLAIM_PORTS = 4 /* other ports than those of E2B's own services */
+	E2B_CLAIM_CODE = 2
 };
 /* Which requests are for a sandbox's own host, and for which port of it. */
 unsigned e2b_claims(const struct http_request *req);

@@ -79,19 +79,3 @@ static const struct http_route routes[] = {
 };
 
 const struct route_table envd_table = ROUTE_TABLE(routes);
-
-/* ---- other ports ---- */
-
-static void handle_port(struct http_request *req)
-{
-	struct error e;
-	error_set(
-		&e, ERROR_NOT_IMPLEMENTED, "this server does not serve the ports of sandboxes yet");
-	http_respond_error(req, &e);
-}
-
-static const struct http_route port_routes[] = {
-	{HTTP_ANY, "/{rest**}", handle_port, UINT64_MAX, true},
-};
-
-const struct route_table envd_ports_table = ROUTE_TABLE(port_routes);

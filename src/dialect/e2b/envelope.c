@@ -42,6 +42,7 @@ enum connect_code connect_code_of(enum error_code code)
 	case ERROR_NAME_TAKEN:
 	case ERROR_ALREADY_EXISTS:
 		return CONNECT_ALREADY_EXISTS;
+	case ERROR_SCOPE_MISSING:
 	case ERROR_PERMISSION_DENIED:
 	case ERROR_READ_ONLY:
 		return CONNECT_PERMISSION_DENIED;

@@ -4,11 +4,13 @@
 
 #include "dialect/e2b/files.h"
 
+/* Who comes with a signature instead of a token has no other user than the one that it binds. */
 int files_user(struct http_request *req, const char **ret, struct error *e)
 {
 	const char *name = http_query(req, "username");
-	*ret = name;
-	return name && name[0] ? 0 : envd_user(req, ret, e);
+	bool is_named = name && name[0];
+	*ret = is_named ? name : NULL;
+	return is_named || !http_header(req, "x-access-token") ? 0 : envd_user(req, ret, e);
 }
 
 void files_explain(const char *path, const char *user, const struct error *why, struct error *e)

@@ -10,17 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <zlib.h>
 
+#include "base/mem.h"
 #include "dialect/e2b/files.h"
+#include "dialect/e2b/written.h"
 #include "http/multipart.h"
 #include "op/files.h"
 
-#define FILES_MAX        1000
 #define METADATA_PREFIX  "x-metadata-"
 #define METADATA_KEY_MAX 246
 #define METADATA_MAX     4096
-#define PIECE            (64u * 1024)
 
 struct upload {
 	struct answer *answer;
@@ -28,11 +27,10 @@ struct upload {
 	const char *user; /* NULL: nobody was named */
 	char *current;    /* the file being written, for errors */
 	struct multipart *form;
-	z_stream *inflate;
-	bool inflated;       /* to its end */
+	bool compressed;     /* by gzip */
 	struct buf metadata; /* key, NUL, value, NUL */
-	struct buf targets;  /* path, NUL: nothing is written twice */
-	bool in_file;        /* the part is one that is written */
+	struct written written;
+	bool in_file; /* the part is one that is written */
 	struct json_writer json;
 	struct entry_writer entry;
 };
@@ -41,11 +39,8 @@ static void files_upload_finish(struct answer *a)
 {
 	struct upload *u = a->own;
 	multipart_destroy(u->form);
-	if (u->inflate)
-		inflateEnd(u->inflate);
-	free(u->inflate);
 	buf_finish(&u->metadata);
-	buf_finish(&u->targets);
+	written_finish(&u->written);
 	free(u->current);
 }
 
@@ -59,13 +54,10 @@ static enum answer_failure upload_fail(
 	files_explain(current, u->user, &why, e);
 	if (why.code == ERROR_IS_A_DIRECTORY)
 		error_set(e, ERROR_IS_A_DIRECTORY, "path is a directory: %.250s", current);
+	if (why.code == ERROR_INVALID_ARCHIVE)
+		error_set(e, ERROR_INVALID_REQUEST, "the body is not valid gzip: %.200s",
+			why.message);
 	return ANSWER_ERROR;
-}
-
-static void out_of_memory_unless(const void *p)
-{
-	if (!p)
-		abort();
 }
 
 /* ---- metadata ---- */
@@ -125,27 +117,13 @@ static void files_upload_put_metadata(struct upload *u)
 
 /* ---- files ---- */
 
-static int check_target(struct upload *u, const char *path, struct error *e)
-{
-	unsigned count = 0;
-	for (size_t at = 0; at < u->targets.len; at += strlen(u->targets.data + at) + 1, count++)
-		if (strcmp(u->targets.data + at, path) == 0)
-			return error_set(e, ERROR_INVALID_REQUEST,
-				"you cannot upload multiple files to the same path '%.200s' in one upload request",
-				path);
-	if (count == FILES_MAX)
-		return error_set(e, ERROR_INVALID_REQUEST, "more than %d files", FILES_MAX);
-	buf_append(&u->targets, path, strlen(path) + 1);
-	return 0;
-}
-
 static int begin_file(struct upload *u, const char *given, struct error *e)
 {
 	const char *path = envd_path(given, e);
-	if (!path || check_target(u, given, e) < 0)
+	if (!path)
 		return -1;
 	free(u->current);
-	u->current = e2b_copy(given);
+	u->current = mem_copy_text(given);
 	op_put(u->answer->op,
 		&(struct op_item){OP_ITEM_FILE, .target = {.path = path, .flags = FILE_PARENTS}});
 	files_upload_put_metadata(u);
@@ -203,29 +181,6 @@ static int part_ends(void *arg, struct error *e)
 
 static const struct multipart_events part_events = {part_begins, files_upload_part_data, part_ends};
 
-/* ---- a body that is the file ---- */
-
-/* How much was taken of what has come; the rest comes again. */
-static ptrdiff_t take_compressed(struct upload *u, const char *data, size_t len, struct error *e)
-{
-	char piece[PIECE];
-	z_stream *z = u->inflate;
-	z->next_in = (Bytef *)(uintptr_t)data;
-	z->avail_in = (uInt)len;
-	do {
-		z->next_out = (Bytef *)piece;
-		z->avail_out = sizeof piece;
-		int r = u->inflated ? Z_DATA_ERROR : inflate(z, Z_NO_FLUSH);
-		if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR)
-			return error_set(e, ERROR_INVALID_REQUEST, "the body is not valid gzip");
-		u->inflated = r == Z_STREAM_END;
-		if (z->avail_out < sizeof piece)
-			files_upload_put_data(u, piece, sizeof piece - z->avail_out);
-	} while ((z->avail_out == 0 && !u->inflated) ||
-		 (z->avail_in > 0 && !files_upload_is_full(u)));
-	return (ptrdiff_t)(len - z->avail_in);
-}
-
 /* ---- the body ---- */
 
 static ptrdiff_t files_upload_body_data(
@@ -234,8 +189,6 @@ static ptrdiff_t files_upload_body_data(
 	struct upload *u = a->own;
 	if (u->form)
 		return multipart_push(u->form, data, len, e);
-	if (u->inflate)
-		return take_compressed(u, data, len, e);
 	files_upload_put_data(u, data, len);
 	return (ptrdiff_t)len;
 }
@@ -245,8 +198,6 @@ static int files_upload_body_end(struct answer *a, struct error *e)
 	struct upload *u = a->own;
 	if (u->form)
 		return multipart_end(u->form, e);
-	if (u->inflate && !u->inflated)
-		return error_set(e, ERROR_INVALID_REQUEST, "the body's gzip breaks off");
 	end_file(u);
 	return 0;
 }
@@ -256,8 +207,9 @@ static int files_upload_body_end(struct answer *a, struct error *e)
 static int files_upload_put_written(struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct upload *u = a->own;
-	(void)e;
 	if (event->kind == OP_ENTRY) {
+		if (written_add(&u->written, event->entry->path, a->out.len, e) < 0)
+			return -1;
 		entry_begin_written(&u->entry, event->entry);
 	} else if (event->kind == OP_ATTRIBUTE) {
 		entry_attribute(&u->entry, event->attribute);
@@ -277,15 +229,14 @@ static const struct answer_form upload_form = {.type = "application/json; charse
 
 /* ---- the request ---- */
 
-static int open_inflate(struct upload *u, const char *encoding, struct error *e)
+static int upload_decode_encoding(struct upload *u, const char *encoding, struct error *e)
 {
 	if (!encoding || strcasecmp(encoding, "identity") == 0)
 		return 0;
 	if (strcasecmp(encoding, "gzip") != 0)
 		return error_set(e, ERROR_UNSUPPORTED_MEDIA_TYPE,
 			"a body may be compressed by gzip, not by '%.32s'", encoding);
-	out_of_memory_unless(u->inflate = calloc(1, sizeof *u->inflate));
-	out_of_memory_unless(inflateInit2(u->inflate, 16 + MAX_WBITS) == Z_OK ? u->inflate : NULL);
+	u->compressed = true;
 	return 0;
 }
 
@@ -298,14 +249,14 @@ static int open_body(struct upload *u, struct error *e)
 			return error_set(
 				e, ERROR_UNSUPPORTED_MEDIA_TYPE, "a form cannot be compressed");
 		return multipart_create(&u->form, http_header(u->answer->req, "content-type"),
-			FILES_MAX, &part_events, u, e);
+			SIZE_MAX, &part_events, u, e);
 	}
 	if (!http_has_type(u->answer->req, "application/octet-stream"))
 		return error_set(e, ERROR_INVALID_REQUEST,
 			"files come as multipart/form-data or application/octet-stream");
 	if (!u->path)
 		return error_set_field(e, ERROR_MISSING_FIELD, "path", "\"path\" is required");
-	return open_inflate(u, encoding, e);
+	return upload_decode_encoding(u, encoding, e);
 }
 
 static int upload_begin(struct upload *u, struct error *e)
@@ -318,7 +269,8 @@ static int upload_begin(struct upload *u, struct error *e)
 					   .request = {.fixed = {.op = FILE_WRITE,
 							       .flags = FILE_WITH_ATTRIBUTES,
 							       .limit = UINT64_MAX},
-						   .text = {[FILE_PATH] = ""}}});
+						   .text = {[FILE_PATH] = ""}},
+					   .compression = u->compressed ? OP_GZIP : OP_PLAIN});
 	return u->form ? 0 : begin_file(u, u->path, e);
 }
 

@@ -12,14 +12,14 @@ struct path_message {
 };
 
 static const struct json_field path_fields[] = {
-	{"path", JSON_STRING, offsetof(struct path_message, path), 0, 0, FILESYSTEM_PATH_MAX},
+	{"path", FIELD_TEXT, offsetof(struct path_message, path), 0, 0, FILESYSTEM_PATH_MAX},
 };
 
 static const struct json_field move_fields[] = {
-	{"source", JSON_STRING, offsetof(struct path_message, source),
-		JSON_REQUIRED | JSON_NOT_EMPTY, 0, FILESYSTEM_PATH_MAX},
-	{"destination", JSON_STRING, offsetof(struct path_message, destination),
-		JSON_REQUIRED | JSON_NOT_EMPTY, 0, FILESYSTEM_PATH_MAX},
+	{"source", FIELD_TEXT, offsetof(struct path_message, source),
+		FIELD_REQUIRED | FIELD_NOT_EMPTY, 0, FILESYSTEM_PATH_MAX},
+	{"destination", FIELD_TEXT, offsetof(struct path_message, destination),
+		FIELD_REQUIRED | FIELD_NOT_EMPTY, 0, FILESYSTEM_PATH_MAX},
 };
 
 int filesystem_request(struct http_request *req, const char *path, enum file_op op, unsigned flags,
@@ -68,7 +68,7 @@ static int refuse_mkdir(const struct filesystem_call *call, struct error *e)
 		"path already exists but it is not a directory: %.200s", call->path);
 }
 
-static int put(struct answer *a, const struct op_event *event, struct error *e)
+static int filesystem_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct filesystem_call *call = a->own;
 	if (event->kind == OP_ENTRY) {
@@ -86,7 +86,8 @@ static int put(struct answer *a, const struct op_event *event, struct error *e)
 	return 0;
 }
 
-static enum answer_failure fail(struct answer *a, struct error *e, const struct op_event *event)
+static enum answer_failure filesystem_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
 {
 	struct filesystem_call *call = a->own;
 	struct op_files request;
@@ -106,8 +107,8 @@ static enum answer_failure fail(struct answer *a, struct error *e, const struct 
 static const struct answer_form call_form = {.type = "application/json",
 	.pace = ANSWER_WHOLE,
 	.own_size = sizeof(struct filesystem_call),
-	.put = put,
-	.fail = fail};
+	.put = filesystem_put,
+	.fail = filesystem_fail};
 
 static void call_run(struct http_request *req, const char *path, const struct op_files *request)
 {
@@ -153,7 +154,7 @@ static int begin_move(struct http_request *req, const cJSON *message, struct err
 	return 0;
 }
 
-static void handle(struct http_request *req, enum file_op op, unsigned flags)
+static void filesystem_handle(struct http_request *req, enum file_op op, unsigned flags)
 {
 	struct error e = {0}, explained;
 	cJSON *message = connect_request(req);
@@ -170,26 +171,27 @@ static void handle(struct http_request *req, enum file_op op, unsigned flags)
 
 static void filesystem_handle_stat(struct http_request *req)
 {
-	handle(req, FILE_STAT, ENTRY_FLAGS);
+	filesystem_handle(req, FILE_STAT, ENTRY_FLAGS);
 }
 
 static void filesystem_handle_make_dir(struct http_request *req)
 {
-	handle(req, FILE_MKDIR, ENTRY_FLAGS | FILE_PARENTS | FILE_HAS_MODE);
+	filesystem_handle(req, FILE_MKDIR, ENTRY_FLAGS | FILE_PARENTS | FILE_HAS_MODE);
 }
 
 static void filesystem_handle_move(struct http_request *req)
 {
-	handle(req, FILE_MOVE, 0);
+	filesystem_handle(req, FILE_MOVE, 0);
 }
 
 static void filesystem_handle_remove(struct http_request *req)
 {
-	handle(req, FILE_REMOVE, FILE_RECURSIVE | FILE_EXIST_OK);
+	filesystem_handle(req, FILE_REMOVE, FILE_RECURSIVE | FILE_EXIST_OK);
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/filesystem.Filesystem/Stat", filesystem_handle_stat, CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/filesystem.Filesystem/Stat", filesystem_handle_stat, CONNECT_BODY_LIMIT,
+		.scope = HTTP_SCOPE_READ},
 	{HTTP_POST, "/filesystem.Filesystem/MakeDir", filesystem_handle_make_dir,
 		CONNECT_BODY_LIMIT},
 	{HTTP_POST, "/filesystem.Filesystem/Move", filesystem_handle_move, CONNECT_BODY_LIMIT},

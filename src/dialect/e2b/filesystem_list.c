@@ -10,8 +10,8 @@ struct list_message {
 };
 
 static const struct json_field list_fields[] = {
-	{"path", JSON_STRING, offsetof(struct list_message, path), 0, 0, FILESYSTEM_PATH_MAX},
-	{"depth", JSON_INTEGER, offsetof(struct list_message, depth), 0, 0, UINT32_MAX},
+	{"path", FIELD_TEXT, offsetof(struct list_message, path), 0, 0, FILESYSTEM_PATH_MAX},
+	{"depth", FIELD_INTEGER, offsetof(struct list_message, depth), 0, 0, UINT32_MAX},
 };
 
 static void begin_entries(struct json_writer *w)
@@ -50,7 +50,8 @@ static void handle_list_dir(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/filesystem.Filesystem/ListDir", handle_list_dir, CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/filesystem.Filesystem/ListDir", handle_list_dir, CONNECT_BODY_LIMIT,
+		.scope = HTTP_SCOPE_READ},
 };
 
 const struct route_table filesystem_list_table = ROUTE_TABLE(routes);

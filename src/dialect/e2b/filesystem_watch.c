@@ -101,7 +101,8 @@ static void handle_watch_dir(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/filesystem.Filesystem/WatchDir", handle_watch_dir, CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/filesystem.Filesystem/WatchDir", handle_watch_dir, CONNECT_BODY_LIMIT,
+		.scope = HTTP_SCOPE_READ},
 };
 
 const struct route_table filesystem_watch_table = ROUTE_TABLE(routes);

@@ -127,11 +127,11 @@ static void filesystem_watcher_handle_remove(struct http_request *req)
 
 static const struct http_route routes[] = {
 	{HTTP_POST, "/filesystem.Filesystem/CreateWatcher", filesystem_watcher_handle_create,
-		CONNECT_BODY_LIMIT},
+		CONNECT_BODY_LIMIT, .scope = HTTP_SCOPE_READ},
 	{HTTP_POST, "/filesystem.Filesystem/GetWatcherEvents", filesystem_watcher_handle_events,
-		CONNECT_BODY_LIMIT},
+		CONNECT_BODY_LIMIT, .scope = HTTP_SCOPE_READ},
 	{HTTP_POST, "/filesystem.Filesystem/RemoveWatcher", filesystem_watcher_handle_remove,
-		CONNECT_BODY_LIMIT},
+		CONNECT_BODY_LIMIT, .scope = HTTP_SCOPE_READ},
 };
 
 const struct route_table filesystem_watcher_table = ROUTE_TABLE(routes);

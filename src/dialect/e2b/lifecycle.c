@@ -6,7 +6,7 @@
 
 #include "answer/json_body.h"
 #include "dialect/e2b/decode.h"
-#include "dialect/e2b/encode.h"
+#include "dialect/e2b/aliases.h"
 #include "op/life.h"
 
 struct lifecycle_body {
@@ -15,9 +15,14 @@ struct lifecycle_body {
 };
 
 static const struct json_field lifecycle_fields[] = {
-	{"timeout", JSON_INTEGER, offsetof(struct lifecycle_body, timeout_s), 0, 0, 0},
-	{"duration", JSON_INTEGER, offsetof(struct lifecycle_body, timeout_s), 0, 0, 0},
-	{"memory", JSON_BOOL, offsetof(struct lifecycle_body, memory), 0, 0, 0},
+	{"timeout", FIELD_INTEGER, offsetof(struct lifecycle_body, timeout_s), 0, 0, 0},
+	{"duration", FIELD_INTEGER, offsetof(struct lifecycle_body, timeout_s), 0, 0, 0},
+	{"memory", FIELD_BOOL, offsetof(struct lifecycle_body, memory), 0, 0, 0},
+};
+
+static const struct json_field timeout_fields[] = {
+	{"timeout", FIELD_INTEGER, offsetof(struct lifecycle_body, timeout_s), FIELD_REQUIRED, 0,
+		0},
 };
 
 /* Negative: the request is being answered. */
@@ -80,29 +85,42 @@ static void e2b_lifecycle_handle_pause(struct http_request *req)
 
 /* ---- the lease ---- */
 
-static void set_lease(struct http_request *req, int64_t default_s, bool extends_only)
+static void change_lease(struct answer *a, int64_t timeout_s, struct sandbox_change *change)
 {
-	struct lifecycle_body body = {.timeout_s = default_s};
-	struct sandbox_change change = {.lease_extends_only = extends_only};
-	struct answer *a = e2b_usable_answer(req, &e2b_nothing_form);
-	if (decode_lifecycle(a, &body) < 0)
-		return;
-	change.lease_ms = body.timeout_s * 1000;
-	sandbox_change_gives(&change, lease_ms);
+	change->lease_ms = timeout_s * 1000;
+	if (!change->lease_ends)
+		sandbox_change_gives(change, lease_ms);
 	a->status = 204;
-	a->op = op_update(&a->call, &change);
+	a->op = op_update(&a->call, change);
 	answer_run(a);
 }
 
+/* {"timeout"}: from now on; without any time left it is up now. */
 static void handle_timeout(struct http_request *req)
 {
-	set_lease(req, 0, false);
+	struct error e = {0};
+	struct lifecycle_body body = {0};
+	struct answer *a = e2b_usable_answer(req, &e2b_nothing_form);
+	const cJSON *message = answer_json(a, &e);
+	if (!message ||
+		json_decode_known(
+			message, timeout_fields, ARRAY_LEN(timeout_fields), "", &body, &e) < 0 ||
+		(body.timeout_s > 0 && e2b_check_timeout(body.timeout_s, &e) < 0)) {
+		answer_refuse(a, &e);
+		return;
+	}
+	change_lease(
+		a, body.timeout_s, &(struct sandbox_change){.lease_ends = body.timeout_s <= 0});
 }
 
 /* {"duration"}: a lease that is never shortened. */
 static void handle_refresh(struct http_request *req)
 {
-	set_lease(req, E2B_TIMEOUT_V1_S, true);
+	struct lifecycle_body body = {.timeout_s = E2B_TIMEOUT_V1_S};
+	struct answer *a = e2b_usable_answer(req, &e2b_nothing_form);
+	if (decode_lifecycle(a, &body) == 0)
+		change_lease(
+			a, body.timeout_s, &(struct sandbox_change){.lease_extends_only = true});
 }
 
 static const struct http_route routes[] = {

@@ -9,14 +9,16 @@
 
 #include "base/clock.h"
 #include "dialect/e2b/decode.h"
-#include "dialect/e2b/encode.h"
+#include "dialect/e2b/aliases.h"
 #include "op/life.h"
 
 #define PAGE_MAX  100
 #define PAIRS_MAX 64
 
 #define STATUSES_RUNNING (1u << SANDBOX_CREATING | 1u << SANDBOX_IDLE | 1u << SANDBOX_RUNNING)
-#define STATUSES_PAUSED  (1u << SANDBOX_PAUSED | 1u << SANDBOX_STOPPING | 1u << SANDBOX_SUSPENDED)
+#define STATUSES_PAUSED                                                                            \
+	(1u << SANDBOX_PAUSED | 1u << SANDBOX_STOPPING | 1u << SANDBOX_SUSPENDED |                 \
+		1u << SANDBOX_FAILED)
 
 /* ---- the query ---- */
 
@@ -101,7 +103,7 @@ static int parse_order(const char *text, struct op_list_sandboxes *q, struct err
 
 static int parse_started_after(const char *text, struct op_list_sandboxes *q, struct error *e)
 {
-	if (!text || !text[0] || clock_parse_rfc3339(text, &q->made_after_ms) == 0)
+	if (!text || !text[0] || clock_parse_rfc3339(text, &q->made_from_ms) == 0)
 		return 0;
 	return error_set_field(e, ERROR_INVALID_FIELD, "startedAfter",
 		"\"startedAfter\" must be a time such as 2026-01-01T00:00:00Z");
@@ -130,50 +132,33 @@ static int e2b_list_parse_query(const struct http_request *req, struct scratch *
 
 /* ---- the answer ---- */
 
-struct sandbox_list {
-	struct json_writer w;
-	char last[CURSOR_SIZE]; /* the place of the last one that is in the answer */
-};
-
-static int e2b_list_put(struct answer *a, const struct op_event *event, struct error *e)
+static void sandbox_list_put_rest(
+	struct answer *a, struct json_writer *w, const struct op_event *event)
 {
-	struct sandbox_list *list = a->own;
 	char awake[24];
-	(void)e;
-	if (event->kind == OP_ROW) {
-		cursor_format(event->sandbox->created_ms, event->sandbox->id, list->last);
-		e2b_put_listed(&list->w, event->sandbox);
-		return 0;
-	}
-	json_end_array(&list->w);
-	if (event->more)
-		http_add_header(a->req, "X-Next-Token", list->last);
+	e2b_put_next(a, w, event);
 	snprintf(awake, sizeof awake, "%lld", (long long)event->awake);
 	http_add_header(a->req, "X-Total-Running", awake);
-	return 0;
 }
 
 /* limit 0: all at once. */
 static void list_sandboxes(struct http_request *req, int64_t limit)
 {
-	static const struct answer_form form = {.type = E2B_JSON,
-		.pace = ANSWER_WHOLE,
-		.own_size = sizeof(struct sandbox_list),
-		.put = e2b_list_put};
+	static const struct answer_records records = {.aliases = &e2b_sandbox_listed,
+		.rest = sandbox_list_put_rest,
+		.place = sandbox_place};
+	static const struct answer_form form = {E2B_LIST(&records)};
 	struct error e;
 	struct op_list_sandboxes query = {.ephemeral = -1,
 		.living_only = true,
 		.counts_awake = true,
-		.made_after_ms = INT64_MIN,
+		.made_from_ms = INT64_MIN,
 		.limit = limit};
 	struct answer *a = answer_new(req, &form);
-	struct sandbox_list *list = a->own;
 	if (e2b_list_parse_query(req, &a->call.memory, &query, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}
-	list->w.out = &a->out;
-	json_begin_array(&list->w);
 	a->op = op_list_sandboxes(&a->call, &query);
 	answer_run(a);
 }

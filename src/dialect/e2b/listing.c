@@ -11,7 +11,7 @@ struct listing {
 	const struct listing_form *form;
 };
 
-static int put(struct answer *a, const struct op_event *event, struct error *e)
+static int listing_put(struct answer *a, const struct op_event *event, struct error *e)
 {
 	struct listing *l = a->own;
 	(void)e;
@@ -26,7 +26,8 @@ static int put(struct answer *a, const struct op_event *event, struct error *e)
 	return 0;
 }
 
-static enum answer_failure fail(struct answer *a, struct error *e, const struct op_event *event)
+static enum answer_failure listing_fail(
+	struct answer *a, struct error *e, const struct op_event *event)
 {
 	const struct listing *l = a->own;
 	const struct error why = *e;
@@ -35,8 +36,10 @@ static enum answer_failure fail(struct answer *a, struct error *e, const struct 
 	return ANSWER_ERROR;
 }
 
-const struct answer_form listing_answer = {
-	.type = "application/json", .own_size = sizeof(struct listing), .put = put, .fail = fail};
+const struct answer_form listing_answer = {.type = "application/json",
+	.own_size = sizeof(struct listing),
+	.put = listing_put,
+	.fail = listing_fail};
 
 void listing_run(struct answer *a, const char *given, const struct op_files *request,
 	const struct listing_form *form)

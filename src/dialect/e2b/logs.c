@@ -50,15 +50,7 @@ static void format_message(const struct event_view *event, struct buf *out)
 static void logs_put_fields(struct json_writer *w, const struct event_view *event)
 {
 	json_put_string(w, "cause", event->cause);
-	for (size_t at = 0; at < event->details_len; at += strlen(event->details + at) + 1) {
-		const char *entry = event->details + at;
-		autobuf name = {0};
-		size_t len = strcspn(entry, "=");
-		buf_append(&name, entry, len);
-		buf_append_char(&name, '\0');
-		if (!name.failed)
-			json_put_string(w, name.data, entry + len + (entry[len] == '='));
-	}
+	json_env_members(w, event->details.data, event->details.len);
 }
 
 /* A line is an object, too, as a text: clients take it apart again. */

@@ -9,43 +9,13 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "dialect/e2b/encode.h"
+#include "dialect/e2b/aliases.h"
 #include "dialect/e2b/envd.h"
 #include "op/usage.h"
 
-#define MIB     (1 << 20)
 #define IDS_MAX 100
 
 /* ---- one item ---- */
-
-struct gauge {
-	int64_t time_ms;
-	double cpu_percent;
-	int64_t memory, disk;
-};
-
-static void put_decimal(struct json_writer *w, const char *key, double value)
-{
-	char text[32];
-	snprintf(text, sizeof text, "%.2f", value);
-	json_key(w, key);
-	json_raw(w, text);
-}
-
-static void put_gauge(struct json_writer *w, const struct gauge *g, const struct resources *limits)
-{
-	json_begin_object(w);
-	json_put_time(w, "timestamp", g->time_ms);
-	json_put_int(w, "timestampUnix", g->time_ms / 1000);
-	json_put_int(w, "cpuCount", (limits->cpu + 999) / 1000);
-	put_decimal(w, "cpuUsedPct", g->cpu_percent);
-	json_put_int(w, "memUsed", g->memory);
-	json_put_int(w, "memTotal", limits->memory);
-	json_put_int(w, "memCache", 0);
-	json_put_int(w, "diskUsed", g->disk < 0 ? 0 : g->disk);
-	json_put_int(w, "diskTotal", limits->disk);
-	json_end_object(w);
-}
 
 /* Samples as they come, each seen from the one before. */
 struct gauging {
@@ -53,7 +23,7 @@ struct gauging {
 	int64_t begin_ms, end_ms;
 	int64_t last_ms, last_cpu_us; /* 0: none yet */
 	struct json_writer *json;     /* NULL: only the last one is wanted */
-	struct gauge last;
+	struct e2b_gauge last;
 };
 
 static void metrics_take(
@@ -65,9 +35,13 @@ static void metrics_take(
 			  ((double)(time_ms - g->last_ms) * (double)g->limits->cpu) * 100;
 	g->last_ms = time_ms;
 	g->last_cpu_us = cpu_us;
-	g->last = (struct gauge){time_ms, percent < 0 ? 0 : percent, memory, disk};
+	g->last = (struct e2b_gauge){.time_ms = time_ms,
+		.cpu_percent = percent < 0 ? 0 : percent,
+		.memory = memory,
+		.disk = disk < 0 ? 0 : disk,
+		.limits = *g->limits};
 	if (g->json && time_ms >= g->begin_ms && time_ms <= g->end_ms)
-		put_gauge(g->json, &g->last, g->limits);
+		json_encode_alias_object(g->json, &e2b_gauge_told, &g->last);
 }
 
 static void take_samples(struct gauging *g, const struct usage_report *report)
@@ -86,15 +60,15 @@ struct metrics_range {
 	int64_t begin_ms, end_ms;
 };
 
+/* Of one that has ended there is nothing to tell any more, which is no mistake of the caller's. */
 static int metrics_put_history(struct answer *a, const struct op_event *event, struct error *e)
 {
 	const struct metrics_range *range = a->own;
 	struct json_writer w = {.out = &a->out};
+	(void)e;
 	if (event->kind != OP_ROW)
 		return 0;
 	const struct sandbox_view *view = event->used->sandbox;
-	if (e2b_state_of(view) == E2B_GONE)
-		return error_set(e, ERROR_NOT_FOUND, "sandbox \"%s\" not found", view->id);
 	struct gauging g = {.limits = &view->resources,
 		.begin_ms = range->begin_ms,
 		.end_ms = range->end_ms,
@@ -138,6 +112,7 @@ static void handle_history(struct http_request *req)
 	/* A second has not ended before the next one begins. */
 	if (range->end_ms != INT64_MAX)
 		range->end_ms += 999;
+	a->call.takes_ended = true;
 	a->op = op_usage(&a->call, &(struct op_usage){.measures = true});
 	answer_run(a);
 }
@@ -155,7 +130,7 @@ static int metrics_put_latest(struct answer *a, const struct op_event *event, st
 		if (!g.last_ms)
 			return 0;
 		json_key(w, view->id);
-		put_gauge(w, &g.last, &view->resources);
+		json_encode_alias_object(w, &e2b_gauge_told, &g.last);
 	} else if (event->kind == OP_DONE) {
 		json_end_object(w);
 		json_end_object(w);
@@ -208,22 +183,9 @@ static int metrics_put_now(struct answer *a, const struct op_event *event, struc
 	(void)e;
 	if (event->kind != OP_ROW)
 		return 0;
-	const struct usage_view *now = event->used->now;
-	const struct resources *limits = &event->used->sandbox->resources;
-	struct gauging g = {.limits = limits};
+	struct gauging g = {.limits = &event->used->sandbox->resources};
 	take_samples(&g, event->used);
-	json_begin_object(&w);
-	json_put_int(&w, "ts", g.last.time_ms / 1000);
-	json_put_int(&w, "cpu_count", (limits->cpu + 999) / 1000);
-	put_decimal(&w, "cpu_used_pct", g.last.cpu_percent);
-	json_put_int(&w, "mem_total", limits->memory);
-	json_put_int(&w, "mem_used", now->memory);
-	json_put_int(&w, "mem_cache", 0);
-	json_put_int(&w, "mem_total_mib", limits->memory / MIB);
-	json_put_int(&w, "mem_used_mib", now->memory / MIB);
-	json_put_int(&w, "disk_used", now->disk < 0 ? 0 : now->disk);
-	json_put_int(&w, "disk_total", limits->disk);
-	json_end_object(&w);
+	json_encode_alias_object(&w, &e2b_gauge_by_envd, &g.last);
 	return 0;
 }
 

@@ -10,9 +10,8 @@
  * sends. So this deadline ends the stream only; any other was asked for, and ends the process and
  * everything it started.
  *
- * Connect begins where the streams before it have ended: what was missed meanwhile comes first. A
- * client that leaves in the middle of a flood has not taken all that was sent: its last quarter of
- * a second counts as missed, too, when it was more than a client takes in at once.
+ * Connect begins where the streams before it have ended: what was missed meanwhile comes first.
+ * What a client was sent in its last quarter of a second may not have reached it: that comes again.
  */
 #include "dialect/e2b/process.h"
 
@@ -20,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dialect/e2b/encode.h"
+#include "dialect/e2b/aliases.h"
 #include "dialect/e2b/process_events.h"
 #include "op/exec.h"
 
@@ -37,10 +36,10 @@ struct start_message {
 };
 
 static const struct json_field start_fields[] = {
-	{"process", JSON_OBJECT, offsetof(struct start_message, process), JSON_REQUIRED, 0, 0},
-	{"pty", JSON_OBJECT, offsetof(struct start_message, pty), 0, 0, 0},
-	{"tag", JSON_STRING, offsetof(struct start_message, tag), 0, 0, 1024},
-	{"stdin", JSON_BOOL, offsetof(struct start_message, stdin_open), 0, 0, 0},
+	{"process", FIELD_OBJECT, offsetof(struct start_message, process), FIELD_REQUIRED, 0, 0},
+	{"pty", FIELD_OBJECT, offsetof(struct start_message, pty), 0, 0, 0},
+	{"tag", FIELD_TEXT, offsetof(struct start_message, tag), 0, 0, 1024},
+	{"stdin", FIELD_BOOL, offsetof(struct start_message, stdin_open), 0, 0, 0},
 };
 
 struct config_message {
@@ -49,16 +48,16 @@ struct config_message {
 };
 
 static const struct json_field config_fields[] = {
-	{"cmd", JSON_STRING, offsetof(struct config_message, cmd), JSON_REQUIRED | JSON_NOT_EMPTY,
+	{"cmd", FIELD_TEXT, offsetof(struct config_message, cmd), FIELD_REQUIRED | FIELD_NOT_EMPTY,
 		0, PATH_LEN_MAX},
-	{"cwd", JSON_STRING, offsetof(struct config_message, cwd), 0, 0, PATH_LEN_MAX},
-	{"args", JSON_ARRAY, offsetof(struct config_message, args), 0, 0, ARGUMENTS_MAX},
-	{"envs", JSON_STRING_MAP, offsetof(struct config_message, envs), 0, 0, 1000},
+	{"cwd", FIELD_TEXT, offsetof(struct config_message, cwd), 0, 0, PATH_LEN_MAX},
+	{"args", FIELD_ARRAY, offsetof(struct config_message, args), 0, 0, ARGUMENTS_MAX},
+	{"envs", FIELD_STRING_MAP, offsetof(struct config_message, envs), 0, 0, 1000},
 };
 
 static const struct json_field size_fields[] = {
-	{"cols", JSON_INTEGER, offsetof(struct terminal_size, cols), 0, 1, TERMINAL_SIDE_MAX},
-	{"rows", JSON_INTEGER, offsetof(struct terminal_size, rows), 0, 1, TERMINAL_SIDE_MAX},
+	{"cols", FIELD_INTEGER, offsetof(struct terminal_size, cols), 0, 1, TERMINAL_SIDE_MAX},
+	{"rows", FIELD_INTEGER, offsetof(struct terminal_size, rows), 0, 1, TERMINAL_SIDE_MAX},
 };
 
 int process_decode_size(const cJSON *pty, struct terminal_size *ret, struct error *e)
@@ -160,8 +159,9 @@ static int e2b_process_put_start(
 	struct process_stream *p = a->own;
 	p->terminal = view->terminal;
 	if (view->pid == 0 && view->status > EXECUTION_RUNNING)
-		return error_set(e, ERROR_INVALID_FIELD, "cannot run '%.200s'", view->command);
-	process_put_start(&a->out, view->pid);
+		return error_set(e, ERROR_INVALID_FIELD, "cannot run '%.200s'",
+			view->command.len ? view->command.data : "");
+	process_put_start(&a->out, (int32_t)view->pid);
 	return 0;
 }
 
@@ -282,7 +282,8 @@ static void handle_connect(struct http_request *req)
 
 static const struct http_route routes[] = {
 	{HTTP_POST, "/process.Process/Start", handle_start, CONNECT_BODY_LIMIT},
-	{HTTP_POST, "/process.Process/Connect", handle_connect, CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/process.Process/Connect", handle_connect, CONNECT_BODY_LIMIT,
+		.scope = HTTP_SCOPE_READ},
 };
 
 const struct route_table process_table = ROUTE_TABLE(routes);

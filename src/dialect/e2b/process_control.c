@@ -8,8 +8,8 @@
 /* ---- which process ---- */
 
 static const struct json_field selector_fields[] = {
-	{"pid", JSON_INTEGER, offsetof(struct process_selector, pid), 0, 0, UINT32_MAX},
-	{"tag", JSON_STRING, offsetof(struct process_selector, tag), 0, 0, 1024},
+	{"pid", FIELD_INTEGER, offsetof(struct process_selector, pid), 0, 0, UINT32_MAX},
+	{"tag", FIELD_TEXT, offsetof(struct process_selector, tag), 0, 0, 1024},
 };
 
 int process_decode_selector(const cJSON *selector, struct process_selector *ret, struct error *e)
@@ -49,18 +49,39 @@ enum answer_failure process_call_fail(
 
 /* ---- List ---- */
 
+/* What the caller gave: not what every process has. */
+static void put_envs(struct json_writer *w, const struct execution_view *view)
+{
+	static const char *const common[] = {"E2B_SANDBOX", "E2B_SANDBOX_ID", "E2B_TEMPLATE_ID"};
+	json_key(w, "envs");
+	json_begin_object(w);
+	for (size_t at = 0; at < view->env.len; at += strlen(view->env.data + at) + 1) {
+		const char *entry = view->env.data + at;
+		size_t len = strcspn(entry, "="), i = 0;
+		while (i < ARRAY_LEN(common) &&
+			!(strlen(common[i]) == len && strncmp(entry, common[i], len) == 0))
+			i++;
+		if (i < ARRAY_LEN(common) || !entry[len])
+			continue;
+		json_key_n(w, entry, len);
+		json_string(w, entry + len + 1);
+	}
+	json_end_object(w);
+}
+
 static void put_config(struct json_writer *w, const struct execution_view *view)
 {
-	size_t at = view->command_len ? strnlen(view->command, view->command_len) + 1 : 0;
+	size_t at = view->command.len ? strnlen(view->command.data, view->command.len) + 1 : 0;
 	json_key(w, "config");
 	json_begin_object(w);
-	json_put_string(w, "cmd", view->command_len ? view->command : "");
+	json_put_string(w, "cmd", view->command.len ? view->command.data : "");
 	json_key(w, "args");
 	json_begin_array(w);
-	for (; at < view->command_len;
-		at += strnlen(view->command + at, view->command_len - at) + 1)
-		json_string(w, view->command + at);
+	for (; at < view->command.len;
+		at += strnlen(view->command.data + at, view->command.len - at) + 1)
+		json_string(w, view->command.data + at);
 	json_end_array(w);
+	put_envs(w, view);
 	if (view->cwd[0])
 		json_put_string(w, "cwd", view->cwd);
 	json_end_object(w);
@@ -147,8 +168,8 @@ struct signal_message {
 };
 
 static const struct json_field signal_fields[] = {
-	{"process", JSON_OBJECT, offsetof(struct signal_message, process), JSON_REQUIRED, 0, 0},
-	{"signal", JSON_ANY, offsetof(struct signal_message, signal), JSON_REQUIRED, 0, 0},
+	{"process", FIELD_OBJECT, offsetof(struct signal_message, process), FIELD_REQUIRED, 0, 0},
+	{"signal", FIELD_ANY, offsetof(struct signal_message, signal), FIELD_REQUIRED, 0, 0},
 };
 
 /* Enums come by name or by number. */
@@ -197,8 +218,8 @@ struct update_message {
 };
 
 static const struct json_field update_fields[] = {
-	{"process", JSON_OBJECT, offsetof(struct update_message, process), JSON_REQUIRED, 0, 0},
-	{"pty", JSON_OBJECT, offsetof(struct update_message, pty), 0, 0, 0},
+	{"process", FIELD_OBJECT, offsetof(struct update_message, process), FIELD_REQUIRED, 0, 0},
+	{"pty", FIELD_OBJECT, offsetof(struct update_message, pty), 0, 0, 0},
 };
 
 static int e2b_process_control_decode_update(const cJSON *message,
@@ -252,7 +273,8 @@ static void handle_close_stdin(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/process.Process/List", e2b_process_control_handle_list, CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/process.Process/List", e2b_process_control_handle_list, CONNECT_BODY_LIMIT,
+		.scope = HTTP_SCOPE_READ},
 	{HTTP_POST, "/process.Process/SendSignal", handle_send_signal, CONNECT_BODY_LIMIT},
 	{HTTP_POST, "/process.Process/Update", e2b_process_control_handle_update,
 		CONNECT_BODY_LIMIT},

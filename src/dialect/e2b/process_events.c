@@ -55,9 +55,9 @@ void process_put_end(struct buf *out, const struct execution_view *view)
 	size_t begin = envelope_begin(out);
 	struct json_writer w = begin_event(out, "end");
 	if (view->signal)
-		format_signal(view->signal, status);
+		format_signal((int)view->signal, status);
 	else
-		snprintf(status, sizeof status, "exit status %d", view->exit_code);
+		snprintf(status, sizeof status, "exit status %d", (int)view->exit_code);
 	snprintf(error, sizeof error, "%s%s", status,
 		view->oom_killed ? " (the sandbox ran out of memory)" : "");
 	if (view->signal || view->exit_code)

@@ -13,8 +13,8 @@ struct input_message {
 };
 
 static const struct json_field input_fields[] = {
-	{"process", JSON_OBJECT, offsetof(struct input_message, process), 0, 0, 0},
-	{"input", JSON_OBJECT, offsetof(struct input_message, input), JSON_REQUIRED, 0, 0},
+	{"process", FIELD_OBJECT, offsetof(struct input_message, process), 0, 0, 0},
+	{"input", FIELD_OBJECT, offsetof(struct input_message, input), FIELD_REQUIRED, 0, 0},
 };
 
 struct bytes_message {
@@ -22,8 +22,8 @@ struct bytes_message {
 };
 
 static const struct json_field bytes_fields[] = {
-	{"stdin", JSON_STRING, offsetof(struct bytes_message, to_stdin), 0, 0, CONNECT_BODY_LIMIT},
-	{"pty", JSON_STRING, offsetof(struct bytes_message, to_pty), 0, 0, CONNECT_BODY_LIMIT},
+	{"stdin", FIELD_TEXT, offsetof(struct bytes_message, to_stdin), 0, 0, CONNECT_BODY_LIMIT},
+	{"pty", FIELD_TEXT, offsetof(struct bytes_message, to_pty), 0, 0, CONNECT_BODY_LIMIT},
 };
 
 int input_decode(const cJSON *input, struct scratch *memory, const char **bytes, size_t *len,

@@ -1,10 +1,11 @@
 /* The lists of routes, who may use them, and what handlers of the control plane share. */
+#include "dialect/e2b/search.h"
 #include "dialect/e2b/routes.h"
 
 #include <string.h>
 
 #include "dialect/e2b/code.h"
-#include "dialect/e2b/encode.h"
+#include "dialect/e2b/aliases.h"
 #include "dialect/e2b/envd.h"
 #include "dialect/e2b/files.h"
 #include "dialect/e2b/filesystem.h"
@@ -70,8 +71,6 @@ static const struct route_table *const code_tables[] = {
 	NULL,
 };
 
-static const struct route_table *const port_tables[] = {&envd_ports_table, NULL};
-
 static const char *const control_prefixes[] = {"", "/e2b", NULL};
 
 static const struct dialect_area areas[] = {
@@ -108,17 +107,21 @@ static const struct dialect_area areas[] = {
 		.admit = code_admit,
 		.encode_error = code_encode_error,
 		.origin = DIALECT_ANY_ORIGIN},
-	{.tables = port_tables, .claim = E2B_CLAIM_PORTS, .encode_error = envd_encode_error},
 };
 
 static const struct destination_headers e2b_destination = {
 	"e2b-sandbox-id", "e2b-sandbox-port", E2B_ENVD_PORT};
 
+static const unsigned e2b_ports[] = {E2B_ENVD_PORT, E2B_CODE_PORT, 0};
+
 const struct dialect e2b_dialect = {.name = "e2b",
+	.ports = e2b_ports,
 	.areas = areas,
 	.area_count = ARRAY_LEN(areas),
+	.aliases = e2b_aliases,
 	.claims = e2b_claims,
-	.destination = &e2b_destination};
+	.destination = &e2b_destination,
+	.own_size = sizeof(struct search_state)};
 
 void e2b_encode_error(
 	struct http_request *req, const struct error *e, struct http_error_answer *answer)
@@ -137,11 +140,11 @@ void e2b_respond_json(struct http_request *req, int status, struct buf *body)
 	http_respond(req, status, E2B_JSON, body);
 }
 
-int e2b_parse_body(const struct http_request *req, cJSON **ret, struct error *e)
+int e2b_parse_body(struct http_request *req, cJSON **ret, struct error *e)
 {
 	size_t len;
-	const char *text = http_body(req, &len);
-	int r = len ? json_parse(text, len, ret, e) : json_parse("{}", 2, ret, e);
+	http_body(req, &len);
+	int r = len ? http_json(req, ret, e) : json_parse("{}", 2, ret, e);
 	if (r < 0 || cJSON_IsObject(*ret))
 		return r;
 	cJSON_Delete(take_ptr(*ret));

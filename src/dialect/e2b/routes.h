@@ -21,15 +21,6 @@
 extern const struct route_table e2b_sandbox_table, e2b_list_table, e2b_lifecycle_table,
 	e2b_network_table, e2b_metrics_table, e2b_logs_table, e2b_unsupported_table;
 
-/* What outlives its request; NULL stays NULL. */
-static inline char *e2b_copy(const char *text)
-{
-	char *copy = text ? strdup(text) : NULL;
-	if (text && !copy)
-		abort();
-	return copy;
-}
-
 /* {"code":<status>,"message"}: SDKs look at the number, not at the status. */
 void e2b_encode_error(
 	struct http_request *req, const struct error *e, struct http_error_answer *answer);
@@ -37,7 +28,7 @@ void e2b_encode_error(
 /* Takes the content. */
 void e2b_respond_json(struct http_request *req, int status, struct buf *body);
 /* The body's object, {} when there is none. */
-int e2b_parse_body(const struct http_request *req, cJSON **ret, struct error *e);
+int e2b_parse_body(struct http_request *req, cJSON **ret, struct error *e);
 /* The same; NULL after the request was answered. */
 cJSON *e2b_body(struct http_request *req);
 /* An answer whose operation is about the sandbox that the path names. */

@@ -1,8 +1,8 @@
 /*
  * /sandboxes and /v2/sandboxes: create, look at, kill.
  *
- * The two differ in nothing but what a timeout is that was not given. What asks for egress rules,
- * secrets or an MCP gateway is refused by name: doing without them silently would be worse.
+ * The two differ in nothing but what a timeout is that was not given. What asks for headers to be
+ * added, secrets or an MCP gateway is refused by name: doing without them silently would be worse.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "answer/json_body.h"
 #include "dialect/e2b/decode.h"
-#include "dialect/e2b/encode.h"
+#include "dialect/e2b/aliases.h"
 #include "dialect/e2b/access.h"
 #include "dialect/e2b/routes.h"
 #include "dialect/e2b/templates.h"
@@ -19,27 +19,24 @@
 
 struct create_body {
 	const char *template_id;
-	const cJSON *metadata, *env, *network, *auto_resume, *mcp, *iam, *volumes;
-	int64_t timeout_s;
-	bool auto_pause, auto_pause_memory, allow_internet, secure;
+	const cJSON *metadata, *network, *internet, *auto_resume, *mcp, *iam, *volumes;
+	bool auto_pause, auto_pause_memory, secure;
 };
 
 #define AT(member) offsetof(struct create_body, member)
 
 static const struct json_field create_fields[] = {
-	{"templateID", JSON_STRING, AT(template_id), JSON_REQUIRED | JSON_NOT_EMPTY, 0, 256},
-	{"metadata", JSON_STRING_MAP, AT(metadata), 0, 0, 1000},
-	{"envVars", JSON_STRING_MAP, AT(env), 0, 0, 1000},
-	{"timeout", JSON_INTEGER, AT(timeout_s), 0, 0, 0},
-	{"allow_internet_access", JSON_BOOL, AT(allow_internet), 0, 0, 0},
-	{"network", JSON_OBJECT, AT(network), 0, 0, 0},
-	{"autoPause", JSON_BOOL, AT(auto_pause), 0, 0, 0},
-	{"autoPauseMemory", JSON_BOOL, AT(auto_pause_memory), 0, 0, 0},
-	{"autoResume", JSON_OBJECT, AT(auto_resume), 0, 0, 0},
-	{"mcp", JSON_OBJECT, AT(mcp), 0, 0, 0},
-	{"iam", JSON_OBJECT, AT(iam), 0, 0, 0},
-	{"volumeMounts", JSON_ARRAY, AT(volumes), 0, 0, WARDEN_VOLUMES_MAX},
-	{"secure", JSON_BOOL, AT(secure), 0, 0, 0},
+	{"templateID", FIELD_TEXT, AT(template_id), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0, 256},
+	{"metadata", FIELD_STRING_MAP, AT(metadata), 0, 0, 1000},
+	{"allow_internet_access", FIELD_ANY, AT(internet), 0, 0, 0},
+	{"network", FIELD_OBJECT, AT(network), 0, 0, 0},
+	{"autoPause", FIELD_BOOL, AT(auto_pause), 0, 0, 0},
+	{"autoPauseMemory", FIELD_BOOL, AT(auto_pause_memory), 0, 0, 0},
+	{"autoResume", FIELD_OBJECT, AT(auto_resume), 0, 0, 0},
+	{"mcp", FIELD_OBJECT, AT(mcp), 0, 0, 0},
+	{"iam", FIELD_OBJECT, AT(iam), 0, 0, 0},
+	{"volumeMounts", FIELD_ARRAY, AT(volumes), 0, 0, WARDEN_VOLUMES_MAX},
+	{"secure", FIELD_BOOL, AT(secure), 0, 0, 0},
 };
 
 /* ---- what is asked for ---- */
@@ -60,14 +57,14 @@ static int e2b_sandboxes_refuse_unsupported(const struct create_body *b, struct 
 			return error_set_field(e, ERROR_NOT_IMPLEMENTED, names[i].name,
 				"\"%s\": this server does not have %s yet", names[i].name,
 				names[i].what);
-	return e2b_check_network(b->network, e);
+	return 0;
 }
 
 /* What happens at the end of its time. */
 static int settle_lifecycle(const struct create_body *b, struct sandbox_spec *spec, struct error *e)
 {
 	bool resumes = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(b->auto_resume, "enabled"));
-	if (e2b_check_timeout(b->timeout_s, e) < 0)
+	if (e2b_check_timeout(spec->lease_ms / 1000, e) < 0)
 		return -1;
 	if (!b->auto_pause_memory && !b->auto_pause)
 		return error_set_field(e, ERROR_INVALID_FIELD, "autoPauseMemory",
@@ -75,7 +72,6 @@ static int settle_lifecycle(const struct create_body *b, struct sandbox_spec *sp
 	if (!b->auto_pause_memory && resumes)
 		return error_set_field(e, ERROR_INVALID_FIELD, "autoResume",
 			"a sandbox that is paused without its memory cannot be resumed by traffic");
-	spec->lease_ms = b->timeout_s * 1000;
 	spec->on_lease = !b->auto_pause         ? EXPIRY_DESTROY
 			 : b->auto_pause_memory ? EXPIRY_PAUSE
 						: EXPIRY_SUSPEND;
@@ -84,9 +80,9 @@ static int settle_lifecycle(const struct create_body *b, struct sandbox_spec *sp
 }
 
 static const struct json_field mount_fields[] = {
-	{"name", JSON_STRING, offsetof(struct volume_mount, volume), JSON_REQUIRED | JSON_NOT_EMPTY,
-		0, VOLUME_NAME_MAX},
-	{"path", JSON_STRING, offsetof(struct volume_mount, path), JSON_REQUIRED | JSON_NOT_EMPTY,
+	{"name", FIELD_TEXT, offsetof(struct volume_mount, volume),
+		FIELD_REQUIRED | FIELD_NOT_EMPTY, 0, VOLUME_NAME_MAX},
+	{"path", FIELD_TEXT, offsetof(struct volume_mount, path), FIELD_REQUIRED | FIELD_NOT_EMPTY,
 		0, 4095},
 };
 
@@ -109,6 +105,18 @@ static int settle_volumes(
 	return 0;
 }
 
+/* SDKs ask for the internet whether their user did or not: on a host without it that is no error.
+ */
+static int settle_network(const struct create_body *b, struct scratch *memory,
+	struct sandbox_spec *spec, struct error *e)
+{
+	if (b->internet && !cJSON_IsBool(b->internet))
+		return error_set_field(e, ERROR_INVALID_FIELD, "allow_internet_access",
+			"\"allow_internet_access\" must be true or false");
+	spec->has_network = spec->network_is_wish = true;
+	return e2b_decode_network(b->network, b->internet, memory, &spec->network, e);
+}
+
 /* A snapshot is to E2B's clients a template like any other. */
 static int e2b_sandboxes_settle_create(const struct create_body *b, struct scratch *memory,
 	struct op_create *create, struct error *e)
@@ -116,25 +124,35 @@ static int e2b_sandboxes_settle_create(const struct create_body *b, struct scrat
 	struct sandbox_spec *spec = &create->spec;
 	create->origin = e2b_reference_in(b->template_id, memory);
 	return e2b_sandboxes_refuse_unsupported(b, e) < 0 || settle_lifecycle(b, spec, e) < 0 ||
-			       settle_volumes(b->volumes, memory, spec, e) < 0 ||
-			       json_strings(b->env, "envVars", memory, &spec->env, e) < 0
+			       settle_network(b, memory, spec, e) < 0 ||
+			       e2b_decode_previews(b->network, &spec->settings, e) < 0 ||
+			       settle_volumes(b->volumes, memory, spec, e) < 0
 		       ? -1
 		       : e2b_metadata(b->metadata, memory, &spec->metadata, e);
 }
 
 /* ---- create ---- */
 
+static int e2b_sandboxes_decode_create(
+	const cJSON *body, struct scratch *memory, struct op_create *create, struct error *e)
+{
+	struct create_body b = {.auto_pause_memory = true};
+	struct field rows[JSON_ALIASES_MAX];
+	size_t count = json_alias_rows(&e2b_sandbox, FIELD_CREATE, rows);
+	const struct json_part parts[] = {{rows, NULL, count, 0, &create->spec.settings, NULL},
+		{NULL, create_fields, ARRAY_LEN(create_fields), 0, &b, NULL}, {0}};
+	if (json_decode_known_parts(body, parts, memory, e) < 0)
+		return -1;
+	return e2b_sandboxes_settle_create(&b, memory, create, e);
+}
+
 static void create_sandbox(struct http_request *req, int64_t default_timeout_s)
 {
 	struct error e = {0};
-	struct create_body fields = {.timeout_s = default_timeout_s, .auto_pause_memory = true};
-	struct op_create create = {0};
+	struct op_create create = {.spec = {.lease_ms = default_timeout_s * 1000}};
 	struct answer *a = answer_new(req, &e2b_sandbox_form);
 	const cJSON *body = answer_json(a, &e);
-	if (!body ||
-		json_decode_known(body, create_fields, ARRAY_LEN(create_fields), "", &fields, &e) <
-			0 ||
-		e2b_sandboxes_settle_create(&fields, &a->call.memory, &create, &e) < 0) {
+	if (!body || e2b_sandboxes_decode_create(body, &a->call.memory, &create, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}
@@ -155,24 +173,14 @@ static void handle_create_v2(struct http_request *req)
 
 /* ---- get, delete ---- */
 
-static int detail_put(struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct json_writer w = {.out = &a->out};
-	(void)e;
-	e2b_put_detail(&w, server_of(a->req), event->sandbox);
-	return 0;
-}
-
 static void e2b_sandboxes_handle_get(struct http_request *req)
 {
-	static const struct answer_form form = {
-		.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = detail_put, .fail = e2b_fail};
-	struct answer *a = e2b_usable_answer(req, &form);
+	struct answer *a = e2b_usable_answer(req, &e2b_sandbox_detail_form);
 	a->op = op_get(&a->call, &(struct op_get){0});
 	answer_run(a);
 }
 
-/* Also when it has failed. */
+/* Also while it is being ended: whoever asks waits for that. */
 static void handle_kill(struct http_request *req)
 {
 	struct answer *a = e2b_answer(req, &e2b_nothing_form);

@@ -14,7 +14,7 @@
 #include "answer/json_body.h"
 #include "answer/query.h"
 #include "dialect/e2b/decode.h"
-#include "dialect/e2b/encode.h"
+#include "dialect/e2b/aliases.h"
 #include "dialect/e2b/templates.h"
 
 #define PAGE_MAX 100
@@ -28,30 +28,6 @@ static struct answer *e2b_snapshots_snapshot_answer(
 	return a;
 }
 
-static void put_reference(struct buf *out, const char *name, const struct snapshot_view *view)
-{
-	buf_append_str(out, name[0] ? name : view->id);
-	buf_append_char(out, ':');
-	buf_append_str(out, name[0] && view->tag[0] ? e2b_tag_out(view->tag) : E2B_DEFAULT_TAG);
-	buf_append_char(out, '\0');
-}
-
-static void e2b_snapshots_put_snapshot(struct json_writer *w, const struct snapshot_view *view)
-{
-	autobuf reference = {0};
-	/* One that has lost its name to a newer one is found by its id. */
-	bool named = view->name[0] && view->tag[0];
-	put_reference(&reference, named ? view->name : "", view);
-	json_begin_object(w);
-	json_put_string(w, "snapshotID", reference.failed ? view->id : reference.data);
-	json_key(w, "names");
-	json_begin_array(w);
-	if (named && !reference.failed)
-		json_string(w, reference.data);
-	json_end_array(w);
-	json_end_object(w);
-}
-
 /* ---- create ---- */
 
 struct snapshot_body {
@@ -59,24 +35,13 @@ struct snapshot_body {
 };
 
 static const struct json_field snapshot_fields[] = {
-	{"name", JSON_STRING, offsetof(struct snapshot_body, name), 0, 0, TEMPLATE_REF_MAX},
+	{"name", FIELD_TEXT, offsetof(struct snapshot_body, name), 0, 0, TEMPLATE_REF_MAX},
 };
-
-static int e2b_snapshots_snapshot_put(
-	struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct json_writer w = {.out = &a->out};
-	(void)e;
-	e2b_snapshots_put_snapshot(&w, event->snapshot);
-	return 0;
-}
 
 static void e2b_snapshots_handle_create_snapshot(struct http_request *req)
 {
-	static const struct answer_form form = {.type = E2B_JSON,
-		.pace = ANSWER_WHOLE,
-		.put = e2b_snapshots_snapshot_put,
-		.fail = e2b_fail};
+	static const struct answer_records records = {.aliases = &e2b_snapshot};
+	static const struct answer_form form = {E2B_RECORD(&records), .fail = e2b_fail};
 	struct error e = {0};
 	struct snapshot_body fields = {0};
 	char name[TEMPLATE_NAME_MAX + 1] = "", tag[TEMPLATE_TAG_MAX + 1] = "";
@@ -96,38 +61,6 @@ static void e2b_snapshots_handle_create_snapshot(struct http_request *req)
 }
 
 /* ---- list ---- */
-
-struct snapshot_list_answer {
-	struct json_writer writer;
-	bool begun;
-	int64_t last_ms;
-	char last_id[ID_SIZE];
-};
-
-static int e2b_snapshots_snapshot_list_put(
-	struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct snapshot_list_answer *own = a->own;
-	char token[CURSOR_SIZE];
-	(void)e;
-	if (!own->begun) {
-		own->begun = true;
-		own->writer.out = &a->out;
-		json_begin_array(&own->writer);
-	}
-	if (event->kind == OP_ROW) {
-		e2b_snapshots_put_snapshot(&own->writer, event->snapshot);
-		own->last_ms = event->snapshot->created_ms;
-		memcpy(own->last_id, event->snapshot->id, ID_SIZE);
-		return 0;
-	}
-	json_end_array(&own->writer);
-	if (event->more) {
-		cursor_format(own->last_ms, own->last_id, token);
-		http_add_header(a->req, "X-Next-Token", token);
-	}
-	return 0;
-}
 
 /* "name" or "name:tag" */
 static int snapshot_list_name(
@@ -176,10 +109,9 @@ static int e2b_snapshots_snapshot_list_parse(
 
 static void e2b_snapshots_handle_list_snapshots(struct http_request *req)
 {
-	static const struct answer_form form = {.type = E2B_JSON,
-		.pace = ANSWER_WHOLE,
-		.own_size = sizeof(struct snapshot_list_answer),
-		.put = e2b_snapshots_snapshot_list_put};
+	static const struct answer_records records = {
+		.aliases = &e2b_snapshot, .rest = e2b_put_next, .place = snapshot_place};
+	static const struct answer_form form = {E2B_LIST(&records)};
 	struct error e = {0};
 	struct snapshot_filter filter;
 	struct answer *a = answer_new(req, &form);
@@ -198,8 +130,8 @@ struct fork_body {
 };
 
 static const struct json_field fork_fields[] = {
-	{"timeout", JSON_INTEGER, offsetof(struct fork_body, timeout_s), 0, 0, 0},
-	{"count", JSON_INTEGER, offsetof(struct fork_body, count), 0, 1, FORKS_MAX},
+	{"timeout", FIELD_INTEGER, offsetof(struct fork_body, timeout_s), 0, 0, 0},
+	{"count", FIELD_INTEGER, offsetof(struct fork_body, count), 0, 1, FORKS_MAX},
 };
 
 struct fork_answer {
@@ -207,12 +139,13 @@ struct fork_answer {
 	bool begun;
 };
 
-static void put_fork(struct json_writer *w, const struct server *d, const struct sandbox_view *view)
+static void put_fork(
+	struct json_writer *w, const struct http_request *req, const struct sandbox_view *view)
 {
 	json_begin_object(w);
 	if (view) {
 		json_key(w, "sandbox");
-		e2b_put_sandbox(w, d, view);
+		e2b_put_sandbox(w, req, view);
 	} else {
 		json_key(w, "error");
 		json_begin_object(w);
@@ -233,7 +166,7 @@ static int e2b_snapshots_fork_put(struct answer *a, const struct op_event *event
 		json_begin_array(&own->writer);
 	}
 	if (event->kind == OP_ROW)
-		put_fork(&own->writer, server_of(a->req), event->sandbox);
+		put_fork(&own->writer, a->req, event->sandbox);
 	else
 		json_end_array(&own->writer);
 	return 0;

@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "answer/json_body.h"
+#include "dialect/e2b/aliases.h"
 #include "dialect/e2b/templates.h"
 #include "op/template.h"
 
@@ -13,16 +14,16 @@ struct tags_body {
 };
 
 static const struct json_field assign_fields[] = {
-	{"target", JSON_STRING, offsetof(struct tags_body, target), JSON_REQUIRED | JSON_NOT_EMPTY,
+	{"target", FIELD_TEXT, offsetof(struct tags_body, target), FIELD_REQUIRED | FIELD_NOT_EMPTY,
 		0, TEMPLATE_REF_MAX},
-	{"tags", JSON_ARRAY, offsetof(struct tags_body, tags), JSON_REQUIRED | JSON_NOT_EMPTY, 0,
+	{"tags", FIELD_ARRAY, offsetof(struct tags_body, tags), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0,
 		TAGS_MAX},
 };
 
 static const struct json_field remove_fields[] = {
-	{"name", JSON_STRING, offsetof(struct tags_body, name), JSON_REQUIRED | JSON_NOT_EMPTY, 0,
+	{"name", FIELD_TEXT, offsetof(struct tags_body, name), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0,
 		TEMPLATE_REF_MAX},
-	{"tags", JSON_ARRAY, offsetof(struct tags_body, tags), JSON_REQUIRED | JSON_NOT_EMPTY, 0,
+	{"tags", FIELD_ARRAY, offsetof(struct tags_body, tags), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0,
 		TAGS_MAX},
 };
 
@@ -49,23 +50,17 @@ static int tags_decode(
 
 /* ---- assign ---- */
 
-/* What `own` is: the tags as they were given, as JSON. */
-static void tags_assigned_finish(struct answer *a)
+void e2b_tags_finish(struct answer *a)
 {
 	buf_finish(a->own);
 }
 
-static int tags_assigned_put(struct answer *a, const struct op_event *event, struct error *e)
+void e2b_tags_put_rest(struct answer *a, struct json_writer *w, const struct op_event *event)
 {
 	const struct buf *tags = a->own;
-	struct json_writer w = {.out = &a->out};
-	(void)e;
-	json_begin_object(&w);
-	json_put_string(&w, "buildID", event->build->id);
-	json_key(&w, "tags");
-	json_raw_n(&w, tags->data, tags->len);
-	json_end_object(&w);
-	return 0;
+	(void)event;
+	json_key(w, "tags");
+	json_raw_n(w, tags->data, tags->len);
 }
 
 static void tags_keep(const cJSON *list, struct buf *out)
@@ -79,11 +74,10 @@ static void tags_keep(const cJSON *list, struct buf *out)
 
 static void handle_tags_assign(struct http_request *req)
 {
-	static const struct answer_form form = {.type = E2B_JSON,
-		.pace = ANSWER_WHOLE,
-		.own_size = sizeof(struct buf),
-		.put = tags_assigned_put,
-		.finish = tags_assigned_finish};
+	static const struct answer_records records = {
+		.aliases = &e2b_build_tagged, .rest = e2b_tags_put_rest};
+	static const struct answer_form form = {
+		E2B_RECORD(&records), .own_size = sizeof(struct buf), .finish = e2b_tags_finish};
 	struct error e = {0};
 	struct tags_body fields = {0};
 	struct op_template_tags request = {0};
@@ -132,13 +126,8 @@ static int tags_list_put(struct answer *a, const struct op_event *event, struct 
 	struct json_writer w = {.out = &a->out};
 	(void)e;
 	json_begin_array(&w);
-	for (size_t i = 0; i < v->tag_count; i++) {
-		json_begin_object(&w);
-		json_put_string(&w, "tag", e2b_tag_out(v->tags[i].tag));
-		json_put_string(&w, "buildID", v->tags[i].build);
-		json_put_time(&w, "createdAt", v->tags[i].created_ms);
-		json_end_object(&w);
-	}
+	for (size_t i = 0; i < v->tag_count; i++)
+		json_encode_alias_object(&w, &e2b_tag, &v->tags[i]);
 	json_end_array(&w);
 	return 0;
 }

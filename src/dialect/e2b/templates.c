@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "answer/json_body.h"
+#include "dialect/e2b/aliases.h"
 #include "op/template.h"
-
-#define MIB (1 << 20)
 
 /* ---- names ---- */
 
@@ -31,99 +30,47 @@ const char *e2b_reference_in(const char *reference, struct scratch *memory)
 	return name;
 }
 
+/* ---- ids of builds ---- */
+
+const char *e2b_build_id_in(const char *id, struct scratch *memory)
+{
+	char *own = scratch_alloc(memory, ID_SIZE);
+	return uuid_to_id(id, own) ? own : id;
+}
+
 /* ---- answers ---- */
 
-static void template_put_names(struct json_writer *w, const char *key, const char *name)
-{
-	json_key(w, key);
-	json_begin_array(w);
-	json_string(w, name);
-	json_end_array(w);
-}
-
-static void template_put(struct json_writer *w, const struct template_view *v)
-{
-	static const char *const status_names[BUILD_STATUS_COUNT] = {
-		"waiting", "building", "ready", "error", "error"};
-	const struct build_view *newest = v->build_count ? v->builds : NULL;
-	bool has_ended = newest && newest->ended_ms;
-	json_begin_object(w);
-	json_put_string(w, "templateID", v->id);
-	json_put_string(w, "buildID", newest ? newest->id : "");
-	json_put_int(w, "cpuCount", (v->resources.cpu + 999) / 1000);
-	json_put_int(w, "memoryMB", v->resources.memory / MIB);
-	json_put_int(w, "diskSizeMB", v->resources.disk / MIB);
-	json_put_bool(w, "public", v->built_in);
-	template_put_names(w, "aliases", v->name);
-	template_put_names(w, "names", v->name);
-	json_put_string(w, "buildStatus", newest ? status_names[newest->status] : "ready");
-	json_put_time(w, "createdAt", v->created_ms);
-	json_put_time(w, "updatedAt", has_ended ? newest->ended_ms : v->created_ms);
-	json_put_string(w, "envdVersion", E2B_ENVD_VERSION);
-	json_end_object(w);
-}
-
-static int e2b_templates_template_list_put(
-	struct answer *a, const struct op_event *event, struct error *e)
-{
-	(void)e;
-	if (event->kind == OP_ROW)
-		template_put(a->own, event->template);
-	else
-		json_end_array(a->own);
-	return 0;
-}
+static const struct answer_records template_records = {.aliases = &e2b_template};
 
 static void e2b_templates_handle_template_list(struct http_request *req)
 {
-	static const struct answer_form form = {.type = E2B_JSON,
-		.pace = ANSWER_WHOLE,
-		.own_size = sizeof(struct json_writer),
-		.put = e2b_templates_template_list_put};
+	static const struct answer_form form = {E2B_LIST(&template_records)};
 	struct answer *a = answer_new(req, &form);
-	struct json_writer *w = a->own;
-	w->out = &a->out;
-	json_begin_array(w);
 	a->op = op_template_list(&a->call);
 	answer_run(a);
 }
 
-static int e2b_templates_template_get_put(
-	struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct json_writer w = {.out = &a->out};
-	(void)e;
-	template_put(&w, event->template);
-	return 0;
-}
-
 static void e2b_templates_handle_template_get(struct http_request *req)
 {
-	static const struct answer_form form = {
-		.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = e2b_templates_template_get_put};
+	static const struct answer_form form = {E2B_RECORD(&template_records)};
 	struct answer *a = answer_new(req, &form);
 	a->op = op_template_get(&a->call, http_param(req, "id"));
 	answer_run(a);
 }
 
-static int template_alias_put(struct answer *a, const struct op_event *event, struct error *e)
+static int template_found_put(struct answer *a, const struct op_event *event, struct error *e)
 {
-	struct json_writer w = {.out = &a->out};
-	(void)e;
-	if (event->kind != OP_ROW)
-		return 0;
-	json_begin_object(&w);
-	json_put_string(&w, "templateID", event->template->id);
-	json_put_bool(&w, "public", event->template->built_in);
-	json_end_object(&w);
-	return 0;
+	return event->kind == OP_ROW ? answer_put_record(a, event, e) : 0;
 }
 
 /* Whether there is something of this name that sandboxes can begin with. */
 static void handle_template_alias(struct http_request *req)
 {
-	static const struct answer_form form = {
-		.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = template_alias_put};
+	static const struct answer_records records = {.aliases = &e2b_template_found};
+	static const struct answer_form form = {.type = E2B_JSON,
+		.pace = ANSWER_WHOLE,
+		.put = template_found_put,
+		.records = &records};
 	struct answer *a = answer_new(req, &form);
 	const char *name = e2b_reference_in(http_param(req, "alias"), &a->call.memory);
 	a->op = op_template_resolve(&a->call, name);

@@ -108,13 +108,13 @@ struct update_body {
 };
 
 static const struct json_field update_fields[] = {
-	{"uid", JSON_INTEGER, offsetof(struct update_body, uid), 0, 0, VOLUME_OWNER_MAX},
-	{"gid", JSON_INTEGER, offsetof(struct update_body, gid), 0, 0, VOLUME_OWNER_MAX},
-	{"mode", JSON_INTEGER, offsetof(struct update_body, mode), 0, 0, VOLUME_MODE_MAX},
+	{"uid", FIELD_INTEGER, offsetof(struct update_body, uid), 0, 0, VOLUME_OWNER_MAX},
+	{"gid", FIELD_INTEGER, offsetof(struct update_body, gid), 0, 0, VOLUME_OWNER_MAX},
+	{"mode", FIELD_INTEGER, offsetof(struct update_body, mode), 0, 0, VOLUME_MODE_MAX},
 };
 
 static int volume_content_decode_update(
-	const struct http_request *req, struct update_body *ret, struct error *e)
+	struct http_request *req, struct update_body *ret, struct error *e)
 {
 	cJSON *body = NULL;
 	*ret = (struct update_body){-1, -1, -1};

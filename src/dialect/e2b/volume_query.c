@@ -11,19 +11,20 @@
 
 /* ---- admission ---- */
 
-void e2b_volume_token(const struct server *d, const char *id, char out[AUTH_TOKEN_SIZE])
+void e2b_volume_token(const struct http_request *req, const char *id, char out[AUTH_TOKEN_SIZE])
 {
-	auth_make_token(d->auth, TOKEN_KIND, id, out);
+	auth_make_token(server_of(req)->auth, auth_mark(req), TOKEN_KIND, id, out);
 }
 
 int e2b_admit_volume(struct http_request *req, struct error *e)
 {
-	char id[ID_SIZE];
+	char id[ID_SIZE], mark[AUTH_MARK_SIZE];
+	const struct auth *auth = server_of(req)->auth;
 	const char *header = http_header(req, "authorization");
 	if (header && strncasecmp(header, "Bearer ", 7) == 0 &&
-		auth_open_token(server_of(req)->auth, TOKEN_KIND, header + 7, id) &&
+		auth_open_token(auth, TOKEN_KIND, header + 7, id, mark) &&
 		strcmp(id, http_param(req, "volume")) == 0)
-		return 0;
+		return auth_admit_mark(auth, req, mark, e);
 	return error_set(e, ERROR_UNAUTHORIZED,
 		"the volume's own token is needed, as 'Authorization: Bearer TOKEN'");
 }

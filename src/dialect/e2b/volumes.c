@@ -4,37 +4,27 @@
 #include <stddef.h>
 
 #include "answer/json_body.h"
+#include "dialect/e2b/aliases.h"
 #include "op/volumes.h"
-
-static void put_volume(struct json_writer *w, const struct volume_view *view)
-{
-	json_put_string(w, "volumeID", view->id);
-	json_put_string(w, "name", view->name);
-}
 
 /* ---- one ---- */
 
-static int e2b_volumes_volume_put(struct answer *a, const struct op_event *event, struct error *e)
+static void volume_put_rest(struct answer *a, struct json_writer *w, const struct op_event *event)
 {
-	struct json_writer w = {.out = &a->out};
 	char token[AUTH_TOKEN_SIZE];
-	(void)e;
-	e2b_volume_token(server_of(a->req), event->volume->id, token);
-	json_begin_object(&w);
-	put_volume(&w, event->volume);
-	json_put_string(&w, "token", token);
-	json_end_object(&w);
-	return 0;
+	e2b_volume_token(a->req, event->volume->id, token);
+	json_put_string(w, "token", token);
 }
 
-static const struct answer_form volume_form = {
-	.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = e2b_volumes_volume_put};
+static const struct answer_records volume_records = {
+	.aliases = &e2b_volume, .rest = volume_put_rest};
+static const struct answer_form volume_form = {E2B_RECORD(&volume_records)};
 
 static void e2b_volumes_handle_create_volume(struct http_request *req)
 {
 	static const struct json_field fields[] = {
-		{"name", JSON_STRING, offsetof(struct op_volume_create, name),
-			JSON_REQUIRED | JSON_NOT_EMPTY, 0, VOLUME_NAME_MAX},
+		{"name", FIELD_TEXT, offsetof(struct op_volume_create, name),
+			FIELD_REQUIRED | FIELD_NOT_EMPTY, 0, VOLUME_NAME_MAX},
 	};
 	struct op_volume_create create = {0};
 	struct error e = {0};
@@ -67,38 +57,10 @@ static void e2b_volumes_handle_delete_volume(struct http_request *req)
 
 /* ---- all ---- */
 
-struct volume_list_answer {
-	struct json_writer writer;
-	bool begun;
-};
-
-static int e2b_volumes_volume_list_put(
-	struct answer *a, const struct op_event *event, struct error *e)
-{
-	struct volume_list_answer *own = a->own;
-	struct json_writer *w = &own->writer;
-	(void)e;
-	if (!own->begun) {
-		own->begun = true;
-		w->out = &a->out;
-		json_begin_array(w);
-	}
-	if (event->kind == OP_ROW) {
-		json_begin_object(w);
-		put_volume(w, event->volume);
-		json_end_object(w);
-	} else {
-		json_end_array(w);
-	}
-	return 0;
-}
-
 static void e2b_volumes_handle_list_volumes(struct http_request *req)
 {
-	static const struct answer_form form = {.type = E2B_JSON,
-		.pace = ANSWER_WHOLE,
-		.own_size = sizeof(struct volume_list_answer),
-		.put = e2b_volumes_volume_list_put};
+	static const struct answer_records records = {.aliases = &e2b_volume};
+	static const struct answer_form form = {E2B_LIST(&records)};
 	struct answer *a = answer_new(req, &form);
 	a->op = op_volume_list(&a->call);
 	answer_run(a);

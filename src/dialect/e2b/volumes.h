@@ -14,7 +14,7 @@
 extern const struct route_table e2b_volume_table, e2b_volume_content_table, e2b_volume_write_table;
 
 /* The token that opens a volume's content. */
-void e2b_volume_token(const struct server *d, const char *id, char out[AUTH_TOKEN_SIZE]);
+void e2b_volume_token(const struct http_request *req, const char *id, char out[AUTH_TOKEN_SIZE]);
 
 /* ---- volume_query.c ---- */
 

@@ -5,10 +5,10 @@
 #define PATH_LEN_MAX 4095
 
 static const struct json_field watch_fields[] = {
-	{"path", JSON_STRING, offsetof(struct watch_message, path), 0, 0, PATH_LEN_MAX},
-	{"recursive", JSON_BOOL, offsetof(struct watch_message, recursive), 0, 0, 0},
-	{"includeEntry", JSON_BOOL, offsetof(struct watch_message, include_entry), 0, 0, 0},
-	{"allowNetworkMounts", JSON_BOOL, offsetof(struct watch_message, network_mounts), 0, 0, 0},
+	{"path", FIELD_TEXT, offsetof(struct watch_message, path), 0, 0, PATH_LEN_MAX},
+	{"recursive", FIELD_BOOL, offsetof(struct watch_message, recursive), 0, 0, 0},
+	{"includeEntry", FIELD_BOOL, offsetof(struct watch_message, include_entry), 0, 0, 0},
+	{"allowNetworkMounts", FIELD_BOOL, offsetof(struct watch_message, network_mounts), 0, 0, 0},
 };
 
 int watch_decode(struct http_request *req, const cJSON *message, struct watch_spec *ret,

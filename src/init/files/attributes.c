@@ -24,7 +24,7 @@ static int change_attribute(const char *path, const struct record_header *h, str
 	if (r < 0)
 		return r;
 	if (t[0].len >= sizeof name || strncmp(t[0].data, prefix, strlen(prefix)) != 0)
-		return fail(o, -EINVAL, path);
+		return serve_fail(o, -EINVAL, path);
 	memcpy(name, t[0].data, t[0].len);
 	name[t[0].len] = '\0';
 	o->count++;

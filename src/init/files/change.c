@@ -34,7 +34,7 @@ int file_mkdir(const struct file_request *r, struct outcome *o)
 	gid_t gid;
 	const char *owner = r->text[FILE_OWNER];
 	if (owner_parse(owner, strlen(owner), &uid, &gid) < 0)
-		return fail(o, -EINVAL, owner);
+		return serve_fail(o, -EINVAL, owner);
 	int e = make_directory(r, uid, gid);
 	return e < 0 ? e : put_entry_of(r, r->text[FILE_PATH], true);
 }
@@ -71,7 +71,7 @@ struct change {
 };
 
 /* The owner first: a new one takes set-id bits away. */
-static int apply(const struct change *c, int dir_fd, const char *name, bool follow)
+static int change_apply(const struct change *c, int dir_fd, const char *name, bool follow)
 {
 	int flags = follow ? 0 : AT_SYMLINK_NOFOLLOW;
 	if (c->chown && fchownat(dir_fd, name, c->uid, c->gid, flags) < 0)
@@ -97,9 +97,9 @@ static int apply_below(const struct change *c, const char *path, struct outcome 
 		int dir_fd = dup(walk_fd(&w));
 		r = !name || dir_fd < 0 ? -ENOMEM : w.type == DT_DIR ? walk_enter(&w) : 0;
 		if (r >= 0 && name)
-			r = apply(c, dir_fd, name, false);
+			r = change_apply(c, dir_fd, name, false);
 		if (r < 0)
-			fail(o, r, w.path.data);
+			serve_fail(o, r, w.path.data);
 		free(name);
 		close(dir_fd);
 	}
@@ -107,7 +107,7 @@ static int apply_below(const struct change *c, const char *path, struct outcome 
 	return r;
 }
 
-static int change(const struct file_request *r, const struct change *c, struct outcome *o)
+static int change_entry(const struct file_request *r, const struct change *c, struct outcome *o)
 {
 	struct stat st;
 	const char *path = r->text[FILE_PATH];
@@ -118,14 +118,14 @@ static int change(const struct file_request *r, const struct change *c, struct o
 	if ((r->fixed.flags & FILE_RECURSIVE) && S_ISDIR(st.st_mode))
 		e = apply_below(c, path, o);
 	if (e == 0)
-		e = apply(c, AT_FDCWD, path, follow);
+		e = change_apply(c, AT_FDCWD, path, follow);
 	return e < 0 ? e : put_entry_of(r, path, follow);
 }
 
 int file_chmod(const struct file_request *r, struct outcome *o)
 {
 	struct change c = {.chmod = true, .mode = r->fixed.mode & 07777};
-	return change(r, &c, o);
+	return change_entry(r, &c, o);
 }
 
 int file_chown(const struct file_request *r, struct outcome *o)
@@ -135,6 +135,6 @@ int file_chown(const struct file_request *r, struct outcome *o)
 		.mode = r->fixed.mode & 07777};
 	const char *owner = r->text[FILE_OWNER];
 	if (owner_parse(owner, strlen(owner), &c.uid, &c.gid) < 0)
-		return fail(o, -EINVAL, owner);
-	return change(r, &c, o);
+		return serve_fail(o, -EINVAL, owner);
+	return change_entry(r, &c, o);
 }

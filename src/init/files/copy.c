@@ -147,7 +147,7 @@ struct copying {
 	struct stat
 		*states; /* of the directories we are in: their turn comes when they are complete */
 	size_t capacity;
-	struct links links;
+	struct hard_links links;
 	int top; /* of the copy */
 };
 
@@ -198,7 +198,7 @@ static int files_copy_entry(struct copying *c)
 		w->type = DT_DIR;
 		return enter_both(c, name, &st);
 	}
-	const char *seen = st.st_nlink > 1 ? links_seen(&c->links, &st, w->path.data) : NULL;
+	const char *seen = st.st_nlink > 1 ? hard_links_seen(&c->links, &st, w->path.data) : NULL;
 	if (seen && linkat(c->top, seen, dirs_fd(&c->to), name, 0) == 0)
 		return 0;
 	return copy_leaf(walk_fd(w), name, dirs_fd(&c->to), name, &st);
@@ -210,7 +210,7 @@ static int copy_all(struct copying *c, struct outcome *o)
 	while ((r = walk_next(&c->from)) > 0) {
 		r = files_copy_entry(c);
 		if (r < 0)
-			return fail(o, r, c->from.path.data);
+			return serve_fail(o, r, c->from.path.data);
 	}
 	return r < 0 ? r : leave_to(c, 0);
 }
@@ -236,7 +236,7 @@ static int files_copy_directory(const char *from, const char *to, struct outcome
 		r = copy_all(&c, o);
 	walk_finish(&c.from);
 	dirs_finish(&c.to);
-	links_finish(&c.links);
+	hard_links_finish(&c.links);
 	free(c.states);
 	if (c.top >= 0)
 		close(c.top);
@@ -370,19 +370,19 @@ static int files_copy_transfer(const struct file_request *r, transfer_fn *run, s
 	if (!from || !to)
 		return -ENOMEM;
 	if (lstat(from, &st) < 0)
-		return fail(o, -errno, from);
+		return serve_fail(o, -errno, from);
 	if (r->fixed.flags & FILE_PARENTS) {
 		int e = owner_parse(r->text[FILE_OWNER], strlen(r->text[FILE_OWNER]), &uid, &gid);
 		if (e == 0)
 			e = make_parents(to, uid, gid);
 		if (e < 0)
-			return fail(o, e, to);
+			return serve_fail(o, e, to);
 	}
 	int e = check_free(to, overwrite);
 	if (e == 0)
 		e = run(from, to, overwrite, o);
 	if (e < 0)
-		return fail(o, e, to);
+		return serve_fail(o, e, to);
 	return put_entry_of(r, to, false);
 }
 

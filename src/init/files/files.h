@@ -35,8 +35,8 @@ struct outcome {
 /* Answers until the front closes. `home` is where relative paths begin when a request does not say.
  */
 void files_serve(int fd, const char *home);
-/* Records the path an error is about; used as `return fail(o, -errno, path)`. */
-int fail(struct outcome *o, int error, const char *path);
+/* Records the path an error is about; used as `return serve_fail(o, -errno, path)`. */
+int serve_fail(struct outcome *o, int error, const char *path);
 
 int file_read(const struct file_request *r, struct outcome *o);
 int file_write(const struct file_request *r, struct outcome *o);
@@ -173,10 +173,10 @@ bool glob_match(const struct glob *g, const char *path);
 /* Whether something below this directory could match. */
 bool glob_may_match_below(const struct glob *g, const char *path);
 
-/* ---- place.c: files that are written ---- */
+/* ---- target_file.c: files that are written ---- */
 
 /* A file being written: in place, or beside what it will replace. */
-struct place {
+struct target_file {
 	int fd;
 	int dir_fd;    /* of an atomic one */
 	char *name;    /* in dir_fd */
@@ -186,26 +186,26 @@ struct place {
 
 int make_parents(const char *path, uid_t uid, gid_t gid);
 /* Opens path for writing what a RECORD_FILE says. Negative: nothing was changed but parents. */
-int place_open(
-	struct place *p, const char *path, const struct record_file *how, uid_t uid, gid_t gid);
+int target_file_open(struct target_file *p, const char *path, const struct record_file *how,
+	uid_t uid, gid_t gid);
 /* The content is complete: from now on it is seen. */
-int place_commit(struct place *p);
-/* Closes the file; without place_commit it is discarded. */
-void place_finish(struct place *p);
+int target_file_commit(struct target_file *p);
+/* Closes the file; without target_file_commit it is discarded. */
+void target_file_finish(struct target_file *p);
 void random_name(char out[32]);
 
-/* ---- links.c: files with several names ---- */
+/* ---- hard_links.c: files with several names ---- */
 
 /* Which of them have been seen, and under which path. Bounded: what does not fit is forgotten, and
  * is then a file of its own. */
-struct links {
-	struct link_seen **buckets;
+struct hard_links {
+	struct hard_link **buckets;
 	size_t size;
 };
 
 /* The path under which it was seen before; NULL: never, and from now on it is `path`. */
-const char *links_seen(struct links *l, const struct stat *st, const char *path);
-void links_finish(struct links *l);
+const char *hard_links_seen(struct hard_links *l, const struct stat *st, const char *path);
+void hard_links_finish(struct hard_links *l);
 
 /* ---- text.c: files as lines ---- */
 

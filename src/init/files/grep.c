@@ -121,9 +121,9 @@ int file_grep(const struct file_request *r, struct outcome *o)
 	struct grepping g = {.request = r, .outcome = o};
 	int e = needle_compile(&g.needle, r);
 	if (e < 0)
-		return fail(o, e, r->text[FILE_PATTERN]);
+		return serve_fail(o, e, r->text[FILE_PATTERN]);
 	/* A line has no line end in it. */
-	e = strchr(r->text[FILE_PATTERN], '\n') ? fail(o, -EINVAL, r->text[FILE_PATTERN])
+	e = strchr(r->text[FILE_PATTERN], '\n') ? serve_fail(o, -EINVAL, r->text[FILE_PATTERN])
 						: text_each_file(r, grep_file, &g, o);
 	needle_finish(&g.needle);
 	return e;

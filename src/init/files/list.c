@@ -115,7 +115,7 @@ int file_find(const struct file_request *r, struct outcome *o)
 	int e = glob_compile(
 		r->text[FILE_PATTERN], (r->fixed.flags & FILE_IGNORE_CASE) != 0, &glob);
 	if (e < 0)
-		return fail(o, e, r->text[FILE_PATTERN]);
+		return serve_fail(o, e, r->text[FILE_PATTERN]);
 	e = files_list_list(r, glob, o);
 	glob_free(glob);
 	return e;

@@ -132,8 +132,8 @@ static int pack_link(struct tar_member *m, int dir_fd, const char *name)
 	return put_header(m);
 }
 
-static int pack_entry(
-	struct tar_member *m, struct links *links, int dir_fd, const char *name, const char *path)
+static int pack_entry(struct tar_member *m, struct hard_links *links, int dir_fd, const char *name,
+	const char *path)
 {
 	struct stat st;
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -142,7 +142,7 @@ static int pack_entry(
 		return 0;
 	pack_describe(m, &st, path);
 	const char *seen = links && !S_ISDIR(st.st_mode) && st.st_nlink > 1
-				   ? links_seen(links, &st, path)
+				   ? hard_links_seen(links, &st, path)
 				   : NULL;
 	if (seen) {
 		m->type = '1';
@@ -162,7 +162,7 @@ static int pack_entry(
 	return put_header(m);
 }
 
-static int pack_below(struct tar_member *m, struct links *links, int fd, struct outcome *o)
+static int pack_below(struct tar_member *m, struct hard_links *links, int fd, struct outcome *o)
 {
 	struct walk w;
 	int r = walk_open(&w, fd, "", SIZE_MAX);
@@ -172,7 +172,7 @@ static int pack_below(struct tar_member *m, struct links *links, int fd, struct 
 		if (r == 0 && w.type == DT_DIR)
 			r = walk_enter(&w);
 		if (r < 0)
-			fail(o, r, w.path.data);
+			serve_fail(o, r, w.path.data);
 	}
 	walk_finish(&w);
 	return r;
@@ -181,7 +181,7 @@ static int pack_below(struct tar_member *m, struct links *links, int fd, struct 
 /* Takes fd, which is the directory. */
 static int pack_directory(int fd, struct tar_member *m, bool has_links, struct outcome *o)
 {
-	struct links links = {0};
+	struct hard_links links = {0};
 	struct stat st;
 	int r = fstat(fd, &st) < 0 ? -errno : 0;
 	if (r == 0) {
@@ -193,7 +193,7 @@ static int pack_directory(int fd, struct tar_member *m, bool has_links, struct o
 		r = pack_below(m, has_links ? &links : NULL, fd, o);
 	else
 		close(fd);
-	links_finish(&links);
+	hard_links_finish(&links);
 	return r;
 }
 

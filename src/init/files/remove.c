@@ -32,20 +32,20 @@ static int remove_entry(struct dirs *d, const struct linux_dirent *e, struct out
 		if (unlinkat(fd, e->name, 0) == 0 || errno == ENOENT)
 			return REMOVED;
 		if (errno != EISDIR && errno != EPERM)
-			return fail(o, -errno, e->name);
+			return serve_fail(o, -errno, e->name);
 		int error = errno;
 		struct stat st;
 		if (fstatat(fd, e->name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
-			return fail(o, -error, e->name);
+			return serve_fail(o, -error, e->name);
 	}
 	if (unlinkat(fd, e->name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 		return REMOVED;
 	if (errno != ENOTEMPTY && errno != EEXIST)
-		return fail(o, -errno, e->name);
+		return serve_fail(o, -errno, e->name);
 	int r = dirs_enter(d, e->name);
 	if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP)
 		return REMOVED;
-	return r < 0 ? fail(o, r, e->name) : DESCENDED;
+	return r < 0 ? serve_fail(o, r, e->name) : DESCENDED;
 }
 
 /* From the directory's beginning, until it is empty or something in it must be emptied first. */

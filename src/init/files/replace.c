@@ -173,14 +173,14 @@ static int replace_once(struct replacing *g, int dir_fd, const char *name, int f
 static int write_replaced(
 	struct replacing *g, int dir_fd, const char *name, const char *path, uint64_t *count)
 {
-	struct place p;
+	struct target_file p;
 	struct record_file how = {.flags = FILE_ATOMIC};
-	int r = place_open(&p, path, &how, (uid_t)-1, (gid_t)-1);
+	int r = target_file_open(&p, path, &how, (uid_t)-1, (gid_t)-1);
 	if (r == 0)
 		r = replace_once(g, dir_fd, name, p.fd, count);
 	if (r == 0)
-		r = place_commit(&p);
-	place_finish(&p);
+		r = target_file_commit(&p);
+	target_file_finish(&p);
 	return r;
 }
 
@@ -200,7 +200,7 @@ static int replace_file(void *arg, int dir_fd, const char *name, const char *pat
 	if (r == 0 && !(g->request->fixed.flags & FILE_DRY_RUN))
 		r = write_replaced(g, dir_fd, name, path, &count);
 	if (r < 0)
-		return fail(g->outcome, r, path);
+		return serve_fail(g->outcome, r, path);
 	g->outcome->count++;
 	struct record_text text = {path, strlen(path)};
 	struct record_change c = {.count = count, .path_len = (uint32_t)text.len};
@@ -212,7 +212,7 @@ int file_replace(const struct file_request *r, struct outcome *o)
 	struct replacing g = {.request = r, .outcome = o, .text = r->text[FILE_EXTRA]};
 	int e = needle_compile(&g.needle, r);
 	if (e < 0)
-		return fail(o, e, r->text[FILE_PATTERN]);
+		return serve_fail(o, e, r->text[FILE_PATTERN]);
 	e = text_each_file(r, replace_file, &g, o);
 	needle_finish(&g.needle);
 	return e;

@@ -95,7 +95,7 @@ static int files_root_make_directories(int root_fd, struct outcome *o)
 				? parent
 				: files_root_make_directory(parent, name, directories[i].mode, o);
 		if (r < 0)
-			return fail(o, r, path);
+			return serve_fail(o, r, path);
 	}
 	return 0;
 }
@@ -129,7 +129,7 @@ static int files_root_put_files(int root_fd, int etc_fd, struct outcome *o)
 		int r = files_root_put_file(etc_fd, files[i].name, files[i].content,
 			strlen(files[i].content), &plain, o);
 		if (r < 0)
-			return fail(o, r, path);
+			return serve_fail(o, r, path);
 	}
 	return 0;
 }
@@ -171,7 +171,7 @@ static int files_root_add_line(
 	snprintf(path, sizeof path, "etc/%s", name);
 	int r = read_table(root_fd, path, &table, &st);
 	if (r != 0)
-		return r < 0 ? fail(o, r, path) : 0;
+		return r < 0 ? serve_fail(o, r, path) : 0;
 	if (has_name(&table, USER_NAME))
 		return 0;
 	if (table.len > 0 && table.data[table.len - 1] != '\n')
@@ -179,7 +179,7 @@ static int files_root_add_line(
 	buf_append_str(&table, line);
 	r = table.failed ? -ENOMEM
 			 : files_root_put_file(etc_fd, name, table.data, table.len, &st, o);
-	return r < 0 ? fail(o, r, path) : 0;
+	return r < 0 ? serve_fail(o, r, path) : 0;
 }
 
 static int files_root_add_home(int root_fd)

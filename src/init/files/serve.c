@@ -39,7 +39,7 @@ static const struct {
 	[FILE_ROOT] = {file_root, false, false},
 };
 
-int fail(struct outcome *o, int error, const char *path)
+int serve_fail(struct outcome *o, int error, const char *path)
 {
 	if (o->path.len == 0)
 		buf_append_str(&o->path, path);
@@ -76,15 +76,15 @@ static int enter_cwd(const char *cwd, const char *home, struct outcome *o)
 	if (cwd[0] == '~') {
 		int r = home_of_user(cwd + 1, named);
 		if (r < 0)
-			return fail(o, r, cwd + 1);
+			return serve_fail(o, r, cwd + 1);
 		home = named;
 		cwd = "";
 	}
 	if (cwd[0] == '\0')
 		return chdir(home) < 0 && chdir("/") < 0 ? -errno : 0;
 	if (chdir(cwd) < 0)
-		return fail(o, -errno, cwd);
-	return cwd_is_inside() ? 0 : fail(o, -EACCES, cwd);
+		return serve_fail(o, -errno, cwd);
+	return cwd_is_inside() ? 0 : serve_fail(o, -EACCES, cwd);
 }
 
 /* For one absolute path it makes no difference where we are. */

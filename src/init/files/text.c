@@ -149,7 +149,7 @@ int text_each_file(const struct file_request *r, each_file_fn *each, void *arg, 
 	const char *path = r->text[FILE_PATH], *pattern = r->text[FILE_OTHER];
 	int e = pattern[0] ? glob_compile(pattern, false, &glob) : 0;
 	if (e < 0)
-		return fail(o, e, pattern);
+		return serve_fail(o, e, pattern);
 	s.glob = glob;
 	e = path_absolute(path, &s.path);
 	if (e == 0 && stat(path, &st) < 0)

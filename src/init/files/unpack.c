@@ -334,24 +334,25 @@ int unpack_take(struct unpacking *u)
 	char *path = m->path.data;
 	/* Labels, volumes and other makers' types are passed by; a sparse file cannot be. */
 	if (m->type < '0' || m->type > '6')
-		return m->type == 'S' ? fail(u->outcome, -EBADMSG, path)
+		return m->type == 'S' ? serve_fail(u->outcome, -EBADMSG, path)
 				      : u->format->take_content(u, -1);
 	/* A sandbox has its own devices. */
 	if (u->is_layer && (m->type == '3' || m->type == '4'))
 		return 0;
 	if (strlen(path) >= PATH_MAX)
-		return fail(u->outcome, -ENAMETOOLONG, path);
+		return serve_fail(u->outcome, -ENAMETOOLONG, path);
 	if (!tar_clean_path(path))
-		return fail(u->outcome, -EXDEV, path);
+		return serve_fail(u->outcome, -EXDEV, path);
 	int wanted = u->source ? place_source(u, &path) : 1;
 	if (wanted <= 0)
-		return wanted < 0 ? fail(u->outcome, wanted, path) : u->format->take_content(u, -1);
+		return wanted < 0 ? serve_fail(u->outcome, wanted, path)
+				  : u->format->take_content(u, -1);
 	/* The target itself keeps its mode if it existed before. */
 	if (path[0] == '\0')
 		return m->type != '5' ? -EBADMSG : u->top_is_new ? unpack_remember(u, path) : 0;
 	int r = unpack_member(u, path);
 	if (r < 0)
-		return r == -ECONNRESET ? r : fail(u->outcome, r, path);
+		return r == -ECONNRESET ? r : serve_fail(u->outcome, r, path);
 	return unpack_tell(u, path);
 }
 
@@ -417,7 +418,7 @@ static int unpack_prepare(struct unpacking *u)
 	const struct file_request *r = u->request;
 	const char *owner = r->text[FILE_OWNER];
 	if (owner_parse(owner, strlen(owner), &u->uid, &u->gid) < 0)
-		return fail(u->outcome, -EINVAL, owner);
+		return serve_fail(u->outcome, -EINVAL, owner);
 	u->is_layer = r->fixed.flags & FILE_LAYER;
 	if (u->is_layer)
 		layer_begin(&u->since);
@@ -426,7 +427,7 @@ static int unpack_prepare(struct unpacking *u)
 	u->source = strdup(r->text[FILE_EXTRA]);
 	if (!u->source)
 		return -ENOMEM;
-	return tar_clean_path(u->source) ? 0 : fail(u->outcome, -EXDEV, r->text[FILE_EXTRA]);
+	return tar_clean_path(u->source) ? 0 : serve_fail(u->outcome, -EXDEV, r->text[FILE_EXTRA]);
 }
 
 int file_unpack(const struct file_request *r, struct outcome *o)
@@ -439,7 +440,7 @@ int file_unpack(const struct file_request *r, struct outcome *o)
 	if (e == 0)
 		e = unpack_apply_later(&u);
 	if (e == 0 && u.source && u.top < 0)
-		e = fail(o, -ENOENT, r->text[FILE_EXTRA]);
+		e = serve_fail(o, -ENOENT, r->text[FILE_EXTRA]);
 	if (u.top >= 0)
 		close(u.top);
 	if (u.parent >= 0)

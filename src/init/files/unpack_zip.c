@@ -178,11 +178,11 @@ static int look_through(struct unpacking *u, struct zip *z)
 		if (!path)
 			return -ENOMEM;
 		if (!tar_clean_path(path))
-			return fail(u->outcome, -EXDEV, e->name.data);
+			return serve_fail(u->outcome, -EXDEV, e->name.data);
 		packed += e->packed;
 		if (e->packed > z->reader.size || packed > z->reader.size ||
 			e->size > UINT64_MAX / 2 - size || zip_find_content(&z->reader, &at) < 0)
-			return fail(u->outcome, -EBADMSG, e->name.data);
+			return serve_fail(u->outcome, -EBADMSG, e->name.data);
 		size += e->size;
 	}
 	bool bomb = size > FREE_SIZE && size / RATIO_MAX > z->reader.size;
@@ -197,7 +197,7 @@ static int unpack_entries(struct unpacking *u, struct zip *z)
 		if (r > 0)
 			r = unpack_take(u);
 		else if (r < 0)
-			fail(u->outcome, r, z->reader.entry.name.data);
+			serve_fail(u->outcome, r, z->reader.entry.name.data);
 	}
 	return r;
 }

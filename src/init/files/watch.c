@@ -4,9 +4,9 @@
  *
  * A new directory is watched as soon as its event is read, and then looked through: what was made
  * in it before is told as created. What was made after, but before we looked, would be told twice;
- * its event is dropped, once. Paths are made from the tree of watched directories, so a renamed
- * directory costs one node. What the kernel had to drop, and what could not be watched, is told as
- * an overflow: look again.
+ * its event is dropped, once. Paths are made from the tree of watched directories (watch_tree.c),
+ * so a renamed directory costs one node. What the kernel had to drop, and what could not be
+ * watched, is told as an overflow: look again.
  */
 #include "init/files/files.h"
 
@@ -21,23 +21,15 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "init/files/watch_tree.h"
 
-#define NODES_MAX    65536u
-#define TOLD_MAX     65536u
-#define PAIR_MS      10 /* how long the second half of a rename may take */
-#define NODE_BUCKETS 4096u
+#define NODES_MAX 65536u
+#define TOLD_MAX  65536u
+#define PAIR_MS   10 /* how long the second half of a rename may take */
 
 #define WATCHED                                                                                    \
 	(IN_CREATE | IN_MODIFY | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB |             \
 		IN_DELETE_SELF | IN_MOVE_SELF | IN_EXCL_UNLINK | IN_ONLYDIR)
-
-/* A directory that is watched. */
-struct node {
-	int wd;
-	struct node *parent, *children, *prev, *next; /* siblings in a list */
-	struct node *bucket_next;
-	char name[];
-};
 
 /* A name already reported by a scan, whose inotify event may still come. */
 struct told {
@@ -47,150 +39,21 @@ struct told {
 };
 
 struct watching {
-	int fd;
+	struct watch_tree tree;
 	bool recursive;
-	struct node *top;
-	struct node *buckets[NODE_BUCKETS];
-	size_t count;
 	struct told *told;
 	size_t told_count;
 	struct buf prefix; /* the watched directory's path */
+	bool sync_asked;
 	/* The first half of a rename. */
 	struct {
 		uint32_t cookie; /* 0: none */
 		bool directory;
 		struct buf path;
-		struct node *parent;
+		struct watch_node *parent;
 		char name[NAME_MAX + 1];
 	} moved;
 };
-
-/* ---- nodes ---- */
-
-static struct node *node_find(const struct watching *w, int wd)
-{
-	struct node *n = w->buckets[(unsigned)wd % NODE_BUCKETS];
-	while (n && n->wd != wd)
-		n = n->bucket_next;
-	return n;
-}
-
-static struct node *files_watch_node_child(const struct node *parent, const char *name)
-{
-	struct node *n = parent->children;
-	while (n && strcmp(n->name, name) != 0)
-		n = n->next;
-	return n;
-}
-
-static void node_attach(struct node *n, struct node *parent)
-{
-	n->parent = parent;
-	n->prev = NULL;
-	n->next = parent->children;
-	if (n->next)
-		n->next->prev = n;
-	parent->children = n;
-}
-
-static void node_detach(struct node *n)
-{
-	if (!n->parent)
-		return;
-	if (n->prev)
-		n->prev->next = n->next;
-	else
-		n->parent->children = n->next;
-	if (n->next)
-		n->next->prev = n->prev;
-}
-
-static void node_leave_bucket(struct watching *w, struct node *n)
-{
-	struct node **at = &w->buckets[(unsigned)n->wd % NODE_BUCKETS];
-	while (*at != n)
-		at = &(*at)->bucket_next;
-	*at = n->bucket_next;
-}
-
-static struct node *node_new(struct watching *w, int wd, struct node *parent, const char *name)
-{
-	struct node *n = calloc(1, sizeof *n + strlen(name) + 1);
-	if (!n)
-		return NULL;
-	n->wd = wd;
-	memcpy(n->name, name, strlen(name) + 1);
-	struct node **bucket = &w->buckets[(unsigned)wd % NODE_BUCKETS];
-	n->bucket_next = *bucket;
-	*bucket = n;
-	if (parent)
-		node_attach(n, parent);
-	w->count++;
-	return n;
-}
-
-/* The directory and all below are no longer ours to watch. The deepest goes first. */
-static void node_forget(struct watching *w, struct node *top)
-{
-	for (struct node *n = top;;) {
-		while (n->children)
-			n = n->children;
-		struct node *parent = n->parent;
-		bool last = n == top;
-		node_detach(n);
-		node_leave_bucket(w, n);
-		inotify_rm_watch(w->fd, n->wd);
-		free(n);
-		w->count--;
-		if (last)
-			return;
-		n = parent;
-	}
-}
-
-/* Below another directory, or by another name; it moves in memory. */
-static struct node *node_rename(
-	struct watching *w, struct node *n, struct node *parent, const char *name)
-{
-	struct node *copy = malloc(sizeof *copy + strlen(name) + 1);
-	if (!copy)
-		return NULL;
-	node_detach(n);
-	node_leave_bucket(w, n);
-	*copy = *n;
-	memcpy(copy->name, name, strlen(name) + 1);
-	for (struct node *c = copy->children; c; c = c->next)
-		c->parent = copy;
-	free(n);
-	struct node **bucket = &w->buckets[(unsigned)copy->wd % NODE_BUCKETS];
-	copy->bucket_next = *bucket;
-	*bucket = copy;
-	node_attach(copy, parent);
-	return copy;
-}
-
-/* Relative to the watched directory; from the end to the beginning, because that is how nodes are
- * linked. */
-static int node_path(const struct node *n, const char *name, struct buf *out)
-{
-	size_t len = strlen(name);
-	for (const struct node *at = n; at->parent; at = at->parent)
-		len += strlen(at->name) + 1;
-	out->len = 0;
-	if (!buf_reserve(out, len + 1))
-		return -ENOMEM;
-	char *end = out->data + len;
-	*end = '\0';
-	end -= strlen(name);
-	memcpy(end, name, strlen(name));
-	for (const struct node *at = n; at->parent; at = at->parent) {
-		*--end = '/';
-		end -= strlen(at->name);
-		memcpy(end, at->name, strlen(at->name));
-	}
-	out->len = len + 1;
-	return len < WALK_PATH_MAX ? 0 : -ENAMETOOLONG;
-}
 
 /* ---- telling ---- */
 
@@ -207,10 +70,11 @@ static int files_watch_tell(
 	return io_put(RECORD_EVENT, &e, sizeof e, texts, 2);
 }
 
-static int tell_at(enum file_event kind, bool directory, const struct node *dir, const char *name)
+static int tell_at(
+	enum file_event kind, bool directory, const struct watch_node *dir, const char *name)
 {
 	autobuf path = {0};
-	int r = node_path(dir, name, &path);
+	int r = watch_tree_path(dir, name, &path);
 	if (r == -ENAMETOOLONG)
 		return files_watch_tell(FILE_EVENT_OVERFLOW, false, "", "");
 	return r < 0 ? r : files_watch_tell(kind, directory, path.data, "");
@@ -259,28 +123,28 @@ static int add_watch(struct watching *w, int dir_fd)
 {
 	char path[64];
 	snprintf(path, sizeof path, "/proc/self/fd/%d", dir_fd);
-	int wd = inotify_add_watch(w->fd, path, WATCHED);
+	int wd = inotify_add_watch(w->tree.fd, path, WATCHED);
 	return wd < 0 ? -errno : wd;
 }
 
 /*
  * Returns the node of a directory, made if missing; NULL if it cannot be watched, *error says why.
  */
-static struct node *watch_directory(
-	struct watching *w, int dir_fd, struct node *parent, const char *name, int *error)
+static struct watch_node *watch_directory(
+	struct watching *w, int dir_fd, struct watch_node *parent, const char *name, int *error)
 {
-	*error = w->count >= NODES_MAX ? -EMFILE : 0;
+	*error = w->tree.count >= NODES_MAX ? -EMFILE : 0;
 	int wd = *error ? -1 : add_watch(w, dir_fd);
 	if (wd < 0) {
 		*error = *error ? *error : wd;
 		return NULL;
 	}
 	/* A known directory under another name was moved without an event. */
-	struct node *n = node_find(w, wd);
-	if (n && parent && n != w->top && (n->parent != parent || strcmp(n->name, name) != 0))
-		n = node_rename(w, n, parent, name);
+	struct watch_node *n = watch_tree_find(&w->tree, wd);
+	if (n && parent && n != w->tree.top && (n->parent != parent || strcmp(n->name, name) != 0))
+		n = watch_tree_move(&w->tree, n, parent, name);
 	else if (!n)
-		n = node_new(w, wd, parent, name);
+		n = watch_tree_add(&w->tree, wd, parent, name);
 	if (!n)
 		*error = -ENOMEM;
 	return n;
@@ -288,10 +152,10 @@ static struct node *watch_directory(
 
 /* Everything below a directory that is watched: its directories are, too. With `news`, all of it is
  * told. */
-static int watch_below(struct watching *w, struct node *top, int fd, bool news)
+static int watch_below(struct watching *w, struct watch_node *top, int fd, bool news)
 {
 	struct walk walk;
-	struct node *dir = top; /* of the entry */
+	struct watch_node *dir = top; /* of the entry */
 	size_t depth = 0;
 	int r = walk_open(&walk, fd, "", SIZE_MAX);
 	while (r >= 0 && (r = walk_next(&walk)) > 0) {
@@ -312,7 +176,7 @@ static int watch_below(struct watching *w, struct node *top, int fd, bool news)
 			r = 0; /* not ours to see */
 		if (r <= 0)
 			continue;
-		struct node *n = watch_directory(w, walk_fd(&walk), dir, name, &r);
+		struct watch_node *n = watch_directory(w, walk_fd(&walk), dir, name, &r);
 		if (!n)
 			break;
 		dir = n;
@@ -323,10 +187,10 @@ static int watch_below(struct watching *w, struct node *top, int fd, bool news)
 }
 
 /* Watches a new directory. Reports an overflow if it cannot be watched. */
-static int watch_new(struct watching *w, struct node *parent, const char *name)
+static int watch_new(struct watching *w, struct watch_node *parent, const char *name)
 {
 	autobuf path = {0}, full = {0};
-	int r = node_path(parent, name, &path);
+	int r = watch_tree_path(parent, name, &path);
 	if (r < 0)
 		return r == -ENAMETOOLONG ? files_watch_tell(FILE_EVENT_OVERFLOW, false, "", "")
 					  : r;
@@ -338,7 +202,7 @@ static int watch_new(struct watching *w, struct node *parent, const char *name)
 	int fd = open(full.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return 0; /* removed again, or not permitted */
-	struct node *n = watch_directory(w, fd, parent, name, &r);
+	struct watch_node *n = watch_directory(w, fd, parent, name, &r);
 	if (!n)
 		close(fd);
 	else
@@ -355,16 +219,16 @@ static int moved_away(struct watching *w)
 	if (w->moved.cookie == 0)
 		return 0;
 	w->moved.cookie = 0;
-	struct node *n =
-		w->moved.directory ? files_watch_node_child(w->moved.parent, w->moved.name) : NULL;
+	struct watch_node *n =
+		w->moved.directory ? watch_tree_child(w->moved.parent, w->moved.name) : NULL;
 	if (n)
-		node_forget(w, n);
+		watch_tree_remove(&w->tree, n);
 	return files_watch_tell(FILE_EVENT_REMOVE, w->moved.directory, w->moved.path.data, "");
 }
 
-static int moved_from(struct watching *w, struct node *dir, const struct inotify_event *e)
+static int moved_from(struct watching *w, struct watch_node *dir, const struct inotify_event *e)
 {
-	int r = node_path(dir, e->name, &w->moved.path);
+	int r = watch_tree_path(dir, e->name, &w->moved.path);
 	if (r < 0)
 		return r == -ENAMETOOLONG ? files_watch_tell(FILE_EVENT_OVERFLOW, false, "", "")
 					  : r;
@@ -375,7 +239,7 @@ static int moved_from(struct watching *w, struct node *dir, const struct inotify
 	return 0;
 }
 
-static int moved_to(struct watching *w, struct node *dir, const struct inotify_event *e)
+static int moved_to(struct watching *w, struct watch_node *dir, const struct inotify_event *e)
 {
 	autobuf path = {0};
 	bool directory = e->mask & IN_ISDIR;
@@ -386,15 +250,15 @@ static int moved_to(struct watching *w, struct node *dir, const struct inotify_e
 		return r == 0 && directory && w->recursive ? watch_new(w, dir, e->name) : r;
 	}
 	w->moved.cookie = 0;
-	int r = node_path(dir, e->name, &path);
+	int r = watch_tree_path(dir, e->name, &path);
 	if (r < 0)
 		return r == -ENAMETOOLONG ? files_watch_tell(FILE_EVENT_OVERFLOW, false, "", "")
 					  : r;
-	struct node *replaced = directory ? files_watch_node_child(dir, e->name) : NULL;
-	struct node *n = directory ? files_watch_node_child(w->moved.parent, w->moved.name) : NULL;
+	struct watch_node *replaced = directory ? watch_tree_child(dir, e->name) : NULL;
+	struct watch_node *n = directory ? watch_tree_child(w->moved.parent, w->moved.name) : NULL;
 	if (replaced && replaced != n)
-		node_forget(w, replaced);
-	if (n && !node_rename(w, n, dir, e->name))
+		watch_tree_remove(&w->tree, replaced);
+	if (n && !watch_tree_move(&w->tree, n, dir, e->name))
 		r = -ENOMEM;
 	if (r == 0)
 		r = files_watch_tell(FILE_EVENT_RENAME, directory, w->moved.path.data, path.data);
@@ -402,7 +266,8 @@ static int moved_to(struct watching *w, struct node *dir, const struct inotify_e
 	return r == 0 && directory && w->recursive && !n ? watch_new(w, dir, e->name) : r;
 }
 
-static int files_watch_created(struct watching *w, struct node *dir, const struct inotify_event *e)
+static int files_watch_created(
+	struct watching *w, struct watch_node *dir, const struct inotify_event *e)
 {
 	bool directory = e->mask & IN_ISDIR;
 	if (told_take(w, dir->wd, e->name))
@@ -422,13 +287,13 @@ static int handle_event(struct watching *w, const struct inotify_event *e)
 		return r;
 	if (e->mask & IN_Q_OVERFLOW)
 		return files_watch_tell(FILE_EVENT_OVERFLOW, false, "", "");
-	struct node *dir = node_find(w, e->wd);
+	struct watch_node *dir = watch_tree_find(&w->tree, e->wd);
 	if (!dir)
 		return 0;
 	if (e->mask & (IN_DELETE_SELF | IN_IGNORED | IN_UNMOUNT | IN_MOVE_SELF)) {
-		if (dir != w->top) {
+		if (dir != w->tree.top) {
 			if (e->mask & IN_IGNORED)
-				node_forget(w, dir);
+				watch_tree_remove(&w->tree, dir);
 			return 0;
 		}
 		r = files_watch_tell(FILE_EVENT_REMOVE, true, "", "");
@@ -443,7 +308,7 @@ static int handle_event(struct watching *w, const struct inotify_event *e)
 	if (e->mask & IN_CREATE)
 		return files_watch_created(w, dir, e);
 	/* A directory below tells of its own attributes, and so does the one above it. */
-	if (name[0] == '\0' && dir != w->top)
+	if (name[0] == '\0' && dir != w->tree.top)
 		return 0;
 	if (e->mask & IN_DELETE)
 		return tell_at(FILE_EVENT_REMOVE, directory, dir, name);
@@ -456,7 +321,7 @@ static int files_watch_handle_events(struct watching *w)
 {
 	_Alignas(struct inotify_event) char events[32 * 1024];
 	for (;;) {
-		ssize_t n = read(w->fd, events, sizeof events);
+		ssize_t n = read(w->tree.fd, events, sizeof events);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
@@ -476,22 +341,42 @@ static int files_watch_handle_events(struct watching *w)
 	return 0;
 }
 
-/* The front sends nothing more; a readable socket means that it has closed. */
+/* The front sends nothing but SYNC; anything else, and its end, ends the watch. */
+static int watch_take_input(struct watching *w)
+{
+	struct record_header h;
+	if (io_next(&h) < 0 || h.type != RECORD_SYNC || h.size != 0)
+		return -ECONNRESET;
+	w->sync_asked = true;
+	return 0;
+}
+
+/* Answers SYNC once the queue was read behind it and no rename waits for its second half. */
+static int watch_answer_sync(struct watching *w)
+{
+	if (!w->sync_asked || w->moved.cookie)
+		return 0;
+	w->sync_asked = false;
+	return io_put(RECORD_SYNCED, NULL, 0, NULL, 0);
+}
+
 static int watch_loop(struct watching *w)
 {
 	int r = io_flush();
 	while (r == 0) {
 		struct pollfd p[] = {
-			{.fd = w->fd, .events = POLLIN}, {.fd = io_fd(), .events = POLLIN}};
+			{.fd = w->tree.fd, .events = POLLIN}, {.fd = io_fd(), .events = POLLIN}};
 		int n = poll(p, 2, w->moved.cookie ? PAIR_MS : -1);
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		if (n > 0 && p[1].revents)
-			return -ECONNRESET;
+			r = watch_take_input(w);
 		if (n == 0)
 			r = moved_away(w);
-		else if (n > 0)
+		else if (n > 0 && r == 0)
 			r = files_watch_handle_events(w);
+		if (r == 0)
+			r = watch_answer_sync(w);
 		if (r >= 0) {
 			int sent = io_flush();
 			r = sent < 0 ? sent : r;
@@ -506,9 +391,9 @@ static int files_watch_begin(struct watching *w, const char *path)
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	w->top = watch_directory(w, fd, NULL, "", &error);
-	if (w->top && w->recursive)
-		error = watch_below(w, w->top, fd, false);
+	w->tree.top = watch_directory(w, fd, NULL, "", &error);
+	if (w->tree.top && w->recursive)
+		error = watch_below(w, w->tree.top, fd, false);
 	else
 		close(fd);
 	if (error == 0)
@@ -519,15 +404,7 @@ static int files_watch_begin(struct watching *w, const char *path)
 
 static void watching_finish(struct watching *w)
 {
-	if (w->fd >= 0)
-		close(w->fd); /* and with it all watches */
-	for (size_t i = 0; i < NODE_BUCKETS; i++) {
-		while (w->buckets[i]) {
-			struct node *next = w->buckets[i]->bucket_next;
-			free(w->buckets[i]);
-			w->buckets[i] = next;
-		}
-	}
+	watch_tree_finish(&w->tree);
 	told_clear(w);
 	buf_finish(&w->prefix);
 	buf_finish(&w->moved.path);
@@ -538,8 +415,8 @@ int file_watch(const struct file_request *r, struct outcome *o)
 	static struct watching w;
 	(void)o;
 	w = (struct watching){.recursive = (r->fixed.flags & FILE_RECURSIVE) != 0};
-	w.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	int e = w.fd < 0 ? -errno : files_watch_begin(&w, r->text[FILE_PATH]);
+	w.tree.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	int e = w.tree.fd < 0 ? -errno : files_watch_begin(&w, r->text[FILE_PATH]);
 	if (e == 0)
 		e = io_put(RECORD_READY, NULL, 0, NULL, 0);
 	if (e == 0)

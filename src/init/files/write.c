@@ -89,19 +89,19 @@ static int files_write_report(const struct file_request *r, const char *path, in
 static int write_one(const struct file_request *r, const struct record_file *how, const char *path,
 	const struct record_text *owner)
 {
-	struct place p;
+	struct target_file p;
 	uid_t uid;
 	gid_t gid;
 	if (how->offset > INT64_MAX || owner_parse(owner->data, owner->len, &uid, &gid) < 0)
 		return -EINVAL;
-	int e = place_open(&p, path, how, uid, gid);
+	int e = target_file_open(&p, path, how, uid, gid);
 	if (e == 0)
 		e = files_write_content(p.fd);
 	if (e == 0)
-		e = place_commit(&p);
+		e = target_file_commit(&p);
 	if (e == 0)
 		e = files_write_report(r, path, p.fd);
-	place_finish(&p);
+	target_file_finish(&p);
 	return e;
 }
 
@@ -126,7 +126,7 @@ static int take_file(const struct file_request *r, const struct record_header *h
 	e = write_one(r, &how, path, &(struct record_text){owner, t[1].len});
 	if (e == 0)
 		o->count++;
-	return e < 0 ? fail(o, e, path) : 0;
+	return e < 0 ? serve_fail(o, e, path) : 0;
 }
 
 int file_write(const struct file_request *r, struct outcome *o)

@@ -83,14 +83,38 @@ def is_a(value, module, name):
 
 
 def augment(value, bundle):
-    """What notebooks do not know: a frame's data, a figure's chart."""
-    if is_a(value, "matplotlib.figure", "Figure"):
+    """What notebooks do not know: a frame's data, a figure's chart, a dict or list as JSON."""
+    if isinstance(value, (dict, list)):
+        if is_small(value):
+            bundle.setdefault("application/json", value)
+    elif is_a(value, "matplotlib.figure", "Figure"):
         bundle.update(kernel.part("figures")["bundle_of"](value))
     elif is_a(value, "pandas", "DataFrame") and value.size <= DATA_CELLS:
         try:
             bundle[DATA] = {str(k): v for k, v in value.to_dict(orient="list").items()}
         except Exception:
             pass
+
+
+def is_small(value):
+    """Whether its JSON fits easily: few values, short texts, nothing that contains itself."""
+    cells, waiting = 0, [(value, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        if isinstance(value, dict):
+            inside = (*value.keys(), *value.values()) if len(value) <= DATA_CELLS else None
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            inside = value if len(value) <= DATA_CELLS else None
+        else:
+            inside = ()
+            cells += len(value) // 8 if isinstance(value, (str, bytes)) else 0
+        if inside is None or depth > 50:
+            return False
+        cells += 1 + len(inside)
+        if cells > DATA_CELLS:
+            return False
+        waiting += [(v, depth + 1) for v in inside]
+    return True
 
 
 # ---- onto the wire ----

@@ -365,9 +365,9 @@ def is_bare_magic(tree):
 
 
 class ImportHook:
-    """Lets us look after matplotlib and IPython when, and only when, somebody imports them."""
+    """Lets us look after matplotlib, Pillow and IPython when, and only when, somebody imports them."""
 
-    wanted = {"matplotlib": "figures", "IPython": "shell"}
+    wanted = {"matplotlib": "figures", "PIL.Image": "images", "IPython": "shell"}
 
     def __init__(self, owner):
         self.kernel = owner

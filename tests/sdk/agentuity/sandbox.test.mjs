@@ -1,8 +1,10 @@
 // Sandboxes of Agentuity's SDK: made, looked at, listed, paused, ended.
 import { describe, it } from 'node:test';
+import http from 'node:http';
 import assert from 'node:assert/strict';
 import { SandboxClient } from '@agentuity/server';
 import { file as archived, tar, tinyRoot } from '../../lib/images.mjs';
+import { initPid } from '../../system/support.mjs';
 import { environment, failure, fetchText, startServer, text, until } from './support.mjs';
 
 const OTHER = 'bnk_0123456789abcdef0123456789abcdef';
@@ -49,6 +51,25 @@ describe('create', () => {
     await sandbox.destroy();
   });
 
+  it('has a network if that was asked for', async () => {
+    const sandbox = await client.create({ network: { enabled: true } });
+    assert.equal((await sandbox.get()).networkEnabled, true);
+    assert.deepEqual((await server.request('GET', `/v1/sandboxes/${sandbox.id.slice(4)}/network`)).json, { mode: 'open' });
+    await sandbox.destroy();
+  });
+
+  it('shows the port that was named to everyone, at its url', async () => {
+    const sandbox = await client.create({ network: { enabled: true, port: 3000 } });
+    const info = await sandbox.get();
+    assert.equal(info.networkPort, 3000);
+    assert.match(info.url, new RegExp(`^http://3000-${sandbox.id.slice(4)}\\.localhost:`));
+    await sandbox.execute({ command: ['sh', '-c', 'echo shown >index.html; setsid python3 -m http.server 3000 >/dev/null 2>&1 &'] });
+    const { host, port } = new URL(info.url);
+    const seen = () => new Promise((resolve) => http.get({ host: '127.0.0.1', port, path: '/index.html', headers: { host } }, (res) => res.setEncoding('utf8').on('data', resolve)).on('error', () => resolve('')));
+    await until('it is seen without a key', async () => (await seen()) === 'shown\n');
+    await sandbox.destroy();
+  });
+
   it('runs a command that it is given', async () => {
     const sandbox = await client.create({ command: { exec: ['sh', '-c', 'echo begun; sleep 0.2'] } });
     assert.equal(await fetchText(sandbox.stdoutStreamUrl), 'begun\n');
@@ -62,7 +83,6 @@ describe('create', () => {
       [{ runtime: 'python:3.14' }, 404, /python:3\.14/],
       [{ runtimeId: 'srt_nothing' }, 404, /nothing/],
       [{ scopes: ['services:read'] }, 501, /scopes/],
-      [{ network: { enabled: true } }, 501, /network/],
       [{ dependencies: ['jq'] }, 409, /no network/],
       [{ dependencies: ['jq; reboot'] }, 400, /dependencies/],
       [{ resources: { memory: 'much' } }, 400, /resources\.memory/],
@@ -360,5 +380,26 @@ describe('the paths with a date, of older SDKs', () => {
     assert.equal((await server.request('PATCH', `/agentuity/sandbox/env/2025-03-17/${id}`, { env: { A: 'b' } })).json.data.env.A, 'b');
     assert.equal((await server.request('GET', dated('sandbox', `/status/${id}`))).json.data.status, 'idle');
     assert.equal((await server.request('DELETE', dated('sandbox', `/${id}`))).json.success, true);
+  });
+});
+
+describe('a sandbox whose processes were lost', () => {
+  it('is failed, resumed on its disk, and destroyed', async () => {
+    const sandbox = await client.create();
+    const lose = async () => {
+      process.kill(initPid(server, sandbox.id.slice(4)), 'SIGKILL');
+      await until('that is known', async () => (await client.get(sandbox.id)).status === 'failed');
+    };
+    assert.equal((await sandbox.execute({ command: ['sh', '-c', 'echo data > file; sync'] })).exitCode, 0);
+    await lose();
+    assert.ok((await client.list({ status: 'failed' })).sandboxes.some((box) => box.sandboxId === sandbox.id));
+    await sandbox.resume();
+    assert.equal((await client.get(sandbox.id)).status, 'idle');
+    await lose();
+    const result = await sandbox.execute({ command: ['cat', 'file'] });
+    assert.equal(await fetchText(result.stdoutStreamUrl), 'data\n', 'an execute resumes it, too');
+    await lose();
+    await sandbox.destroy();
+    assert.ok(await failure(client.get(sandbox.id)));
   });
 });

@@ -170,7 +170,7 @@ describe('envd', () => {
     const crossed = await request('POST', '/process.Process/Start', { ...stream, ...host(M), 'e2b-sandbox-id': V, 'x-access-token': token[V] }, envelope(echo));
     assert.equal(crossed.status, 401);
     const other = await request('POST', '/process.Process/Start', { ...stream, ...host(V, 3000), 'x-access-token': token[V] }, envelope(echo));
-    assert.equal(other.status, 501, 'a port of a sandbox is not its envd');
+    assert.equal(other.status, 502, 'a port of a sandbox is not its envd');
     for (const name of [`49983-${V}`, `49983-${V}x.localhost`, `x49983-${V}.localhost`, `49983-${V.toUpperCase()}.localhost`, `49983-.${V}`, `49983-${V}:80`, `099999-${V}.x`])
       assert.notEqual((await request('GET', '/health', { host: name })).status, 204, name);
     // A page in somebody's preview must not reach the control plane by the same name.
@@ -211,6 +211,14 @@ describe('signatures', () => {
       { path: '/etc/hostname', signature: good, signature_expiration: '99999999999' },
     ];
     for (const query of refused) assert.equal((await get(query)).status, 401, JSON.stringify(query));
+  });
+
+  it('bind the user: nobody adds another one', async () => {
+    const query = (username) => new URLSearchParams({ path: 'signed-by-whom', ...(username && { username }), signature: sign('signed-by-whom', 'write', username ?? '', token[V]) });
+    const root = { authorization: `Basic ${Buffer.from('root:').toString('base64')}`, 'content-type': 'application/octet-stream' };
+    const write = async (username) => (await (await fetch(`${server.url}/files?${query(username)}`, { method: 'POST', headers: root, body: 'x' })).json())[0]?.path;
+    assert.equal(await write(), '/home/user/signed-by-whom');
+    assert.equal(await write('root'), '/root/signed-by-whom', 'the control: signed for root');
   });
 
   it('end when they say so, and cannot be given more time', async () => {

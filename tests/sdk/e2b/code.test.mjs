@@ -174,6 +174,17 @@ describe('contexts', () => {
     }
   });
 
+  it('run as root, as E2B\'s do, and begin where commands do', { timeout: 30000 }, async () => {
+    const who = 'import os\nopen("/opt/by-code", "w").write("x")\nf"{os.getuid()} {os.getcwd()} {os.environ[\'HOME\']}"';
+    assert.equal((await sandbox.runCode(who)).text, '0 /home/user /root');
+    assert.equal((await sandbox.runCode('process.getuid()', { language: 'js' })).text, '0');
+    assert.equal((await sandbox.runCode('id -u', { language: 'bash' })).logs.stdout.join(''), '0\n');
+    const context = await sandbox.createCodeContext({ cwd: '/root' });
+    assert.equal(context.cwd, '/root');
+    assert.equal((await sandbox.runCode('import os; os.getuid(), os.getcwd()', { context })).text, "(0, '/root')");
+    await sandbox.removeCodeContext(context);
+  });
+
   it('begin in the home, by default in Python', { timeout: 20000 }, async () => {
     const context = await sandbox.createCodeContext();
     assert.deepEqual([context.language, context.cwd], ['python', '/home/user']);

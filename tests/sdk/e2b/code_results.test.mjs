@@ -90,6 +90,28 @@ Rich()`);
     assert.ok(r.formats().includes('data'));
   });
 
+  it('is JSON, too, when it is a dict or a list', { timeout: 30000 }, async () => {
+    const code = '{"a": [1, None, {"b": "ü"}], 2: (3.5, float("nan")), "when": __import__("datetime").date(2024, 1, 2)}';
+    for (const [first, result] of [['', 'plain'], ['get_ipython()\n', 'by IPython']]) {
+      const { results } = await run(first + code);
+      assert.deepEqual(results[0].json, { a: [1, null, { b: 'ü' }], 2: [3.5, null], when: '2024-01-02' }, result);
+      assert.match(results[0].text, /^\{'a': \[1, None/);
+    }
+    assert.deepEqual((await run('[]')).results[0].json, []);
+    const large = await run('list(range(300_000))');
+    assert.deepEqual([large.results[0].json, large.logs.stderr], [undefined, []], 'no note: nobody asked for it');
+    assert.equal((await run('x = []; x.append(x); x')).results[0].json, undefined);
+    assert.deepEqual((await run('(1, 2)')).results[0].formats(), []);
+  });
+
+  it('is an image that is saved to a file, or shown', { timeout: 30000 }, async () => {
+    const { results, logs } = await run('from PIL import Image\nimport io, os\nimage = Image.new("RGB", (60, 30), color="red")\nimage.save("/tmp/saved.png")\nimage.show()\nimage.save(io.BytesIO(), "PNG")\nprint(os.path.getsize("/tmp/saved.png") > 0)');
+    assert.deepEqual(results.map((r) => [r.png?.slice(0, PNG.length), r.isMainResult]), [[PNG, false], [PNG, false]]);
+    assert.deepEqual(logs.stdout, ['True\n']);
+    const figure = await run('import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.savefig("/tmp/figure.png")');
+    assert.equal(figure.results.filter((r) => r.png).length, 1, 'a figure that is saved is shown once');
+  });
+
   it('that is too large loses what does not fit, and says so', { timeout: 30000 }, async () => {
     const long = await run('"x" * 3_000_000');
     assert.match(long.text, /x\n\.\.\. \[\d+ bytes cut off\]$/);

@@ -104,9 +104,10 @@ describe('commands in the background', () => {
   });
 
   it('are listed while they run', async () => {
-    const handle = await run('sleep 50', { background: true, cwd: '/tmp' });
+    const envs = { GREETING: 'hello = there', EMPTY: '' };
+    const handle = await run('sleep 50', { background: true, cwd: '/tmp', envs });
     const listed = (await sandbox.commands.list()).find((one) => one.pid === handle.pid);
-    assert.deepEqual(listed, { pid: handle.pid, cmd: '/bin/bash', args: ['-l', '-c', 'sleep 50'], envs: {}, cwd: '/tmp' });
+    assert.deepEqual(listed, { pid: handle.pid, cmd: '/bin/bash', args: ['-l', '-c', 'sleep 50'], envs, cwd: '/tmp' });
     assert.equal(await handle.kill(), true);
     await until('it is no longer listed', async () => !(await sandbox.commands.list()).some((one) => one.pid === handle.pid));
   });
@@ -163,6 +164,7 @@ describe('commands.connect', () => {
   it('replays what was missed, and only that', async () => {
     const handle = await run('echo first; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo second; sleep 0.3; echo third', { background: true });
     await until('the first line is there', () => handle.stdout === 'first\n');
+    await sleep(300); // what came within a quarter of a second before the disconnect comes again
     await handle.disconnect();
     await run('touch /tmp/go');
     await sleep(150);
@@ -197,6 +199,39 @@ describe('commands.connect', () => {
     const result = await again.wait();
     assert.match(result.stdout, /live\n$/);
     assert.ok(result.stdout.length > 4000000, `${result.stdout.length} bytes were replayed`);
+  });
+
+  it('tells again what was on its way to a client that left', async () => {
+    const handle = await run('echo first; sleep 1000', { background: true });
+    await until('the first line is there', () => handle.stdout === 'first\n');
+    await handle.disconnect();
+    const again = await sandbox.commands.connect(handle.pid);
+    await until('it is there again', () => again.stdout === 'first\n');
+    await again.kill();
+  });
+
+  it('loses no line, however often the client leaves in the middle', { timeout: 120000 }, async () => {
+    const handle = await run('i=0; while [ $i -lt 4000 ]; do echo line-$i; i=$((i+1)); [ $((i % 7)) = 0 ] && sleep 0.01; done; sleep 1000', { background: true });
+    const texts = [];
+    let current = handle;
+    for (let i = 0; !texts.at(-1)?.includes('line-3999\n'); i++) {
+      await sleep([0, 3, 20, 60, 150, 400][i % 6]);
+      await current.disconnect();
+      texts.push(current.stdout);
+      current = await sandbox.commands.connect(handle.pid);
+    }
+    await current.disconnect();
+    assert.ok(texts.length > 20, `${texts.length} streams`);
+    // A stream may begin with what the ones before have seen, but never behind it, and has no hole of its own.
+    let all = '';
+    const whole = Array.from({ length: 4000 }, (_, i) => `line-${i}\n`).join('');
+    for (const [i, text] of texts.entries()) {
+      const at = text === '' ? all.length : [...Array(all.length + 1).keys()].find((n) => whole.startsWith(text, n));
+      assert.ok(at !== undefined && at <= all.length, `stream ${i} begins behind byte ${all.length}: ${JSON.stringify(text.slice(0, 40))}`);
+      all = whole.slice(0, Math.max(all.length, at + text.length));
+    }
+    assert.equal(all, whole);
+    await sandbox.commands.kill(handle.pid);
   });
 
   it('leaves no hole when the client left in the middle of a flood', { timeout: 60000 }, async () => {

@@ -1,8 +1,9 @@
 // What E2B's JavaScript SDK does not call, but others do: Python's synchronous SDK, the CLI, the code interpreter.
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
-import { Sandbox } from 'e2b';
-import { sleep, startServer, until } from './support.mjs';
+import { Sandbox, SandboxNotFoundError } from 'e2b';
+import { FRAME, RECORD, frame, hostile, pack, record, started } from '../../lib/hostile.mjs';
+import { failure, sleep, startServer, until } from './support.mjs';
 
 const server = await startServer();
 const sandbox = await Sandbox.create({ envs: { MINE: 'yes' }, timeoutMs: 600000 });
@@ -29,7 +30,70 @@ const get = async (path, more = headers) => {
   return { status: response.status, json: response.status === 204 ? undefined : await response.json(), headers: response.headers };
 };
 
+describe('errors', () => {
+  it('of envd have a code and a message, and nothing else', async () => {
+    const missing = await get('/files?path=nope');
+    assert.deepEqual([missing.status, missing.json], [404, { code: 404, message: missing.json.message }]);
+    const foreign = await get('/files?path=nope', { 'e2b-sandbox-id': sandbox.sandboxId });
+    assert.deepEqual([foreign.status, foreign.json], [401, { code: 401, message: foreign.json.message }]);
+  });
+});
+
 describe('watchers that are polled', () => {
+  it('have told what was written before the poll', { timeout: 60000 }, async () => {
+    await sandbox.files.makeDir('at-once');
+    const { json } = await watcher('CreateWatcher', { path: 'at-once' });
+    for (let i = 0; i < 100; i++) {
+      if (i % 2) await sandbox.files.write(`at-once/${i}`, 'x');
+      else await sandbox.commands.run(`mv at-once/${i - 1} at-once/${i} 2>/dev/null || touch at-once/${i}`);
+      const names = (await events(json.watcherId)).map((event) => event.name);
+      assert.ok(names.includes(`${i}`), `${i}: ${names}`);
+    }
+    // Polls at the same time share what is asked, and each event is in one answer.
+    const [all] = await Promise.all([sandbox.files.write(Array.from({ length: 50 }, (_, i) => ({ path: `at-once/many-${i}`, data: '' }))), ...Array.from({ length: 8 }, () => events(json.watcherId))]);
+    assert.equal(all.length, 50);
+    assert.equal((await sandbox.commands.run('rm -r at-once; mkdir at-once')).exitCode, 0);
+    const last = (await events(json.watcherId)).map((event) => event.type);
+    assert.ok(last.includes('EVENT_TYPE_REMOVE'), String(last));
+    assert.equal((await watcher('GetWatcherEvents', { watcherId: json.watcherId })).json.code, 'not_found', 'the directory is another one');
+    await watcher('RemoveWatcher', { watcherId: json.watcherId });
+  });
+
+  it('are asked at each poll, and not waited for without end', { timeout: 60000 }, async () => {
+    const EVENT = (name) => record(RECORD.EVENT, pack('u32', 0, 'u32', 0, 'u32', name.length, 'u32', 0, name));
+    let answers = true;
+    let asked = 0;
+    const own = await Sandbox.create(); // no worker waits in it
+    const of = (name, message) => call(`filesystem.Filesystem/${name}`, message, { 'e2b-sandbox-id': own.sandboxId, 'x-access-token': own.envdAccessToken });
+    const { restore, failures } = await hostile(server, own.sandboxId, {
+      restart: false,
+      worker: async (channel) => {
+        await channel.send(frame(FRAME.STARTED, {}, started()));
+        await channel.record();
+        await channel.send(record(RECORD.READY));
+        for (;;) {
+          assert.equal((await channel.record()).type, RECORD.SYNC);
+          asked++;
+          if (!answers) return;
+          await channel.send(EVENT(`event-${asked}`), record(RECORD.SYNCED));
+        }
+      },
+    });
+    try {
+      const { watcherId } = (await of('CreateWatcher', { path: '/home' })).json;
+      const names = async () => (await of('GetWatcherEvents', { watcherId })).json.events.map((event) => event.name);
+      for (let i = 1; i < 4; i++) assert.deepEqual(await names(), [`event-${i}`]);
+      answers = false;
+      assert.deepEqual(await names(), []);
+      assert.equal(asked, 4);
+      await of('RemoveWatcher', { watcherId });
+      assert.deepEqual(failures, []);
+    } finally {
+      restore();
+      await own.kill();
+    }
+  });
+
   const watcher = (name, message) => call(`filesystem.Filesystem/${name}`, message);
   const events = async (id) => (await watcher('GetWatcherEvents', { watcherId: id })).json.events;
 
@@ -171,6 +235,10 @@ describe('logs and metrics', () => {
     assert.ok(last.cpuCount >= 1 && last.memTotal > 1 << 20 && last.memUsed > 0 && last.diskTotal > 0 && last.cpuUsedPct >= 0);
     assert.deepEqual(await Sandbox.getMetrics(sandbox.sandboxId, { start: new Date(0), end: new Date(1000) }), []);
     assert.ok((await sandbox.getMetrics({ start: new Date(Date.now() - 60000), end: new Date(Date.now() + 60000) })).length >= 1);
+    const doomed = await Sandbox.create();
+    await doomed.kill();
+    assert.deepEqual(await Sandbox.getMetrics(doomed.sandboxId), [], 'of one that was killed there is nothing, and no error');
+    assert.ok((await failure(Sandbox.getMetrics('a'.repeat(20)))) instanceof SandboxNotFoundError);
     assert.ok('sandboxes' in (await get(`/sandboxes/metrics?sandbox_ids=${sandbox.sandboxId},nope`, key)).json);
   });
 });

@@ -72,6 +72,33 @@ describe('files.write and files.read', () => {
     assert.match(twice.message, /multiple files to the same path/);
   });
 
+  it('are not written twice in one request, however their path is spelled', async () => {
+    for (const other of ['/home/user/one', './one', 'dir/../one', '/home//user/one', '~/one']) {
+      const twice = await failure(files.write([{ path: 'one', data: '1' }, { path: other, data: '2' }]));
+      assert.ok(twice instanceof InvalidArgumentError, `${other}: ${twice}`);
+      assert.match(twice.message, /multiple files to the same path '\/home\/user\/one'/);
+    }
+    assert.equal((await files.write([{ path: 'one', data: '1' }, { path: '/tmp/one', data: '2' }])).length, 2);
+  });
+
+  it('come by the thousand, as a project does', async () => {
+    const project = Array.from({ length: 3000 }, (_, i) => ({ path: `project/${i % 50}/${i}`, data: String(i) }));
+    const written = await files.write(project);
+    assert.deepEqual([written.length, written[2999].path], [3000, '/home/user/project/49/2999']);
+    assert.equal(await run('find project -type f | wc -l; cat project/0/1050; rm -r project'), '3000\n1050');
+  });
+
+  it('are refused in one request when naming them would take too much memory', async () => {
+    // Each answer names its file twice: 4,000 names of 240 letters in directories as deep are more than 8 MiB.
+    const deep = Array.from({ length: 8 }, () => 'd'.repeat(240)).join('/');
+    const many = Array.from({ length: 4500 }, (_, i) => ({ path: `deep/${deep}/${String(i).padStart(240, 'f')}`, data: '' }));
+    const error = await failure(files.write(many));
+    assert.ok(error instanceof InvalidArgumentError, String(error));
+    assert.match(error.message, /too many files for one request/);
+    assert.equal((await files.write(many.slice(0, 1500))).length, 1500);
+    await run('rm -r deep');
+  });
+
   it('keep metadata, and replace it as a whole', async () => {
     const info = await files.write('meta', 'x', { metadata: { author: 'me', Kind: 'a b' } });
     assert.deepEqual(info.metadata, { author: 'me', kind: 'a b' });
@@ -218,6 +245,8 @@ describe('files', () => {
     const info = await files.getInfo('made/f');
     assert.deepEqual([info.name, info.type, info.path, info.size, info.mode, info.owner], ['f', FileType.FILE, '/home/user/made/f', 1, 0o644, 'user']);
     assert.equal((await files.getInfo('made')).permissions, 'drwxr-xr-x');
+    await files.makeDir('made/nothing-in-it');
+    for (const path of ['made', 'made/nothing-in-it']) assert.equal((await files.getInfo(path)).size, 4096);
     const moved = await files.rename('made/f', 'elsewhere/new/g');
     assert.deepEqual([moved.name, moved.path], ['g', '/home/user/elsewhere/new/g']);
     assert.equal(await files.read('elsewhere/new/g'), 'x');

@@ -2,9 +2,10 @@
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { InvalidArgumentError, Sandbox, SandboxNotFoundError } from 'e2b';
+import { initPid } from '../../system/support.mjs';
 import { failure, sleep, startServer, until } from './support.mjs';
 
-await startServer();
+const server = await startServer();
 
 describe('pause', () => {
   it('keeps processes, files and tokens; a second one changes nothing', async () => {
@@ -133,5 +134,40 @@ describe('auto-pause', () => {
     assert.ok((await failure(Sandbox.create(pauseOf('kill', true)))) instanceof InvalidArgumentError);
     assert.ok((await failure(Sandbox.create(pauseOf({ action: 'pause', keepMemory: false }, true)))) instanceof InvalidArgumentError);
     assert.ok((await failure(Sandbox.create(pauseOf('explode')))) instanceof InvalidArgumentError);
+  });
+});
+
+describe('a sandbox whose processes were lost', () => {
+  const lost = async (options) => {
+    const sandbox = await Sandbox.create({ timeoutMs: 60000, ...options });
+    await sandbox.commands.run('echo data > file; sync');
+    process.kill(initPid(server, sandbox.sandboxId), 'SIGKILL');
+    await until('that is known', async () => (await sandbox.getInfo()).state === 'paused');
+    return sandbox;
+  };
+
+  it('is like a paused one, and connecting boots it on its disk', async () => {
+    const sandbox = await lost({ metadata: { which: 'lost' } });
+    const listed = async (state) => (await Sandbox.list({ query: { metadata: { which: 'lost' }, state } }).nextItems()).map((box) => box.state);
+    assert.deepEqual(await listed(['paused']), ['paused']);
+    assert.deepEqual(await listed(['running']), []);
+    assert.deepEqual(await listed(), ['paused']);
+    assert.equal(await sandbox.isRunning(), false);
+    assert.equal(await sandbox.pause(), false);
+    assert.ok((await failure(sandbox.commands.run('true'))) instanceof SandboxNotFoundError);
+    const again = await Sandbox.connect(sandbox.sandboxId, { timeoutMs: 60000 });
+    assert.equal((await again.commands.run('cat file')).stdout, 'data\n');
+    assert.equal(await again.isRunning(), true);
+    assert.deepEqual(await listed(['running']), ['running']);
+    process.kill(initPid(server, sandbox.sandboxId), 'SIGKILL');
+    await until('it is lost again', async () => (await sandbox.getInfo()).state === 'paused');
+    assert.equal(await sandbox.kill(), true);
+    assert.equal(await sandbox.kill(), false);
+    assert.deepEqual(await listed(), []);
+  });
+
+  it('ends with its timeout', async () => {
+    const sandbox = await lost({ timeoutMs: 4000 });
+    await until('it is gone', async () => (await failure(sandbox.getInfo().then(() => { throw new Error('there'); }))) instanceof SandboxNotFoundError);
   });
 });

@@ -1,6 +1,7 @@
 // Sandbox itself: creating, finding, timing and ending, as users of E2B's SDK do it.
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
+import http from 'node:http';
 import { connect } from 'node:net';
 import { AuthenticationError, E2B, NotFoundError, RateLimitError, Sandbox, SandboxError, SandboxNotFoundError, Secret, SecretError, ServiceBusyError, TimeoutError } from 'e2b';
 import { Server, failure, optionsFor, startServer, until } from './support.mjs';
@@ -75,12 +76,8 @@ describe('Sandbox.create', () => {
 
   it('refuses what it cannot do, by name', async () => {
     const cases = [
-      [{ network: { allowOut: ['1.1.1.1'] } }, /network\.allowOut/],
-      [{ network: { denyOut: ['0.0.0.0/0'] } }, /network\.denyOut/],
       [{ network: { rules: { 'example.org': [{ transform: { headers: { A: 'b' } } }] } } }, /network\.rules/],
       [{ network: { egressProxy: { address: 'x:1' } } }, /network\.egressProxy/],
-      [{ network: { allowPublicTraffic: false } }, /allowPublicTraffic/],
-      [{ network: { maskRequestHost: 'x' } }, /maskRequestHost/],
       [{ network: { httpsPorts: [443] } }, /httpsPorts/],
       [{ iam: { tokens: { aws: { audience: 'a', tokenType: 'JWT-SVID' } } } }, /"iam"/],
     ];
@@ -115,10 +112,14 @@ describe('Sandbox.create', () => {
     const small = await Server.start({ args: ['--max-connections', '2', '--pool', '0'] });
     const sockets = [];
     try {
+      // Streams that a key has opened: whoever shows none would give way.
+      const { id } = await small.create();
+      small.renewAgent();
       for (let i = 0; i < 2; i++) {
         const socket = connect(small.port, '127.0.0.1');
         sockets.push(socket);
-        await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+        socket.write(`GET /v1/sandboxes/${id}/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${small.key}\r\n\r\n`);
+        await new Promise((resolve, reject) => socket.once('data', resolve).once('error', reject));
       }
       const busy = async () => {
         const error = await failure(Sandbox.list(optionsFor(small)).nextItems());
@@ -161,6 +162,9 @@ describe('Sandbox.list', () => {
     assert.deepEqual(await of({ query: { template: 'unknown' } }), []);
     assert.deepEqual(await of({ query: { startedAfter: new Date(Date.now() + 3600000) } }), []);
     assert.deepEqual(await of({ query: { startedAfter: new Date(0) }, order: 'asc' }), ids);
+    const { startedAt } = await made[2].getInfo();
+    assert.deepEqual((await of({ query: { startedAfter: startedAt }, order: 'asc' })).includes(ids[2]), true, 'at that moment, or after it');
+    assert.equal((await of({ query: { startedAfter: new Date(startedAt.getTime() + 1) } })).includes(ids[2]), false);
     await made[1].pause();
     assert.deepEqual(await of({ query: { state: ['paused'] } }), [ids[1]]);
     assert.equal((await of({ query: { state: ['running'] } })).length, 4);
@@ -192,6 +196,19 @@ describe('time', () => {
     await until('its time is up', async () => !(await sandbox.isRunning()), 5000);
     assert.ok((await failure(sandbox.getInfo())) instanceof SandboxNotFoundError);
     assert.ok((await failure(sandbox.setTimeout(1000))) instanceof SandboxNotFoundError);
+  });
+
+  it('is up now when none is left', async () => {
+    const [killed, negative, paused] = await Promise.all([Sandbox.create(), Sandbox.create(), Sandbox.create({ lifecycle: { onTimeout: 'pause' } })]);
+    await Promise.all([killed.setTimeout(0), negative.setTimeout(-1000), paused.setTimeout(0)]);
+    await until('two are gone', async () => !(await killed.isRunning()) && !(await negative.isRunning()), 5000);
+    await until('the third one is paused', async () => (await paused.getInfo()).state === 'paused', 5000);
+    await paused.connect({ timeoutMs: 60000 });
+    assert.equal((await paused.getInfo()).state, 'running');
+    const bodies = await Promise.all(['{}', '{"timeout":"0"}', '{"timeout":99999999999}'].map(async (body) =>
+      (await fetch(`${server.url}/sandboxes/${paused.sandboxId}/timeout`, { method: 'POST', body, headers: { 'x-api-key': process.env.E2B_API_KEY } })).status));
+    assert.deepEqual(bodies, [400, 400, 400]);
+    await paused.kill();
   });
 
   it('does not care whether a sandbox is busy', async () => {
@@ -236,14 +253,47 @@ describe('connect', () => {
   });
 });
 
-describe('updateNetwork', () => {
-  it('accepts what is the case anyway, and nothing else', async () => {
-    const sandbox = await Sandbox.create();
-    await sandbox.updateNetwork({});
-    await sandbox.updateNetwork({ allowInternetAccess: false });
-    await Sandbox.updateNetwork(sandbox.sandboxId, { allowInternetAccess: true });
-    const error = await failure(sandbox.updateNetwork({ denyOut: ['0.0.0.0/0'] }));
-    assert.equal(error.statusCode, 501);
+describe('getHost', () => {
+  /** As users do it: fetch `http://${getHost(port)}`; by name only browsers and curl reach *.localhost, so the address is ours and the name in Host. */
+  function visit(sandbox, port, headers = {}) {
+    return new Promise((resolve, reject) => {
+      const req = http.get(`${server.url}/from-outside`, { headers: { host: sandbox.getHost(port), ...headers } }, (res) => {
+        let text = '';
+        res.setEncoding('utf8').on('data', (part) => (text += part));
+        res.on('end', () => resolve({ status: res.statusCode, text, json: text.startsWith('{') ? JSON.parse(text) : undefined }));
+      });
+      req.on('error', reject);
+    });
+  }
+  const APP = 'import http.server as h\nclass H(h.BaseHTTPRequestHandler):\n def do_GET(s):\n  b=(s.path+" "+s.headers["host"]+" "+str(s.headers["e2b-traffic-access-token"])).encode();s.send_response(200);s.send_header("content-length",str(len(b)));s.end_headers();s.wfile.write(b)\nh.HTTPServer(("127.0.0.1",3000),H).serve_forever()\n';
+  async function serve(options) {
+    const sandbox = await Sandbox.create(options);
+    await sandbox.files.write('app.py', APP);
+    await sandbox.commands.run('python3 app.py', { background: true });
+    await until('it listens', async () => (await sandbox.commands.run('python3 -c "import socket; socket.create_connection((\'127.0.0.1\', 3000))"').catch(() => null)) !== null);
+    return sandbox;
+  }
+
+  it('is a preview that everyone may see, and says when nothing listens', async () => {
+    const sandbox = await serve({});
+    const seen = await visit(sandbox, 3000);
+    assert.deepEqual([seen.status, seen.text], [200, `/from-outside ${sandbox.getHost(3000)} None`]);
+    const closed = await visit(sandbox, 3001);
+    assert.equal(closed.status, 502);
+    assert.deepEqual([closed.json.sandboxId, closed.json.message, closed.json.port, closed.json.code], [sandbox.sandboxId, 'The sandbox is running but port is not open', 3001, 502]);
     await sandbox.kill();
+  });
+
+  it('needs the traffic token if public traffic is not allowed, and hides the host', async () => {
+    const sandbox = await serve({ network: { allowPublicTraffic: false, maskRequestHost: 'app.example:${PORT}' } });
+    assert.ok(sandbox.trafficAccessToken);
+    const refused = await visit(sandbox, 3000);
+    assert.deepEqual([refused.status, refused.json.code], [403, 403]);
+    assert.match(refused.json.message, /e2b-traffic-access-token/);
+    const seen = await visit(sandbox, 3000, { 'e2b-traffic-access-token': sandbox.trafficAccessToken });
+    assert.deepEqual([seen.status, seen.text], [200, '/from-outside app.example:3000 None']);
+    const other = await Sandbox.create({ network: { allowPublicTraffic: false } });
+    assert.equal((await visit(sandbox, 3000, { 'e2b-traffic-access-token': other.trafficAccessToken })).status, 403);
+    await Promise.all([sandbox.kill(), other.kill()]);
   });
 });

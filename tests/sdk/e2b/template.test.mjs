@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { BuildError, Sandbox, Template, TemplateError, defaultBuildLogger, waitForFile, waitForTimeout } from 'e2b';
 import { failure, sleep, startServer, until } from './support.mjs';
 
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const server = await startServer();
 const context = mkdtempSync('/tmp/bunker-e2b-context-');
 after(() => rmSync(context, { recursive: true, force: true }));
@@ -30,8 +31,9 @@ describe('Template.build', () => {
       .setStartCmd('echo started > /tmp/started; sleep 1000', waitForFile('/tmp/started'));
     const info = await Template.build(template, 'my-template', { cpuCount: 1, memoryMB: 512, onBuildLogs: (entry) => logs.push(entry) });
     assert.match(info.templateId, /^[a-z0-9]{20}$/);
-    assert.ok(info.buildId);
+    assert.match(info.buildId, UUID);
     assert.ok(logs.some((entry) => entry.message.includes('to the log')), logs.map((entry) => entry.message).join('\n'));
+    assert.ok(logs.some((entry) => entry.message.endsWith(' RUN mkdir -p /srv/x && touch /srv/x/y')), logs.map((entry) => entry.message).join('\n'));
 
     const sandbox = await Sandbox.create('my-template');
     const run = async (command) => (await sandbox.commands.run(command)).stdout;
@@ -97,6 +99,12 @@ describe('Template.build', () => {
     assert.match(await Template.toJSON(container), /devcontainer/);
   });
 
+  it('waits for a ready command that takes its time', { timeout: 120000 }, async () => {
+    const began = Date.now();
+    await Template.build(Template().fromBaseImage().setStartCmd('sleep 1000', waitForTimeout(11_000)), 'slow-start');
+    assert.ok(Date.now() - began >= 11_000);
+  });
+
   it('takes files by pattern, and uploads nothing twice', { timeout: 120000 }, async () => {
     const template = () => Template({ fileContextPath: context }).fromTemplate('base').copy('src/*.js', '/js/');
     await Template.build(template(), 'patterns');
@@ -112,7 +120,9 @@ describe('Template.build', () => {
     const template = Template().fromBaseImage().runCmd('true').runCmd('echo oh no >&2; exit 3');
     const error = await failure(Template.build(template, 'broken'));
     assert.ok(error instanceof BuildError, String(error));
-    assert.match(error.message, /3|oh no|exit/);
+    assert.match(error.message, /failed to run command 'echo oh no >&2; exit 3': command failed: exit status 3$/);
+    const user = await failure(Template.build(Template().fromBaseImage().runCmd('whoami', { user: 'root123' }), 'nobody'));
+    assert.match(user.message, /failed to run command 'whoami': command failed: unauthenticated: invalid username: 'root123'$/);
     assert.equal(await Template.exists('broken'), false);
     const missing = await failure(Template.build(Template().fromImage('docker.io/nobody/has:this'), 'from-nowhere'));
     assert.ok(missing instanceof BuildError, String(missing));
@@ -163,6 +173,7 @@ describe('templates', () => {
     const tags = await Template.getTags('tagged');
     assert.deepEqual(tags.map((one) => one.tag).sort(), ['default', 'new', 'stable', 'v1', 'v2']);
     assert.equal(tags.find((one) => one.tag === 'v1').buildId, first.buildId);
+    for (const { buildId } of [first, second, assigned, ...tags]) assert.match(buildId, UUID);
     await Template.removeTags('tagged', 'new');
     await Template.removeTags('tagged', ['v1']);
     assert.deepEqual((await Template.getTags('tagged')).map((one) => one.tag).sort(), ['default', 'stable', 'v2']);
@@ -175,6 +186,18 @@ describe('templates', () => {
     const template = Template().fromImage('python:3.12').runCmd('pip --version');
     assert.match(Template.toDockerfile(template), /FROM python:3.12\nRUN pip --version/);
     assert.equal(JSON.parse(await Template.toJSON(template)).fromImage, 'python:3.12');
+  });
+
+  it('have builds whose ids are UUIDs, wherever they are told and taken', async () => {
+    const headers = { 'x-api-key': process.env.E2B_API_KEY };
+    const get = async (path) => (await fetch(`${server.url}${path}`, { headers })).json();
+    const listed = await get('/templates');
+    for (const { buildID, aliases } of listed) assert.match(buildID, UUID, aliases[0]);
+    const tagged = listed.find((one) => one.aliases[0] === 'tagged');
+    const status = await get(`/templates/${tagged.templateID}/builds/${tagged.buildID}/status`);
+    assert.deepEqual([status.buildID, status.status], [tagged.buildID, 'ready']);
+    const missing = await get(`/templates/${tagged.templateID}/builds/00000000-0000-4000-8000-000000000000/status`);
+    assert.deepEqual([missing.code, missing.message], [404, `template '${tagged.templateID}' has no such build`]);
   });
 
   it('are listed, and deleted with all their builds', async () => {

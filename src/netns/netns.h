@@ -1,0 +1,92 @@
+/*
+ * bunker-wire: the process that gives a sandbox a network without a wire. In the sandbox's network
+ * namespace every address becomes local, and a sk_lookup program delivers what is sent to any of
+ * them to two sockets, which bunker-egress gets: there is no interface over which a packet could
+ * leave. It also starts bunker-egress, and starts it again.
+ *
+ * It is asked by the front, which it does not trust, by ids alone (wire/network.h). It reads
+ * nothing that a sandbox or the internet has sent.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/id.h"
+#include "wire/egress.h"
+#include "wire/network.h"
+
+#define NETNS_PATH_MAX 108 /* as sun_path */
+
+struct netns_config {
+	const char *data;
+	int cgroup_fd;    /* the directory of the sandboxes' v2 cgroups, named by id; borrowed */
+	int memory_fd;    /* the same of v1's memory controller, or -1 */
+	uid_t front_uid;  /* who may bring policies */
+	uid_t egress_uid; /* what bunker-egress runs as */
+	struct egress_config egress;
+};
+
+struct netns {
+	struct netns_config config;
+	char socket_path[NETNS_PATH_MAX];
+	int front_pair[2]; /* the front's, ours */
+	int log_fd;        /* what bunker-egress says, which may outlive us; -1: nobody listens */
+	pid_t pid;
+	bool has_died;
+};
+
+/* ---- open.c: in the process that starts it ---- */
+
+int netns_start(struct netns *n, const struct netns_config *config, struct error *e);
+/* Starts it again if `pid` was it. */
+void netns_child_ended(struct netns *n, pid_t pid);
+/* It ends, and so does bunker-egress, unless sandboxes need it. */
+void netns_leave(struct netns *n);
+
+/* ---- ops.c ---- */
+
+void netns_main(struct netns *n) __attribute__((noreturn));
+
+/* ---- namespace.c ---- */
+
+struct netns_sockets {
+	int tcp, udp, link;
+	enum network_step step; /* that failed */
+};
+
+void netns_close_sockets(struct netns_sockets *s);
+/* The namespace of the sandbox's init: a descriptor, and its inode. */
+int netns_find(const struct netns *n, const char *id, uint64_t *inode);
+/* Makes everything in the namespace local, and the sockets that get it. */
+int netns_connect(int namespace_fd, struct netns_sockets *ret);
+/* Takes addresses and routes away again. */
+int netns_disconnect(int namespace_fd);
+/* Tries all of it in a new namespace. Returns 0, or a negative error with the step that failed. */
+int netns_probe(enum network_step *step);
+
+/* ---- routes.c: in the namespace of the caller ---- */
+
+int netns_add_routes(void);
+int netns_drop_routes(void);
+
+/* ---- lookup.c ---- */
+
+/* The program that delivers to these sockets; a descriptor or -errno. */
+int netns_load_program(int tcp, int udp);
+int netns_attach_program(int program, int namespace_fd);
+
+/* ---- supervise.c: bunker-egress ---- */
+
+/* Connects to the one that runs, if it is of our version, else starts one. Returns a connection. */
+int netns_adopt_egress(struct netns *n, void (*held)(const char *id, uint64_t inode));
+int netns_start_egress(struct netns *n);
+int netns_send_open(int fd, const char *id, uint64_t inode, const struct netns_sockets *s);
+/* Waits until it has ended, for a moment; then nothing of it is left. */
+void netns_part_from_egress(struct netns *n, int fd);
+
+/* ---- confine.c ---- */
+
+int netns_confine(struct error *e);
