@@ -158,7 +158,7 @@ static void netns_answer(struct netns *n, int fd, const struct network_request *
 	bool names_one = q->id[ID_LEN] == '\0' && id_is_valid(q->id);
 	if (q->op == NETWORK_HELLO) {
 		a.step = lacking;
-	} else if (q->op >= NETWORK_OP_END || !names_one) {
+	} else if (q->op >= NETWORK_BROKER || !names_one) {
 		a.error = EINVAL;
 		a.step = NETWORK_STEP_REQUEST;
 	} else {

@@ -19,7 +19,7 @@
 #define EGRESS_MESSAGE_MAX   65536
 #define EGRESS_RANGES_MAX    64
 #define EGRESS_RESOLVERS_MAX 4
-#define EGRESS_PROTOCOL      3
+#define EGRESS_PROTOCOL      4
 #define EGRESS_RULES_MAX     4096          /* of one sandbox */
 #define EGRESS_RULES_SIZE    (1024 * 1024) /* of all of them, packed */
 #define EGRESS_RULES_PART    (60 * 1024)   /* in one message */
@@ -38,6 +38,7 @@ enum egress_op {
 	EGRESS_HELLO = 1, /* → the same with egress's own version, then an EGRESS_HELD for each */
 	EGRESS_CONFIGURE, /* struct egress_config */
 	EGRESS_OPEN,      /* struct egress_open, with three descriptors: TCP, UDP, link */
+	EGRESS_BROKER, /* struct egress_head: a broker's id, with its connection (wire/broker.h) */
 	EGRESS_RETIRE, /* accepts nothing more; ends with its last connection, or after an hour */
 	EGRESS_PART, /* root leaves → the same, sequence: sandboxes; with none of them it ends */
 	/* To root. */
@@ -83,7 +84,8 @@ struct egress_config {
  */
 struct egress_policy {
 	struct egress_head head;
-	uint32_t mode; /* enum network_mode */
+	uint32_t mode;        /* enum network_mode */
+	char broker[ID_SIZE]; /* of RULE_BROKERED; or "" */
 	uint32_t rules_size;
 	uint32_t part_at, part_size; /* of what follows */
 };

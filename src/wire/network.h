@@ -15,8 +15,9 @@
 
 enum network_op {
 	NETWORK_HELLO = 1, /* → step: what this host lacks for any network; 0: nothing */
-	NETWORK_ON,  /* id: what it sends goes to egress from now on; fine if it does already */
-	NETWORK_OFF, /* id: nothing leaves it any more; fine if nothing did, or it is dead */
+	NETWORK_ON,     /* id: what it sends goes to egress from now on; fine if it does already */
+	NETWORK_OFF,    /* id: nothing leaves it any more; fine if nothing did, or it is dead */
+	NETWORK_BROKER, /* id: of a broker; it runs and listens, and egress knows it */
 	NETWORK_OP_END,
 	NETWORK_STARTED = 100 /* said unasked, by a process that took over from a dead one */
 };

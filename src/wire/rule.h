@@ -14,9 +14,11 @@
 #define RULE_NAME_MAX 253
 
 enum rule_kind {
-	RULE_NAME,  /* this name */
-	RULE_BELOW, /* every name that ends with a dot and this one */
-	RULE_RANGE, /* these addresses */
+	RULE_NAME,     /* this name */
+	RULE_BELOW,    /* every name that ends with a dot and this one */
+	RULE_RANGE,    /* these addresses */
+	RULE_BROKERED, /* allows nothing: connections to this name, or *.name, go through the broker
+			*/
 	RULE_KIND_COUNT
 };
 
