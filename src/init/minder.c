@@ -1,6 +1,7 @@
 /*
- * The minder of a code kernel: a process of init's own code, with the user's rights, that stands
- * between init and the interpreter that runs the user's code. Inside, an interpreter is given
+ * The minder of a code interpreter: a process of init's own code, with the user's rights, that
+ * stands between init and the interpreter that runs the user's code. Inside, an interpreter is
+ * given
  *
  *     0  nothing          1, 2  pipes for what user code writes
  *     3  commands         4     a pipe for its messages
@@ -32,7 +33,7 @@
 #define NOT_STARTED 127
 
 struct minder {
-	pid_t kernel;
+	pid_t interpreter;
 	int signals;
 	int ends[FRAME_CHANNELS]; /* pipes to read; -1: at end of file */
 	/*
@@ -44,13 +45,13 @@ struct minder {
 	char packet[FRAME_PACKET_HEADER + FRAME_PACKET_MAX];
 	size_t len, sent;
 	bool heard; /* a signal was passed on, but not reported yet */
-	bool kernel_gone;
+	bool interpreter_gone;
 	int status;
 };
 
 /* ---- the interpreter ---- */
 
-static void become_kernel(const struct child *c, int outputs[FRAME_CHANNELS])
+static void become_interpreter(const struct child *c, int outputs[FRAME_CHANNELS])
 {
 	int nothing = open("/dev/null", O_RDONLY);
 	const int wanted[5] = {nothing, outputs[FRAME_CHANNEL_STDOUT],
@@ -71,7 +72,7 @@ static void become_kernel(const struct child *c, int outputs[FRAME_CHANNELS])
 	_exit(NOT_STARTED);
 }
 
-static int start_kernel(struct minder *k, const struct child *c)
+static int start_interpreter(struct minder *k, const struct child *c)
 {
 	int outputs[FRAME_CHANNELS];
 	for (int i = 0; i < FRAME_CHANNELS; i++) {
@@ -82,15 +83,15 @@ static int start_kernel(struct minder *k, const struct child *c)
 		outputs[i] = p[1];
 		fcntl(p[0], F_SETFL, O_NONBLOCK);
 	}
-	k->kernel = fork();
-	if (k->kernel == 0)
-		become_kernel(c, outputs);
+	k->interpreter = fork();
+	if (k->interpreter == 0)
+		become_interpreter(c, outputs);
 	spawn_close(outputs, FRAME_CHANNELS);
 	/*
 	 * Closes our copy, so that the writer of commands sees when the interpreter stops reading.
 	 */
 	close(STDIN_FILENO);
-	return k->kernel < 0 ? -errno : 0;
+	return k->interpreter < 0 ? -errno : 0;
 }
 
 /* ---- packets ---- */
@@ -159,7 +160,7 @@ static void take_next(struct minder *k, const struct pollfd *ready)
 	/* An interpreter that cannot say a word any more is as good as dead. */
 	if (ready[FRAME_CHANNEL_MESSAGES].revents & POLLHUP &&
 		!minder_take(k, FRAME_CHANNEL_MESSAGES, FRAME_PACKET_MAX))
-		kill(k->kernel, SIGKILL);
+		kill(k->interpreter, SIGKILL);
 	if (k->len > 0)
 		return;
 	for (unsigned i = FRAME_CHANNEL_STDOUT; i <= FRAME_CHANNEL_STDERR; i++)
@@ -185,11 +186,12 @@ static void handle_signals(struct minder *k)
 	struct signalfd_siginfo info;
 	while (read(k->signals, &info, sizeof info) == (ssize_t)sizeof info)
 		if (info.ssi_signo != SIGCHLD) {
-			kill(-k->kernel, (int)info.ssi_signo);
+			kill(-k->interpreter, (int)info.ssi_signo);
 			k->heard = true;
 		}
-	if (!k->kernel_gone && waitpid(k->kernel, &k->status, WNOHANG) == k->kernel) {
-		k->kernel_gone = true;
+	if (!k->interpreter_gone &&
+		waitpid(k->interpreter, &k->status, WNOHANG) == k->interpreter) {
+		k->interpreter_gone = true;
 		settle_debts(k);
 	}
 }
@@ -212,7 +214,7 @@ static void wait_and_work(struct minder *k)
 	} else if (k->heard) {
 		k->heard = false;
 		minder_pack(k, FRAME_CHANNEL_HEARD, 0);
-	} else if (!k->kernel_gone) {
+	} else if (!k->interpreter_gone) {
 		take_next(k, p);
 	} else if (!take_owed(k)) {
 		_exit(WIFEXITED(k->status) ? WEXITSTATUS(k->status) : 128 + WTERMSIG(k->status));
@@ -236,10 +238,10 @@ static void minder_watch_signals(struct minder *k)
 void minder_main(const struct child *c)
 {
 	static struct minder k;
-	prctl(PR_SET_NAME, "bunker-kernel", 0, 0, 0);
+	prctl(PR_SET_NAME, "bunker-minder", 0, 0, 0);
 	minder_watch_signals(&k);
 	fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK);
-	if (start_kernel(&k, c) < 0)
+	if (start_interpreter(&k, c) < 0)
 		_exit(NOT_STARTED);
 	for (;;)
 		wait_and_work(&k);

@@ -282,8 +282,8 @@ static pid_t fork_minder(struct child *c, int cgroup_fd)
 /* Descriptors and cgroup are there: clone, and learn whether the exec worked. */
 static int spawn_child(struct child *c, int cgroup_fd, struct spawn_result *ret)
 {
-	bool is_kernel = c->request->fixed.flags & FRAME_START_KERNEL;
-	pid_t pid = is_kernel ? fork_minder(c, cgroup_fd) : clone_child(c, cgroup_fd);
+	bool is_interpreter = c->request->fixed.flags & FRAME_START_INTERPRETER;
+	pid_t pid = is_interpreter ? fork_minder(c, cgroup_fd) : clone_child(c, cgroup_fd);
 	if (pid < 0)
 		return spawn_failed(ret, FRAME_STAGE_RESOURCES, pid);
 	if (c->stage != FRAME_STAGE_NONE)

@@ -30,7 +30,8 @@ bool child_is_inside(void);
 /* ---- minder.c ---- */
 
 /*
- * Runs a kernel's minder, after child_become: starts the kernel, forwards its output, ends with it.
+ * Runs an interpreter's minder, after child_become: starts the interpreter, forwards its output,
+ * ends with it.
  */
 __attribute__((noreturn)) void minder_main(const struct child *c);
 

@@ -16,7 +16,7 @@
 #define CODE_MESSAGE_MAX  (8u << 20)  /* bytes of one result, all its forms together */
 #define CODE_BUFFERS_MAX  (64u << 20) /* bytes of results that wait for their readers, of all */
 #define CODE_FIELDS_MAX   64          /* of one message */
-#define CODE_INTERRUPT_MS 5000        /* that an interrupted kernel has, before it is killed */
+#define CODE_INTERRUPT_MS 5000        /* that an interrupted interpreter has, before it is killed */
 #define CODE_CWD_MAX      4000
 
 enum code_language {
@@ -57,7 +57,7 @@ struct code_context_view {
 extern const struct field_table code_context_model;
 
 enum code_event_type {
-	CODE_EVENT_COUNT,  /* which run of its kernel this is */
+	CODE_EVENT_COUNT,  /* which run of its interpreter this is */
 	CODE_EVENT_STDOUT, /* bytes, text perhaps */
 	CODE_EVENT_STDERR,
 	CODE_EVENT_RESULT,  /* the value of the last expression */

@@ -12,7 +12,7 @@ struct op_context_ref {
 	const char *user; /* whose default context; NULL: that of the sandbox's user */
 };
 
-/* OP_DONE with the context when its kernel answers. */
+/* OP_DONE with the context when its interpreter answers. */
 struct op *op_context_create(
 	const struct op_call *call, enum code_language language, const struct code_place *place);
 

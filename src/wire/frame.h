@@ -110,18 +110,18 @@ struct frame_header {
 };
 
 enum frame_start_flags {
-	FRAME_START_STDIN = 1,      /* stdin is a pipe; otherwise /dev/null */
-	FRAME_START_OPEN_STDIN = 2, /* writers come and go: a new front leaves stdin open */
-	FRAME_START_TERMINAL = 4,   /* all three are a terminal of rows and columns */
-	FRAME_START_PROMPT = 8,     /* the client waits for STARTED, so send it at once */
-	FRAME_START_KERNEL = 16,    /* stdin brings commands, stdout is a stream of packets */
+	FRAME_START_STDIN = 1,        /* stdin is a pipe; otherwise /dev/null */
+	FRAME_START_OPEN_STDIN = 2,   /* writers come and go: a new front leaves stdin open */
+	FRAME_START_TERMINAL = 4,     /* all three are a terminal of rows and columns */
+	FRAME_START_PROMPT = 8,       /* the client waits for STARTED, so send it at once */
+	FRAME_START_INTERPRETER = 16, /* stdin brings commands, stdout is a stream of packets */
 	FRAME_START_FLAGS = 31
 };
 
 /*
- * The output of a kernel: stdout, stderr and messages as packets on the one stream stdout, in the
- * order in which they were written. A packet is `u32 channel << 24 | length`, little-endian, then
- * the bytes. A packet always fits into a ring, so a stream that is acknowledged at packet
+ * The output of an interpreter: stdout, stderr and messages as packets on the one stream stdout, in
+ * the order in which they were written. A packet is `u32 channel << 24 | length`, little-endian,
+ * then the bytes. A packet always fits into a ring, so a stream that is acknowledged at packet
  * boundaries resumes with a whole packet.
  */
 enum frame_channel {

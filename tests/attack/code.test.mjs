@@ -1,4 +1,4 @@
-// User code against its kernel and the server behind it: forged messages, closed descriptors, floods, forks, suicides.
+// User code against its interpreter and the server behind it: forged messages, closed descriptors, floods, forks, suicides.
 // Whatever it does, the run ends with an answer, the server stays as small as it was, and the context works again.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -54,14 +54,14 @@ describe('forged messages', () => {
   const KEY = '0'.repeat(32);
   const forgery = `\\n${KEY} result 10 6\\ntext/plainforged\\n${KEY} done\\n`;
 
-  test('on every descriptor of the Python kernel are not believed', { timeout: 30000 }, async () => {
+  test('on every descriptor of the Python interpreter are not believed', { timeout: 30000 }, async () => {
     const out = await run('python', `import os\nfor fd in range(1, 300):\n  for text in (b"${forgery}", b"\\x00\\x00\\x00\\x02${forgery}", b"\\xff" * 64):\n    try: os.write(fd, text)\n    except OSError: pass\n"true end"`);
     assert.equal(out.last, 'end');
     assert.deepEqual(out.results.map((r) => r.formats['text/plain']), ["'true end'"]);
     await assertWorks();
   });
 
-  test('by a child of any kernel are not believed', { timeout: 30000 }, async () => {
+  test('by a child of any interpreter are not believed', { timeout: 30000 }, async () => {
     const shell = `for fd in /proc/self/fd/*; do printf '${forgery}' >&"\${fd##*/}" 2>/dev/null; done; true`;
     const codes = {
       python: `import subprocess; subprocess.run(["bash", "-c", ${JSON.stringify(shell)}], close_fds=False)`,
@@ -111,7 +111,7 @@ channel.send("error", "few")`);
 });
 
 describe('descriptors', () => {
-  test('that are closed end the kernel, not the context', { timeout: 60000 }, async () => {
+  test('that are closed end the interpreter, not the context', { timeout: 60000 }, async () => {
     for (const [language, code] of [
       ['python', 'import os; os.closerange(0, 1024); 1'],
       ['python', 'import os\nfor fd in range(1024):\n  try: os.dup2(os.open("/dev/null", os.O_RDWR), fd)\n  except OSError: pass'],
@@ -236,7 +236,7 @@ describe('objects', () => {
   });
 });
 
-describe('the kernel', () => {
+describe('the interpreter', () => {
   test('that is stopped or killed by its own code is replaced', { timeout: 60000 }, async () => {
     const stopped = await run('python', 'import os, signal; os.kill(os.getpid(), signal.SIGSTOP)', { timeout: '1s' });
     assert.equal(stopped.error.name, 'TimeoutError');
@@ -263,7 +263,7 @@ for name in ("mem", "environ", "maps", "fd/0", "fd", "cwd"):
     assert.ok(!out.stdout.includes('open'), out.stdout);
   });
 
-  // The interrupt of a kernel that stands still was due at once, again and again: the loop ran its timer and nothing else.
+  // The interrupt of an interpreter that stands still was due at once, again and again: the loop ran its timer and nothing else.
   test('that is deaf to its interrupt in a paused sandbox does not stop the server', { timeout: 60000 }, async () => {
     const paused = await server.create();
     const at = `/v1/sandboxes/${paused.id}`;
@@ -276,7 +276,7 @@ for name in ("mem", "environ", "maps", "fd/0", "fd", "cwd"):
     for (const end = Date.now() + 6000; Date.now() < end; await sleep(200))
       assert.equal(await Promise.race([server.request('GET', '/health').then((r) => r.status), sleep(5000)]), 200);
     assert.equal(server.frontPid, front, 'it is the same front');
-    // The control: its time goes on when the sandbox does, and the kernel is killed for its deafness.
+    // The control: its time goes on when the sandbox does, and the interpreter is killed for its deafness.
     assert.equal((await server.request('POST', `${at}/resume`)).status, 200);
     const begin = Date.now();
     const after = await server.stream(`${at}/contexts/python/execute`, { code: 'print("back")' });

@@ -1,7 +1,7 @@
 /*
- * What a kernel writes, from arbitrary bytes: however they are cut into pieces, the same messages
- * come out, the fields lie within what was sent, and memory is given back. JSON that is passed on
- * as a line is JSON for the parser, too.
+ * What an interpreter writes, from arbitrary bytes: however they are cut into pieces, the same
+ * messages come out, the fields lie within what was sent, and memory is given back. JSON that is
+ * passed on as a line is JSON for the parser, too.
  *
  * clang -fsanitize=fuzzer,address,undefined; libFuzzer finds LLVMFuzzerTestOneInput.
  * fuzz-sources: src/json/line.c src/box/code/code_message.c

@@ -149,7 +149,7 @@ test('interrupt, timeout and restart end a run with their own errors', { timeout
   assert.deepEqual((await server.request('POST', path('/python/interrupt'))).json, { interrupted: false });
 });
 
-test('a kernel that does not react is killed, and the next run has a new one', { timeout: 60000 }, async () => {
+test('an interpreter that does not react is killed, and the next run has a new one', { timeout: 60000 }, async () => {
   await run('python', 'state = 1');
   const stream = await server.stream(path('/python/execute'), { code: 'import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True:\n  time.sleep(1)' });
   await stream.events.next();
@@ -161,7 +161,7 @@ test('a kernel that does not react is killed, and the next run has a new one', {
   assert.ok(Date.now() - begin > 4000 && Date.now() - begin < 20000, `after ${Date.now() - begin} ms`);
 });
 
-test('a kernel that dies is reported, and replaced', { timeout: 60000 }, async () => {
+test('an interpreter that dies is reported, and replaced', { timeout: 60000 }, async () => {
   const died = await run('python', 'import os\nprint("last words", flush=True)\nos._exit(3)');
   assert.equal(died.stdout, 'last words\n');
   assert.equal(died.error.name, 'UnexpectedEndOfExecution');
@@ -204,7 +204,7 @@ test('there is a limit to contexts and to runs that wait', { timeout: 90000 }, a
   await remove(server, small.id);
 });
 
-test('an idle kernel does not keep a sandbox from being idle, and a run does', { timeout: 60000 }, async () => {
+test('an idle interpreter does not keep a sandbox from being idle, and a run does', { timeout: 60000 }, async () => {
   const idle = await server.create({ timeout: { idle: '1s' } });
   const at = `/v1/sandboxes/${idle.id}/contexts/python/execute`;
   const stream = await server.stream(at, { code: 'import time; time.sleep(2.5)' });
@@ -273,7 +273,7 @@ test('a slow reader slows the code, and the server does not grow', { timeout: 60
   assert.equal(bytes, 100 * 1_000_001);
 });
 
-test('kernels and what they know survive the server', { timeout: 90000 }, async () => {
+test('interpreters and what they know survive the server', { timeout: 90000 }, async () => {
   const { id } = await make({ language: 'python', cwd: '/tmp' });
   await run(id, 'survivor = 42');
   await run('bash', 'survivor=43');
@@ -292,7 +292,7 @@ test('kernels and what they know survive the server', { timeout: 90000 }, async 
   await server.crash();
   await server.launch();
   assert.equal(text(await run(id, 'survivor')), '42');
-  assert.equal(hostPids(server, box.id).length, pids, 'no kernel was started twice');
+  assert.equal(hostPids(server, box.id).length, pids, 'no interpreter was started twice');
   assert.equal((await server.request('DELETE', path(`/${id}`))).status, 204);
   await server.crash();
   await server.launch();
@@ -315,7 +315,7 @@ test('a context runs as whom it was made for, also after a restart; the default 
   assertRefused(await server.request('POST', path(), { user: '' }), 400, 'invalid_field', 'user');
 });
 
-test('a server that is stopped leaves kernels alone; a suspension leaves contexts', { timeout: 60000 }, async () => {
+test('a server that is stopped leaves interpreters alone; a suspension leaves contexts', { timeout: 60000 }, async () => {
   await run('python', 'kept = 42');
   const stream = await server.stream(path('/python/execute'), { code: 'import time; time.sleep(100)' });
   await stream.events.next();

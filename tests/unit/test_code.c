@@ -1,4 +1,5 @@
-/* What kernels write, as the front reads it: messages among anything, in pieces of any size. */
+/* What interpreters write, as the front reads it: messages among anything, in pieces of any size.
+ */
 #include <stdlib.h>
 
 #include "box/code/code_core.h"

@@ -1,7 +1,7 @@
 /*
  * Contexts: their list in the sandbox, their rows in the store, and what is done to them as a
- * whole. A context's row says that it is meant to exist; whether it has a kernel is for init to
- * say.
+ * whole. A context's row says that it is meant to exist; whether it has an interpreter is for init
+ * to say.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static struct code_context *context_new(struct sandbox *s, const char *id,
 /* Its runs and waiters are gone already. */
 static void context_free(struct code_context *c)
 {
-	code_kernel_detach(c);
+	code_interpreter_detach(c);
 	code_message_reset(&c->message);
 	buf_finish(&c->in);
 	buf_finish(&c->commands);
@@ -54,7 +54,7 @@ static void code_forget_all(struct sandbox *s)
 	error_set(&e, ERROR_NOT_RUNNING, "the sandbox does not run any more");
 	DL_FOREACH_SAFE (s->code.contexts, c, next) {
 		code_run_lose_all(c);
-		code_kernel_answer(c, &e);
+		code_interpreter_answer(c, &e);
 	}
 	DL_FOREACH_SAFE (s->code.contexts, c, next)
 		context_remove(c);
@@ -114,9 +114,9 @@ void code_context_view(const struct code_context *c, struct code_context_view *o
 		.cwd = code_context_cwd(c),
 		.user = c->user,
 		.is_default = c->is_default,
-		.status = is_running                     ? CODE_CONTEXT_RUNNING
-			  : c->state != CODE_KERNEL_NONE ? CODE_CONTEXT_IDLE
-							 : CODE_CONTEXT_STOPPED,
+		.status = is_running                          ? CODE_CONTEXT_RUNNING
+			  : c->state != CODE_INTERPRETER_NONE ? CODE_CONTEXT_IDLE
+							      : CODE_CONTEXT_STOPPED,
 		.version = c->version,
 		.waiting = runs - is_running,
 		.created_ms = c->created_ms,
@@ -223,7 +223,7 @@ int code_context_create(struct sandbox *s, enum code_language language,
 			"the working directory is longer than %d bytes", CODE_CWD_MAX);
 	id_generate(id);
 	struct code_context *c = context_new(s, id, language, place, false);
-	if (code_kernel_start(c, e) < 0) {
+	if (code_interpreter_start(c, e) < 0) {
 		context_remove(c);
 		return -1;
 	}
@@ -278,11 +278,11 @@ void code_context_delete(
 	struct error e;
 	*d = (struct deletion){done, arg};
 	store_delete_context(c->sandbox->box->store, c->id, row_deleted, d);
-	code_kernel_kill(c);
+	code_interpreter_kill(c);
 	while (c->runs)
 		code_run_fail(c->runs, "ExecutionAborted", "the context was deleted");
 	error_set(&e, ERROR_NOT_FOUND, "the context was deleted");
-	code_kernel_answer(c, &e);
+	code_interpreter_answer(c, &e);
 	context_remove(c);
 }
 
@@ -290,11 +290,11 @@ void code_context_restart(
 	struct code_context *c, void (*done)(void *arg, const struct error *e), void *arg)
 {
 	wait_for(c, done, arg);
-	if (c->state == CODE_KERNEL_STARTING)
+	if (c->state == CODE_INTERPRETER_STARTING)
 		return;
 	c->restarting = true;
 	c->died = false;
-	code_kernel_kill(c);
+	code_interpreter_kill(c);
 	if (c->runs && c->runs->began)
 		code_run_fail(c->runs, "ContextRestarting", "the context was restarted");
 	code_run_begin(c);
@@ -302,14 +302,14 @@ void code_context_restart(
 
 bool code_context_interrupt(struct code_context *c)
 {
-	if (c->state != CODE_KERNEL_BUSY || c->abandoned)
+	if (c->state != CODE_INTERPRETER_BUSY || c->abandoned)
 		return false;
-	code_kernel_interrupt(c);
+	code_interpreter_interrupt(c);
 	return true;
 }
 
 const struct sandbox_part code_part = {
 	.awake = code_awake,
 	.free = code_forget_all,
-	.kernel_found = code_kernel_adopt,
+	.interpreter_found = code_interpreter_adopt,
 };

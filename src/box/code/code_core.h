@@ -9,14 +9,14 @@
 
 #define CODE_KEY_LEN 32 /* hexadecimal digits */
 
-/* The argv that starts a kernel: NULL-terminated, constant texts. */
+/* The argv that starts an interpreter: NULL-terminated, constant texts. */
 const char *const *code_language_command(enum code_language language);
-/* The first command to a new kernel. */
+/* The first command to a new interpreter. */
 void code_language_load(enum code_language language, const char *key, struct buf *out);
-/* The command that starts a run in a kernel. */
+/* The command that starts a run in an interpreter. */
 void code_language_run(enum code_language language, const struct code_run *r, struct buf *out);
 
-/* ---- code_message.c: messages out of the bytes that a kernel writes for us ---- */
+/* ---- code_message.c: messages out of the bytes that an interpreter writes for us ---- */
 
 enum code_message_state {
 	CODE_MESSAGE_SEARCH, /* for the key that begins one */
@@ -49,17 +49,17 @@ size_t code_message_feed(
 	struct code_message *m, const char *key, const char *data, size_t len, bool *left_out);
 void code_message_reset(struct code_message *m);
 
-/* ---- contexts, kernels, runs ---- */
+/* ---- contexts, interpreters, runs ---- */
 
-enum code_kernel_state {
-	CODE_KERNEL_NONE,
-	CODE_KERNEL_STARTING, /* until it has said that it is ready */
-	CODE_KERNEL_IDLE,
-	CODE_KERNEL_BUSY,  /* with the first of the runs, or one that was given up */
-	CODE_KERNEL_ENDING /* killed, and not dead yet */
+enum code_interpreter_state {
+	CODE_INTERPRETER_NONE,
+	CODE_INTERPRETER_STARTING, /* until it has said that it is ready */
+	CODE_INTERPRETER_IDLE,
+	CODE_INTERPRETER_BUSY,  /* with the first of the runs, or one that was given up */
+	CODE_INTERPRETER_ENDING /* killed, and not dead yet */
 };
 
-/* A callback that waits for the kernel to be ready. */
+/* A callback that waits for the interpreter to be ready. */
 struct code_waiter {
 	struct code_waiter *next;
 	void (*done)(void *arg, const struct error *e);
@@ -72,14 +72,14 @@ struct code_context {
 	enum code_language language;
 	char *cwd;      /* "": where the sandbox's commands begin */
 	char *user;     /* "": the sandbox's */
-	char *seen_cwd; /* where the kernel said that it is at its start; "" before */
+	char *seen_cwd; /* where the interpreter said that it is at its start; "" before */
 	char version[32];
 	bool is_default;
 	bool is_made; /* until then no other caller sees it */
 	int64_t created_ms;
 	struct code_context *prev, *next;
 
-	enum code_kernel_state state;
+	enum code_interpreter_state state;
 	struct execution *execution;
 	struct execution_watcher holder; /* stands at the end of the last whole packet */
 	struct execution_watcher reader;
@@ -101,8 +101,8 @@ struct code_context {
 	char last_words[160], obituary[160];
 	bool restarting;
 	struct code_waiter *waiters;
-	struct code_run *runs; /* the first is under way when the kernel is busy with it */
-	bool abandoned;        /* the kernel is busy with a run that was cancelled */
+	struct code_run *runs; /* the first is under way when the interpreter is busy with it */
+	bool abandoned;        /* the interpreter is busy with a run that was cancelled */
 };
 
 struct code_run {
@@ -114,7 +114,8 @@ struct code_run {
 	bool count_told;
 	bool ended;
 	bool lost;
-	const char *error_name; /* of how it ended, when the kernel did not say; NULL: it did */
+	const char
+		*error_name; /* of how it ended, when the interpreter did not say; NULL: it did */
 	char error_value[200];
 	bool error_told;
 	void (*changed)(void *arg);
@@ -122,26 +123,26 @@ struct code_run {
 	struct code_run *prev, *next;
 };
 
-/* Where its kernel began, or will. */
+/* Where its interpreter began, or will. */
 const char *code_context_cwd(const struct code_context *c);
 
-/* ---- code_kernel.c ---- */
+/* ---- code_interpreter.c ---- */
 
 /* Until it is ready or refused; then the waiters are told and runs begin. */
-int code_kernel_start(struct code_context *c, struct error *e);
-void code_kernel_kill(struct code_context *c);
+int code_interpreter_start(struct code_context *c, struct error *e);
+void code_interpreter_kill(struct code_context *c);
 /* The same, with what is to be said of it. */
-void code_kernel_fail(struct code_context *c, const char *reason);
-void code_kernel_interrupt(struct code_context *c);
+void code_interpreter_fail(struct code_context *c, const char *reason);
+void code_interpreter_interrupt(struct code_context *c);
 /* To it, as there is room. */
-void code_kernel_tell(struct code_context *c);
+void code_interpreter_tell(struct code_context *c);
 /* To those who wait for it to be ready. */
-void code_kernel_answer(struct code_context *c, const struct error *e);
+void code_interpreter_answer(struct code_context *c, const struct error *e);
 /* Forgets it, whatever it does. */
-void code_kernel_detach(struct code_context *c);
+void code_interpreter_detach(struct code_context *c);
 /* For what is waited for: when the next of it is due. */
 void code_watch_time(struct box *b);
-/* The sandbox goes on, and with it the time of its kernels. */
+/* The sandbox goes on, and with it the time of its interpreters. */
 void code_awake(struct sandbox *s);
 
 /* ---- code_stream.c ---- */
@@ -158,19 +159,19 @@ void code_stream_forget(struct code_context *c);
 
 /* ---- code_run.c ---- */
 
-/* The first of the runs begins, if the kernel is free or can be started. */
+/* The first of the runs begins, if the interpreter is free or can be started. */
 void code_run_begin(struct code_context *c);
-/* The kernel has said that it is done, or is gone. */
+/* The interpreter has said that it is done, or is gone. */
 void code_run_finish(struct code_context *c);
 void code_run_fail(struct code_run *r, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* All of them, because the sandbox or the context goes. */
 void code_run_lose_all(struct code_context *c);
 
-/* ---- code_context.c, code_kernel.c: what happens to their sandbox ---- */
+/* ---- code_context.c, code_interpreter.c: what happens to their sandbox ---- */
 
 /* From the store, at start. */
 int code_load(struct box *b);
-/* Adopts a kernel that init has kept from an earlier front. */
-void code_kernel_adopt(struct execution *x);
+/* Adopts an interpreter that init has kept from an earlier front. */
+void code_interpreter_adopt(struct execution *x);
 extern const struct sandbox_part code_part;

@@ -1,26 +1,27 @@
 /*
- * The languages: how their kernels are started, and how a kernel is spoken to. The programs of the
- * kernels are in src/kernel, which says what goes over the wire.
+ * The languages: how their interpreters are started, and how an interpreter is spoken to. The
+ * programs of the interpreters are in src/interpreter, which says what goes over the wire.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "box/code/code_core.h"
-#include "box/code/kernels.h"
+#include "box/code/interpreters.h"
 
-/* Behind a run, for a shell: see src/kernel/bash. */
+/* Behind a run, for a shell: see src/interpreter/bash. */
 #define SHELL_TRAILER "eval \"$__bunker_code\" 0</dev/null\n__bunker_done\n"
 
 static const struct language {
 	const char *command[6];
-	const struct kernel_text *text, *parts; /* parts end with a NULL name */
-	bool quotes;                            /* its commands are lines of shell */
+	const struct interpreter_text *text, *parts; /* parts end with a NULL name */
+	bool quotes;                                 /* its commands are lines of shell */
 } languages[CODE_LANGUAGE_COUNT] = {
-	[CODE_PYTHON] = {{"python3", "-c", kernel_python_boot}, &kernel_python, kernel_python_parts,
-		false},
-	[CODE_JAVASCRIPT] = {{"node", "-e", kernel_javascript_boot}, &kernel_javascript,
-		kernel_no_parts, false},
-	[CODE_BASH] = {{"bash", "-c", kernel_bash_boot}, &kernel_bash, kernel_no_parts, true},
+	[CODE_PYTHON] = {{"python3", "-c", interpreter_python_boot}, &interpreter_python,
+		interpreter_python_parts, false},
+	[CODE_JAVASCRIPT] = {{"node", "-e", interpreter_javascript_boot}, &interpreter_javascript,
+		interpreter_no_parts, false},
+	[CODE_BASH] = {{"bash", "-c", interpreter_bash_boot}, &interpreter_bash,
+		interpreter_no_parts, true},
 };
 
 const char *const *code_language_command(enum code_language language)
@@ -57,7 +58,7 @@ void code_language_load(enum code_language language, const char *key, struct buf
 	struct field_list fields = {0};
 	add_field(&fields, key, strlen(key));
 	add_field(&fields, l->text->text, l->text->len);
-	for (const struct kernel_text *part = l->parts; part->name; part++) {
+	for (const struct interpreter_text *part = l->parts; part->name; part++) {
 		add_field(&fields, part->name, strlen(part->name));
 		add_field(&fields, part->text, part->len);
 	}

@@ -1,11 +1,12 @@
 /*
- * Messages of kernels. Between them may stand anything, because user code can write there, too: a
- * message begins with a line of its own and the kernel's key, and what does not is passed over.
+ * Messages of interpreters. Between them may stand anything, because user code can write there,
+ * too: a message begins with a line of its own and the interpreter's key, and what does not is
+ * passed over.
  *
  *     \n KEY SPACE TYPE SPACE LENGTH... \n   and the fields, one behind the other
  *
- * A message that there is no room for now is passed over as a whole; no kernel of ours sends one
- * larger than CODE_MESSAGE_MAX.
+ * A message that there is no room for now is passed over as a whole; no interpreter of ours sends
+ * one larger than CODE_MESSAGE_MAX.
  */
 #include <stdlib.h>
 #include <string.h>

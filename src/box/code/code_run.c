@@ -1,7 +1,7 @@
 /*
- * Runs. Runs of one context are queued; the first is under way once the kernel has been told of it.
- * A run ends when its kernel says so, when its kernel dies, or when its caller cancels it: then the
- * kernel is interrupted, and its remaining output is dropped.
+ * Runs. Runs of one context are queued; the first is under way once the interpreter has been told
+ * of it. A run ends when its interpreter says so, when its interpreter dies, or when its caller
+ * cancels it: then the interpreter is interrupted, and its remaining output is dropped.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void code_run_leave(struct code_run *r)
 	sandbox_execution_ended(c->sandbox);
 }
 
-static void code_run_tell_kernel(struct code_run *r);
+static void code_run_tell_interpreter(struct code_run *r);
 
 void code_run_begin(struct code_context *c)
 {
@@ -42,31 +42,31 @@ void code_run_begin(struct code_context *c)
 	bool wanted = c->restarting || (r && !r->began);
 	if (!wanted)
 		return;
-	if (c->state == CODE_KERNEL_NONE) {
-		if (code_kernel_start(c, &e) == 0)
+	if (c->state == CODE_INTERPRETER_NONE) {
+		if (code_interpreter_start(c, &e) == 0)
 			return;
 		c->restarting = false;
 		if (r)
 			code_run_fail(r, "UnexpectedEndOfExecution", "%s", e.message);
-		code_kernel_answer(c, &e);
+		code_interpreter_answer(c, &e);
 		return;
 	}
-	if (c->state == CODE_KERNEL_IDLE && !c->interrupting && !c->restarting) {
-		code_run_tell_kernel(r);
+	if (c->state == CODE_INTERPRETER_IDLE && !c->interrupting && !c->restarting) {
+		code_run_tell_interpreter(r);
 		r->changed(r->arg);
 	}
 }
 
-static void code_run_tell_kernel(struct code_run *r)
+static void code_run_tell_interpreter(struct code_run *r)
 {
 	struct code_context *c = r->context;
 	r->began = true;
 	c->count++;
 	r->deadline_ms = r->timeout_ms ? clock_monotonic_us() / 1000 + r->timeout_ms : 0;
-	c->state = CODE_KERNEL_BUSY;
+	c->state = CODE_INTERPRETER_BUSY;
 	code_language_run(c->language, r, &c->commands);
 	buf_finish(&r->code);
-	code_kernel_tell(c);
+	code_interpreter_tell(c);
 	if (r->deadline_ms)
 		code_watch_time(c->sandbox->box);
 }
@@ -78,14 +78,14 @@ void code_run_finish(struct code_context *c)
 	code_run_leave(r);
 }
 
-/* The kernel, if it has begun with it, does not know that yet. */
+/* The interpreter, if it has begun with it, does not know that yet. */
 static void give_up(struct code_run *r)
 {
 	struct code_context *c = r->context;
-	bool in_kernel = r->began && c->execution;
+	bool in_interpreter = r->began && c->execution;
 	r->ended = true;
 	code_run_leave(r);
-	if (in_kernel)
+	if (in_interpreter)
 		c->abandoned = true;
 }
 
@@ -147,13 +147,13 @@ int code_run_start(struct code_context *c, const struct code_run_spec *spec,
 	r->changed = changed;
 	r->arg = arg;
 	code_run_join(r, c);
-	if (c->runs == r && c->state == CODE_KERNEL_NONE && code_kernel_start(c, e) < 0) {
+	if (c->runs == r && c->state == CODE_INTERPRETER_NONE && code_interpreter_start(c, e) < 0) {
 		code_run_leave(r);
 		free(r);
 		return -1;
 	}
-	if (c->runs == r && c->state == CODE_KERNEL_IDLE && !c->interrupting)
-		code_run_tell_kernel(r);
+	if (c->runs == r && c->state == CODE_INTERPRETER_IDLE && !c->interrupting)
+		code_run_tell_interpreter(r);
 	*ret = r;
 	return 0;
 }
@@ -174,13 +174,13 @@ static bool code_run_put_end(const struct code_run *r, struct code_event *ret)
 	return true;
 }
 
-/* Its kernel died while it was idle, and this one knows nothing of what went before. */
+/* Its interpreter died while it was idle, and this one knows nothing of what went before. */
 static bool put_note(struct code_run *r, struct code_event *ret)
 {
 	struct code_context *c = r->context;
 	c->died = false;
 	snprintf(r->error_value, sizeof r->error_value,
-		"the kernel had ended since the last run (%.120s); this is a new one\n",
+		"the interpreter had ended since the last run (%.120s); this is a new one\n",
 		c->obituary);
 	*ret = (struct code_event){.type = CODE_EVENT_STDERR, .field_count = 1};
 	ret->fields[0] = (struct code_field){r->error_value, strlen(r->error_value)};
@@ -194,7 +194,7 @@ static bool put_count(struct code_run *r, struct code_event *ret)
 	return true;
 }
 
-static bool next_of_kernel(struct code_run *r, struct code_event *ret)
+static bool next_of_interpreter(struct code_run *r, struct code_event *ret)
 {
 	struct code_context *c = r->context;
 	if (!r->began)
@@ -207,10 +207,10 @@ static bool next_of_kernel(struct code_run *r, struct code_event *ret)
 		return true;
 	if (r->ended || c->execution)
 		return false;
-	/* The kernel is gone, and this was the last that it said. */
+	/* The interpreter is gone, and this was the last that it said. */
 	r->error_name = "UnexpectedEndOfExecution";
 	snprintf(r->error_value, sizeof r->error_value,
-		"the kernel ended before the code did: %.120s. The next run has a new one",
+		"the interpreter ended before the code did: %.120s. The next run has a new one",
 		c->last_words);
 	give_up(r);
 	code_run_begin(c);
@@ -219,7 +219,7 @@ static bool next_of_kernel(struct code_run *r, struct code_event *ret)
 
 bool code_run_next(struct code_run *r, struct code_event *ret)
 {
-	if (!r->ended && next_of_kernel(r, ret))
+	if (!r->ended && next_of_interpreter(r, ret))
 		return true;
 	if (!r->ended)
 		return false;
@@ -233,7 +233,7 @@ void code_run_close(struct code_run *r)
 	if (!r->ended) {
 		give_up(r);
 		if (c->abandoned)
-			code_kernel_interrupt(c);
+			code_interpreter_interrupt(c);
 		code_stream_drain(c);
 		code_run_begin(c);
 	}

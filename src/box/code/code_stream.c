@@ -1,7 +1,7 @@
 /*
- * The output of a kernel: a stream of packets (wire/frame.h), written by its minder in init, with
- * the output of user code and the messages of the interpreter in them. All of it is hostile: a
- * malformed packet ends the kernel.
+ * The output of an interpreter: a stream of packets (wire/frame.h), written by its minder in init,
+ * with the output of user code and the messages of the interpreter in them. All of it is hostile: a
+ * malformed packet ends the interpreter.
  *
  * What was read is acknowledged at the ends of packets only, so that after a restart of ours the
  * stream goes on with a whole one: that is what the two watchers are for.
@@ -38,12 +38,12 @@ bool code_stream_fetch(struct code_context *c)
 static void signal_was_heard(struct code_context *c)
 {
 	c->interrupting = false;
-	if (c->state == CODE_KERNEL_IDLE)
+	if (c->state == CODE_INTERPRETER_IDLE)
 		c->kill_at_ms = 0;
 	if (c->asked && !c->asked_out) {
 		c->asked_out = true;
 		buf_append_str(&c->commands, "__bunker_sync\n");
-		code_kernel_tell(c);
+		code_interpreter_tell(c);
 	}
 	if (c->kill_at_ms)
 		code_watch_time(c->sandbox->box);
@@ -66,7 +66,7 @@ static bool begin_packet(struct code_context *c)
 		   c->packet_left > FRAME_PACKET_MAX) {
 		c->packet_left = 0;
 		c->at = c->in.len;
-		code_kernel_fail(c, NONSENSE);
+		code_interpreter_fail(c, NONSENSE);
 	}
 	return true;
 }
@@ -98,12 +98,12 @@ static void code_stream_copy_text(char *out, size_t size, const struct code_fiel
 
 static void is_free(struct code_context *c)
 {
-	c->state = CODE_KERNEL_IDLE;
+	c->state = CODE_INTERPRETER_IDLE;
 	c->abandoned = false;
 	if (!c->interrupting)
 		c->kill_at_ms = 0;
 	code_run_begin(c);
-	code_kernel_answer(c, NULL);
+	code_interpreter_answer(c, NULL);
 }
 
 static void became_ready(struct code_context *c, const struct code_message *m)
@@ -149,11 +149,11 @@ static bool is_event(const struct code_message *m, struct code_event *ret)
 static bool handle_message(struct code_context *c, struct code_event *ret)
 {
 	const struct code_message *m = &c->message;
-	if (c->state == CODE_KERNEL_STARTING && strcmp(m->type, "ready") == 0) {
+	if (c->state == CODE_INTERPRETER_STARTING && strcmp(m->type, "ready") == 0) {
 		became_ready(c, m);
 		return false;
 	}
-	if (c->state != CODE_KERNEL_BUSY)
+	if (c->state != CODE_INTERPRETER_BUSY)
 		return false;
 	if (strcmp(m->type, "synced") == 0 && c->asked) {
 		c->asked = c->asked_out = false;
@@ -191,7 +191,7 @@ static bool take_message_bytes(struct code_context *c, struct code_event *ret)
 	if (left_out)
 		return put_text(ret, "a result was left out: too many wait for their readers\n");
 	if (c->message.state == CODE_MESSAGE_NONSENSE)
-		code_kernel_fail(c, NONSENSE);
+		code_interpreter_fail(c, NONSENSE);
 	return c->message.state == CODE_MESSAGE_WHOLE && handle_message(c, ret);
 }
 
@@ -225,7 +225,7 @@ bool code_stream_next(struct code_context *c, struct code_event *ret)
 
 bool code_stream_is_wanted(const struct code_context *c)
 {
-	return c->state == CODE_KERNEL_BUSY && !c->abandoned;
+	return c->state == CODE_INTERPRETER_BUSY && !c->abandoned;
 }
 
 void code_stream_drain(struct code_context *c)

@@ -59,13 +59,13 @@ bool execution_is_drained(const struct execution *x)
 
 /* ---- memory ---- */
 
-struct execution *execution_new(struct sandbox *s, bool kernel)
+struct execution *execution_new(struct sandbox *s, bool interpreter)
 {
 	struct execution *x = mem_new(sizeof *x);
 	x->tenant = mem_copy_text(s->tenant);
 	x->box = s->box;
 	x->sandbox = s;
-	x->kernel = x->unlisted = kernel;
+	x->interpreter = x->unlisted = interpreter;
 	memcpy(x->sandbox_id, s->id, ID_SIZE);
 	x->started_ms = clock_wall_ms();
 	x->began_us = clock_monotonic_us();
@@ -81,16 +81,16 @@ void execution_place_outputs(struct execution *x)
 	struct kept_account *account = spool ? kept_of(x->box, x->tenant) : NULL;
 	for (unsigned i = 0; i < EXECUTION_STREAMS; i++) {
 		output_init(&x->outputs[i], spool, account, x->id, i);
-		x->outputs[i].full = x->kernel;
+		x->outputs[i].full = x->interpreter;
 	}
 	/* A terminal's last screens can be seen however long it has been in use. */
 	x->outputs[FRAME_STDOUT].recent = x->terminal ? OUTPUT_RECENT : 0;
 }
 
-/* Runs of a kernel are counted, not the kernel's own life. */
+/* Runs of an interpreter are counted, not the interpreter's own life. */
 void execution_count(struct execution *x, int change)
 {
-	if (x->kernel)
+	if (x->interpreter)
 		return;
 	if (change > 0)
 		sandbox_execution_began(x->sandbox);

@@ -83,9 +83,9 @@ struct execution {
 	bool concluded; /* ... and the result is being made of it */
 	bool cut;       /* what was still to come of its output went with its sandbox */
 	bool oom_killed;
-	bool own_cwd; /* it asked for its working directory itself */
-	bool kernel;  /* of a code context: unlisted, and nothing of its output is kept */
-	bool indexed; /* known by its id */
+	bool own_cwd;     /* it asked for its working directory itself */
+	bool interpreter; /* of a code context: unlisted, and nothing of its output is kept */
+	bool indexed;     /* known by its id */
 	bool no_program;
 	bool settling; /* init knew its end when we found it; its sandbox waits for that */
 	bool recorded; /* the store knows that it has begun */
@@ -107,7 +107,7 @@ struct execution {
 	UT_hash_handle by_id;
 };
 
-struct execution *execution_new(struct sandbox *s, bool kernel);
+struct execution *execution_new(struct sandbox *s, bool interpreter);
 /* In its sandbox, as one that runs: +1 when it begins, -1 when it ends. */
 void execution_count(struct execution *x, int change);
 /* Where its output goes: when its id is known, and whether it is listed. */
@@ -132,7 +132,7 @@ void execution_flush(struct execution *x);
 /* ---- execution_start.c ---- */
 
 /* Starts an execution that runs on without watchers and without the front. */
-int execution_start_kernel(struct sandbox *s, const struct execution_spec *spec,
+int execution_start_interpreter(struct sandbox *s, const struct execution_spec *spec,
 	struct execution **ret, struct error *e);
 
 /* ---- execution_input.c ---- */

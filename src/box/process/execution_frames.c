@@ -182,10 +182,10 @@ static void adopt_outputs(struct execution *x, const struct frame_process *r)
 	}
 }
 
-/* A kernel's end is told when its sandbox is awake again, by the EXIT behind READY. */
+/* An interpreter's end is told when its sandbox is awake again, by the EXIT behind READY. */
 static void adopt_exit(struct execution *x, const struct frame_process *r)
 {
-	if (!(r->flags & FRAME_PROCESS_EXITED) || x->kernel)
+	if (!(r->flags & FRAME_PROCESS_EXITED) || x->interpreter)
 		return;
 	if (makes_sense(x, &r->exit))
 		execution_handle_exit(x, &r->exit);
@@ -205,7 +205,7 @@ int execution_adopt(struct sandbox *s, uint64_t tag, const struct process_frame 
 	/* The connection is another, the front is the same. */
 	if (execution_find_tag(s, tag) || execution_find(s->box, NULL, id))
 		return 0;
-	struct execution *x = execution_new(s, r->start_flags & FRAME_START_KERNEL);
+	struct execution *x = execution_new(s, r->start_flags & FRAME_START_INTERPRETER);
 	memcpy(x->id, id, ID_SIZE);
 	x->tag = tag;
 	x->pid = r->pid;
@@ -227,8 +227,8 @@ int execution_adopt(struct sandbox *s, uint64_t tag, const struct process_frame 
 	execution_charge_record(x);
 	adopt_input(x, r);
 	execution_flush(x);
-	if (x->kernel) {
-		sandbox_parts_kernel_found(s, x);
+	if (x->interpreter) {
+		sandbox_parts_interpreter_found(s, x);
 	} else if (!x->unlisted) {
 		execution_index(x);
 		s->executions++; /* the store counts it when it ends */

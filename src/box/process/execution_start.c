@@ -40,7 +40,8 @@ static uint32_t start_flags(const struct execution *x, const struct execution_sp
 {
 	return (spec->input || spec->open_stdin ? FRAME_START_STDIN : 0u) |
 	       (spec->open_stdin ? FRAME_START_OPEN_STDIN : 0u) |
-	       (x->terminal ? FRAME_START_TERMINAL : 0u) | (x->kernel ? FRAME_START_KERNEL : 0u) |
+	       (x->terminal ? FRAME_START_TERMINAL : 0u) |
+	       (x->interpreter ? FRAME_START_INTERPRETER : 0u) |
 	       (x->kind != EXECUTION_COMMAND ? FRAME_START_PROMPT : 0u);
 }
 
@@ -127,17 +128,17 @@ static void take_spec(struct execution *x, const struct execution_spec *spec)
 	x->kind = spec->kind;
 	x->attended = spec->attended;
 	x->terminal = spec->terminal;
-	x->timeout_ms = spec->timeout_ms ? spec->timeout_ms : x->kernel ? 0 : s->execution_ms;
+	x->timeout_ms = spec->timeout_ms ? spec->timeout_ms : x->interpreter ? 0 : s->execution_ms;
 	x->input_open = spec->open_stdin || spec->terminal;
 	x->input_closed = !spec->input && !x->input_open;
 	remember_command(x, spec->argv);
 	remember_env(x, spec->env);
 }
 
-static int execution_start_start(struct sandbox *s, const struct execution_spec *spec, bool kernel,
-	struct execution **ret, struct error *e)
+static int execution_start_start(struct sandbox *s, const struct execution_spec *spec,
+	bool interpreter, struct execution **ret, struct error *e)
 {
-	struct execution *x = execution_new(s, kernel);
+	struct execution *x = execution_new(s, interpreter);
 	id_generate(x->id);
 	x->tag = execution_sign(s, x->id);
 	take_spec(x, spec);
@@ -167,7 +168,7 @@ int execution_start(struct sandbox *s, const struct execution_spec *spec, struct
 	return check_startable(s, e) < 0 ? -1 : execution_start_start(s, spec, false, ret, e);
 }
 
-int execution_start_kernel(struct sandbox *s, const struct execution_spec *spec,
+int execution_start_interpreter(struct sandbox *s, const struct execution_spec *spec,
 	struct execution **ret, struct error *e)
 {
 	return sandbox_wake(s, e) < 0 ? -1 : execution_start_start(s, spec, true, ret, e);

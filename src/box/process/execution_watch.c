@@ -48,7 +48,7 @@ static void count_reader(const struct execution *x, const struct execution_watch
 {
 	struct sandbox *s = NULL;
 	HASH_FIND(by_id, x->box->sandboxes.by_id, x->sandbox_id, ID_LEN, s);
-	if (!s || !w->paced || x->kernel)
+	if (!s || !w->paced || x->interpreter)
 		return;
 	s->processes.readers += (unsigned)change;
 	s->last_active_ms = lease_now_ms(s->box);

@@ -45,9 +45,9 @@ void sandbox_parts_free(struct sandbox *s)
 			(*p)->free(s);
 }
 
-void sandbox_parts_kernel_found(struct sandbox *s, struct execution *x)
+void sandbox_parts_interpreter_found(struct sandbox *s, struct execution *x)
 {
 	for (const struct sandbox_part *const *p = s->box->parts; *p; p++)
-		if ((*p)->kernel_found)
-			(*p)->kernel_found(x);
+		if ((*p)->interpreter_found)
+			(*p)->interpreter_found(x);
 }

@@ -28,8 +28,8 @@ struct sandbox_part {
 	void (*destroyed)(struct sandbox *s);
 	/* The object is freed: it has ended, or the server does. */
 	void (*free)(struct sandbox *s);
-	/* Init had the kernel of a code context from an earlier front. */
-	void (*kernel_found)(struct execution *x);
+	/* Init had the interpreter of a code context from an earlier front. */
+	void (*interpreter_found)(struct execution *x);
 };
 
 bool sandbox_parts_frame(struct sandbox *s, const struct frame_header *h, const char *payload);
@@ -38,7 +38,7 @@ void sandbox_parts_awake(struct sandbox *s);
 void sandbox_parts_refused(struct sandbox *s, const struct error *e);
 void sandbox_parts_destroyed(struct sandbox *s);
 void sandbox_parts_free(struct sandbox *s);
-void sandbox_parts_kernel_found(struct sandbox *s, struct execution *x);
+void sandbox_parts_interpreter_found(struct sandbox *s, struct execution *x);
 
 /* Hooks by which the rooms below call core, one table for the whole server. */
 struct box_hooks {

@@ -167,7 +167,7 @@ static void ask_disk(struct question *q, const struct sandbox *s)
 		d->disk_sample(d, &disk, disk_answered, q);
 }
 
-static void kernel_answered(void *arg, const struct warden_reply *reply)
+static void usage_answered(void *arg, const struct warden_reply *reply)
 {
 	struct question *q = arg;
 	struct sandbox *s = sandbox_find_any(q->box, q->id);
@@ -197,7 +197,7 @@ void usage_measure(struct sandbox *s, usage_fn *measured, void *arg)
 {
 	struct question *q = question_new(s, measured, arg);
 	if (has_processes(s))
-		s->box->driver->usage(s->box->driver, s->id, kernel_answered, q);
+		s->box->driver->usage(s->box->driver, s->id, usage_answered, q);
 	else
 		box_answer_later(s->box, none_answered, q, NULL);
 }
@@ -256,7 +256,7 @@ static void sampler_fired(uv_timer_t *timer)
 		if (!has_processes(s) || s->turn.taken)
 			continue;
 		asked++;
-		b->driver->usage(b->driver, s->id, kernel_answered, question_new(s, NULL, NULL));
+		b->driver->usage(b->driver, s->id, usage_answered, question_new(s, NULL, NULL));
 	}
 	set_sampler(b, now);
 }

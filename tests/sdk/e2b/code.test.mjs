@@ -209,7 +209,7 @@ describe('contexts', () => {
     assert.ok((await failure(sandbox.createCodeContext({ cwd: '/no/such/place' }))) instanceof SandboxError);
   });
 
-  it('report a kernel that was killed, and go on with a new one', { timeout: 30000 }, async () => {
+  it('report an interpreter that was killed, and go on with a new one', { timeout: 30000 }, async () => {
     const { error, logs } = await sandbox.runCode('import os, signal\nprint("before", flush=True)\nos.kill(os.getpid(), signal.SIGKILL)');
     assert.deepEqual(logs.stdout, ['before\n']);
     assert.equal(error.name, 'UnexpectedEndOfExecution');

@@ -23,7 +23,7 @@ def load(IPython, execute):
         for name in absent:
             sys.modules.pop(name, None)
     try:
-        kernel.shell = make_shell()
+        interpreter.shell = make_shell()
     except Exception as e:
         print(f"cells go on without IPython: {type(e).__name__}: {e}", file=sys.stderr)
 
@@ -39,7 +39,7 @@ def make_shell():
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
-    display = kernel.part("display")
+    display = interpreter.part("display")
 
     class Publisher(DisplayPublisher):
         def publish(self, data, metadata=None, source=None, **_):
@@ -71,16 +71,16 @@ def make_shell():
 
         def init_history(self):
             super().init_history()
-            self.history_manager.input_hist_parsed[:] = kernel.inputs
-            self.history_manager.input_hist_raw[:] = kernel.inputs
+            self.history_manager.input_hist_parsed[:] = interpreter.inputs
+            self.history_manager.input_hist_raw[:] = interpreter.inputs
 
         def _showtraceback(self, etype, evalue, stb):
-            errors = kernel.part("errors")
+            errors = interpreter.part("errors")
             text = errors["cut"](self.InteractiveTB.stb2text(stb), errors["TRACE_LIMIT"])
             value = errors["cut"](errors["value_of"](evalue), errors["VALUE_LIMIT"])
             self.failed = True
             flush_output()
-            kernel.channel.send("error", etype.__name__, value, text)
+            interpreter.channel.send("error", etype.__name__, value, text)
 
         def system(self, cmd):
             import subprocess
@@ -103,11 +103,11 @@ def make_shell():
 
         def run(self, code):
             self.failed = False
-            self.execution_count = kernel.count
+            self.execution_count = interpreter.count
             outcome = self.run_cell(code, store_history=True)
             error = outcome.error_before_exec or outcome.error_in_exec
             if error is not None and not self.failed:
-                kernel.report(error)
+                interpreter.report(error)
 
     config = Config()
     config.HistoryManager.enabled = False
@@ -121,8 +121,8 @@ def make_shell():
         display_pub_class=Publisher,
         displayhook_class=Hook,
     )
-    shell.user_ns["_oh"].update(kernel.outputs)
-    kernel.outputs = shell.user_ns["_oh"]
-    shell.loop_runner = kernel.run_coroutine
+    shell.user_ns["_oh"].update(interpreter.outputs)
+    interpreter.outputs = shell.user_ns["_oh"]
+    shell.loop_runner = interpreter.run_coroutine
     shell.autoawait = True
     return shell

@@ -88,7 +88,7 @@ def augment(value, bundle):
         if is_small(value):
             bundle.setdefault("application/json", value)
     elif is_a(value, "matplotlib.figure", "Figure"):
-        bundle.update(kernel.part("figures")["bundle_of"](value))
+        bundle.update(interpreter.part("figures")["bundle_of"](value))
     elif is_a(value, "pandas", "DataFrame") and value.size <= DATA_CELLS:
         try:
             bundle[DATA] = {str(k): v for k, v in value.to_dict(orient="list").items()}
@@ -135,7 +135,7 @@ def send(kind, bundle):
         left -= len(data) + len(mime)
         fields += [str(mime).encode("ascii", "replace"), data]
     flush_output()
-    kernel.channel.send(kind, *fields)
+    interpreter.channel.send(kind, *fields)
 
 
 def cut(data, limit):

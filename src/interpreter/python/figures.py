@@ -23,7 +23,7 @@ def load(matplotlib, execute):
     if "MPLBACKEND" not in os.environ:
         matplotlib.rcParams["backend"] = "module://" + BACKEND
     sys.modules[BACKEND] = Backend(BACKEND)
-    kernel.at_cell_end.append(flush)
+    interpreter.at_cell_end.append(flush)
 
 
 class Backend(types.ModuleType):
@@ -42,7 +42,7 @@ class Backend(types.ModuleType):
     @staticmethod
     def show(*_, **__):
         for manager in managers():
-            kernel.part("display")["display"](manager.canvas.figure)
+            interpreter.part("display")["display"](manager.canvas.figure)
         close()
 
 
@@ -63,7 +63,7 @@ def flush():
     try:
         for manager in managers() if ours else ():
             if id(manager.canvas.figure) not in shown:
-                kernel.part("display")["display"](manager.canvas.figure)
+                interpreter.part("display")["display"](manager.canvas.figure)
     finally:
         shown.clear()
         if ours:

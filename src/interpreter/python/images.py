@@ -15,10 +15,10 @@ def load(Image, execute):
         # Not what is encoded in memory, this display's own copy included, and not what matplotlib draws.
         caller = sys._getframe(1).f_globals.get("__name__", "")
         if isinstance(fp, (str, bytes, os.PathLike)) and not caller.startswith("matplotlib"):
-            kernel.part("display")["display"](self)
+            interpreter.part("display")["display"](self)
 
     def show(self, title=None):
-        kernel.part("display")["display"](self)
+        interpreter.part("display")["display"](self)
 
     save_and_show.__doc__, show.__doc__ = save.__doc__, Image.Image.show.__doc__
     Image.Image.save, Image.Image.show = save_and_show, show

@@ -1,6 +1,6 @@
-// The JavaScript kernel of a code context: it reads cells, evaluates them in one global scope, and reports.
+// The JavaScript interpreter of a code context: it reads cells, evaluates them in one global scope, and reports.
 //
-// It is started as `node -e BOOT` with the descriptors and the protocol of the Python kernel (see there).
+// It is started as `node -e BOOT` with the descriptors and the protocol of the Python interpreter (see there).
 // Cells are evaluated by V8 in the mode that was made for this, `replMode` of the inspector's
 // Runtime.evaluate: top-level await, and let and const that may be declared again. Static imports are
 // turned into dynamic ones, because a cell is a script.
@@ -68,7 +68,7 @@
 
 	const session = new inspector.Session();
 	session.connect();
-	const guard = new vm.Script('globalThis[Symbol.for("bunker.run")]()', { filename: 'bunker:kernel' });
+	const guard = new vm.Script('globalThis[Symbol.for("bunker.run")]()', { filename: 'bunker:interpreter' });
 
 	// Whatever runs below the frame of `guard` is ended by SIGINT.
 	function runGuarded(run) {
@@ -270,7 +270,7 @@
 	// Without the frames of this file and of the inspector.
 	function ownFrames(stack) {
 		const lines = stack.split('\n');
-		const end = lines.findIndex((l) => /^\s+at /.test(l) && /bunker:kernel|node:inspector|node:vm/.test(l));
+		const end = lines.findIndex((l) => /^\s+at /.test(l) && /bunker:interpreter|node:inspector|node:vm/.test(l));
 		return (end < 0 ? lines : lines.slice(0, end)).join('\n');
 	}
 
@@ -382,7 +382,7 @@
 	}
 
 	process.on('SIGINT', interrupt);
-	// A timer or promise of an earlier cell that fails is that cell's affair, not the kernel's end.
+	// A timer or promise of an earlier cell that fails is that cell's affair, not the interpreter's end.
 	for (const event of ['uncaughtException', 'unhandledRejection'])
 		process.on(event, (error) => process.stderr.write(`Uncaught ${textOf(error)}\n`));
 	prepareGlobals();

@@ -1,7 +1,7 @@
 """
-The Python kernel of a code context: it reads cells, runs them in one namespace, and reports.
+The Python interpreter of a code context: it reads cells, runs them in one namespace, and reports.
 
-It is started as `python3 -c BOOT` with the descriptors that init's builtin `kernel` gives it: 0 is
+It is started as `python3 -c BOOT` with the descriptors that init's builtin `interpreter` gives it: 0 is
 empty, 1 and 2 are the user's output, 3 brings commands, 4 takes messages. BOOT reads this text and its
 companions from descriptor 3 and executes it with `stream`, `key` and `parts` among its globals.
 
@@ -82,7 +82,7 @@ class Channel:
 
     def send(self, kind, *fields):
         if os.getpid() != self.pid:
-            return  # in a forked child: only the kernel itself reports
+            return  # in a forked child: only the interpreter itself reports
         fields = [f.encode("utf-8", "replace") if isinstance(f, str) else f for f in fields]
         head = " ".join([kind, *(str(len(f)) for f in fields)])
         data = memoryview(b"".join([b"\n", self.key, b" ", head.encode(), b"\n", *fields]))
@@ -138,7 +138,7 @@ class quietly:
             sys.path.insert(0, "")
 
 
-class Kernel:
+class Interpreter:
     def __init__(self, channel, parts):
         self.channel = channel
         self.parts = parts
@@ -152,7 +152,7 @@ class Kernel:
     def part(self, name):
         """One of our own texts, as a namespace that nobody else sees."""
         if name not in self.modules:
-            names = {"__name__": "bunker_" + name, "kernel": self, "quietly": quietly, "flush_output": flush_output}
+            names = {"__name__": "bunker_" + name, "interpreter": self, "quietly": quietly, "flush_output": flush_output}
             exec(compile(self.parts[name], HERE, "exec", 0, True), names)
             self.modules[name] = names
         return self.modules[name]
@@ -370,7 +370,7 @@ class ImportHook:
     wanted = {"matplotlib": "figures", "PIL.Image": "images", "IPython": "shell"}
 
     def __init__(self, owner):
-        self.kernel = owner
+        self.interpreter = owner
         self.busy = False
 
     def find_spec(self, name, path, target=None):
@@ -384,30 +384,30 @@ class ImportHook:
         finally:
             self.busy = False
         if spec is None or spec.loader is None:
-            return self.kernel.part("shim")["spec"](name) if name == "IPython" else None
+            return self.interpreter.part("shim")["spec"](name) if name == "IPython" else None
         part, execute = self.wanted[name], spec.loader.exec_module
 
         def exec_module(module):
-            self.kernel.part(part)["load"](module, execute)
+            self.interpreter.part(part)["load"](module, execute)
 
         spec.loader.exec_module = exec_module
         return spec
 
 
-def prepare(kernel):
+def prepare(interpreter):
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
-    main.__dict__.update(In=kernel.inputs, Out=kernel.outputs)
+    main.__dict__.update(In=interpreter.inputs, Out=interpreter.outputs)
     for name in set(main.__dict__) - {"__name__", "__builtins__", "__doc__", "__loader__", "__spec__", "In", "Out"}:
         if not name.startswith("__"):
             del main.__dict__[name]
-    builtins.display = lambda *objects, **options: kernel.part("display")["display"](*objects, **options)
-    builtins.get_ipython = kernel.load_shell
-    sys.meta_path.insert(0, ImportHook(kernel))
+    builtins.display = lambda *objects, **options: interpreter.part("display")["display"](*objects, **options)
+    builtins.get_ipython = interpreter.load_shell
+    sys.meta_path.insert(0, ImportHook(interpreter))
     sys.path.insert(0, "")
 
 
 def start(reader, key, parts):
-    kernel = Kernel(Channel(reader, key), parts)
-    prepare(kernel)
-    kernel.serve()
+    interpreter = Interpreter(Channel(reader, key), parts)
+    prepare(interpreter)
+    interpreter.serve()

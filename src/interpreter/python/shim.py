@@ -53,7 +53,7 @@ def kind(name, mime, base=Shown):
 
 
 def names():
-    display = kernel.part("display")["display"]
+    display = interpreter.part("display")["display"]
     latex = kind("Latex", "text/latex")
     math = type("Math", (latex,), {"__init__": lambda s, data, **_: Shown.__init__(s, f"$\\displaystyle {data}$")})
     return {

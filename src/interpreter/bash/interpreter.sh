@@ -1,7 +1,7 @@
-# The bash kernel of a code context: an interactive shell without a terminal, because only that one comes
+# The bash interpreter of a code context: an interactive shell without a terminal, because only that one comes
 # back to its prompt when it is interrupted, whatever it was doing. Its commands are lines on descriptor 0,
 # three for a run, in which the fields are quoted as $'...'; $__bunker_out takes messages, which are those
-# of the Python kernel (see there).
+# of the Python interpreter (see there).
 #
 #     __bunker_run CODE NAME=VALUE...
 #     eval "$__bunker_code" 0</dev/null

@@ -13,6 +13,6 @@
 	let line = '';
 	while (!line.endsWith('\n')) line += take(1);
 	const [key, text] = line.trim().split(' ').slice(1).map((n) => take(Number(n)));
-	const load = require('vm').runInThisContext(text.toString(), { filename: 'bunker:kernel' });
+	const load = require('vm').runInThisContext(text.toString(), { filename: 'bunker:interpreter' });
 	load(require, fs, key.toString(), (name) => import(name));
 }

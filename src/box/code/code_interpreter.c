@@ -1,9 +1,10 @@
 /*
- * A context's kernel: an execution that begins with its first run and lives on between them, and
- * between fronts. What it says is in code_stream.c.
+ * A context's interpreter: an execution that begins with its first run and lives on between them,
+ * and between fronts. What it says is in code_stream.c.
  *
- * A new front does not know what the kernel is doing. So it is interrupted and asked to answer, and
- * output before its answer is dropped: the clients it was for went with the front that died.
+ * A new front does not know what the interpreter is doing. So it is interrupted and asked to
+ * answer, and output before its answer is dropped: the clients it was for went with the front that
+ * died.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ static int64_t now_ms(void)
 
 /* ---- telling ---- */
 
-void code_kernel_tell(struct code_context *c)
+void code_interpreter_tell(struct code_context *c)
 {
 	while (c->commands_sent < c->commands.len) {
 		size_t n = execution_input_write(c->execution, c->commands.data + c->commands_sent,
@@ -43,7 +44,7 @@ void code_kernel_tell(struct code_context *c)
 
 static void room_came(void *arg)
 {
-	code_kernel_tell(arg);
+	code_interpreter_tell(arg);
 }
 
 static void send_interrupt(struct code_context *c)
@@ -54,33 +55,33 @@ static void send_interrupt(struct code_context *c)
 }
 
 /* Told again until it is heeded: it may come before the code has begun, and then means nothing. */
-void code_kernel_interrupt(struct code_context *c)
+void code_interpreter_interrupt(struct code_context *c)
 {
-	if (c->state != CODE_KERNEL_BUSY || c->kill_at_ms)
+	if (c->state != CODE_INTERPRETER_BUSY || c->kill_at_ms)
 		return;
 	c->kill_at_ms = now_ms() + CODE_INTERRUPT_MS;
 	send_interrupt(c);
 	code_watch_time(c->sandbox->box);
 }
 
-void code_kernel_kill(struct code_context *c)
+void code_interpreter_kill(struct code_context *c)
 {
-	if (!c->execution || c->state == CODE_KERNEL_ENDING)
+	if (!c->execution || c->state == CODE_INTERPRETER_ENDING)
 		return;
-	c->state = CODE_KERNEL_ENDING;
+	c->state = CODE_INTERPRETER_ENDING;
 	c->kill_at_ms = 0;
 	execution_cancel(c->execution);
 }
 
-void code_kernel_fail(struct code_context *c, const char *reason)
+void code_interpreter_fail(struct code_context *c, const char *reason)
 {
 	snprintf(c->last_words, sizeof c->last_words, "%s", reason);
-	code_kernel_kill(c);
+	code_interpreter_kill(c);
 }
 
 /* ---- its end ---- */
 
-void code_kernel_answer(struct code_context *c, const struct error *e)
+void code_interpreter_answer(struct code_context *c, const struct error *e)
 {
 	struct code_waiter *w = take_ptr(c->waiters), *next;
 	for (; w; w = next) {
@@ -90,14 +91,14 @@ void code_kernel_answer(struct code_context *c, const struct error *e)
 	}
 }
 
-void code_kernel_detach(struct code_context *c)
+void code_interpreter_detach(struct code_context *c)
 {
 	struct execution *x = take_ptr(c->execution);
 	if (x) {
 		execution_unwatch(x, &c->reader);
 		execution_unwatch(x, &c->holder);
 	}
-	c->state = CODE_KERNEL_NONE;
+	c->state = CODE_INTERPRETER_NONE;
 	c->interrupting = c->asked = c->asked_out = false;
 	c->kill_at_ms = 0;
 }
@@ -128,25 +129,25 @@ static void failed_to_start(struct code_context *c, const struct error *refusal)
 		e = *refusal;
 	else
 		error_set_field(&e, ERROR_INVALID_FIELD, "language",
-			"the %s kernel could not be started: %s", code_language_name(c->language),
-			c->last_words);
+			"the %s interpreter could not be started: %s",
+			code_language_name(c->language), c->last_words);
 	if (c->runs)
 		code_run_fail(c->runs, "UnexpectedEndOfExecution", "%s", e.message);
-	code_kernel_answer(c, &e); /* the context may be gone now */
+	code_interpreter_answer(c, &e); /* the context may be gone now */
 }
 
 /* Delivers the output that has arrived, then ends the run that was under way. */
-static void kernel_ended(struct code_context *c)
+static void interpreter_ended(struct code_context *c)
 {
 	const struct error *refused = execution_refusal(c->execution);
 	struct error refusal = refused ? *refused : (struct error){0};
-	enum code_kernel_state state = c->state;
+	enum code_interpreter_state state = c->state;
 	bool lost = c->sandbox->ending.doomed || !sandbox_is_awake(c->sandbox);
-	bool run_reads = state == CODE_KERNEL_BUSY || state == CODE_KERNEL_ENDING;
+	bool run_reads = state == CODE_INTERPRETER_BUSY || state == CODE_INTERPRETER_ENDING;
 	while (code_stream_fetch(c))
 		;
 	describe_end(c);
-	code_kernel_detach(c);
+	code_interpreter_detach(c);
 	run_reads = run_reads && !c->abandoned && c->runs && c->runs->began;
 	c->abandoned = false;
 	if (!run_reads)
@@ -154,25 +155,25 @@ static void kernel_ended(struct code_context *c)
 	if (lost) {
 		code_run_lose_all(c);
 		error_set(&refusal, ERROR_NOT_RUNNING, "the sandbox does not run any more");
-		code_kernel_answer(c, &refusal);
-	} else if (state == CODE_KERNEL_STARTING) {
+		code_interpreter_answer(c, &refusal);
+	} else if (state == CODE_INTERPRETER_STARTING) {
 		failed_to_start(c, refusal.code ? &refusal : NULL);
 	} else if (run_reads) {
 		c->runs->changed(c->runs->arg);
 	} else {
-		c->died = state == CODE_KERNEL_IDLE;
+		c->died = state == CODE_INTERPRETER_IDLE;
 		memcpy(c->obituary, c->last_words, sizeof c->obituary);
 		code_run_begin(c);
 	}
 }
 
-static void kernel_changed(void *arg)
+static void interpreter_changed(void *arg)
 {
 	struct code_context *c = arg;
 	if (execution_has_ended(c->execution))
-		kernel_ended(c);
-	else if (c->execution->input_deaf && c->state != CODE_KERNEL_ENDING)
-		code_kernel_fail(c, "it closed the descriptor that brings its code");
+		interpreter_ended(c);
+	else if (c->execution->input_deaf && c->state != CODE_INTERPRETER_ENDING)
+		code_interpreter_fail(c, "it closed the descriptor that brings its code");
 	else if (code_stream_is_wanted(c))
 		c->runs->changed(c->runs->arg);
 	else
@@ -194,15 +195,15 @@ static void make_key(char out[CODE_KEY_LEN + 1])
 		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
-static void code_kernel_attach(struct code_context *c, struct execution *x, uint64_t position)
+static void code_interpreter_attach(struct code_context *c, struct execution *x, uint64_t position)
 {
 	code_stream_forget(c);
 	c->execution = x;
 	c->last_words[0] = '\0';
 	c->holder = (struct execution_watcher){
 		.changed = nothing_changed, .arg = c, .paced = true, .ignores = {false, true}};
-	c->reader =
-		(struct execution_watcher){.changed = kernel_changed, .room = room_came, .arg = c};
+	c->reader = (struct execution_watcher){
+		.changed = interpreter_changed, .room = room_came, .arg = c};
 	c->holder.position[0] = c->reader.position[0] = position;
 	/* The reader behind the holder: it may end both. */
 	execution_watch(x, &c->holder);
@@ -210,7 +211,7 @@ static void code_kernel_attach(struct code_context *c, struct execution *x, uint
 }
 
 /* Describes the context for a new front: init is the only one that keeps it. */
-static void code_kernel_describe(const struct code_context *c, char out[128])
+static void code_interpreter_describe(const struct code_context *c, char out[128])
 {
 	snprintf(out, 128, "%s %s", c->id, c->key);
 }
@@ -219,7 +220,7 @@ static void code_kernel_describe(const struct code_context *c, char out[128])
  * NULL is the home of the user that it runs as, which init knows. Another user begins in the same
  * place as the sandbox's own.
  */
-static const char *code_kernel_cwd(const struct code_context *c)
+static const char *code_interpreter_cwd(const struct code_context *c)
 {
 	bool is_other = c->user[0] && strcmp(c->user, c->sandbox->user) != 0;
 	if (c->cwd[0] || !is_other)
@@ -227,29 +228,29 @@ static const char *code_kernel_cwd(const struct code_context *c)
 	return code_context_cwd(c);
 }
 
-int code_kernel_start(struct code_context *c, struct error *e)
+int code_interpreter_start(struct code_context *c, struct error *e)
 {
 	char name[128];
 	struct execution *x;
 	make_key(c->key);
-	code_kernel_describe(c, name);
+	code_interpreter_describe(c, name);
 	const struct execution_spec spec = {
 		.argv = code_language_command(c->language),
-		.cwd = code_kernel_cwd(c),
+		.cwd = code_interpreter_cwd(c),
 		.user = c->user[0] ? c->user : NULL,
 		.name = name,
 		.open_stdin = true,
 	};
-	if (execution_start_kernel(c->sandbox, &spec, &x, e) < 0)
+	if (execution_start_interpreter(c->sandbox, &spec, &x, e) < 0)
 		return -1;
-	code_kernel_attach(c, x, 0);
-	c->state = CODE_KERNEL_STARTING;
+	code_interpreter_attach(c, x, 0);
+	c->state = CODE_INTERPRETER_STARTING;
 	c->count = 0;
 	c->restarting = false;
 	c->kill_at_ms = now_ms() + START_MS;
 	code_watch_time(c->sandbox->box);
 	code_language_load(c->language, c->key, &c->commands);
-	code_kernel_tell(c);
+	code_interpreter_tell(c);
 	return 0;
 }
 
@@ -265,7 +266,7 @@ static struct code_context *find_described(
 	return code_context_find(s, id);
 }
 
-void code_kernel_adopt(struct execution *x)
+void code_interpreter_adopt(struct execution *x)
 {
 	char key[CODE_KEY_LEN + 1];
 	struct code_context *c = find_described(x->sandbox, x->name, key);
@@ -275,21 +276,21 @@ void code_kernel_adopt(struct execution *x)
 		return;
 	}
 	memcpy(c->key, key, sizeof c->key);
-	code_kernel_attach(c, x, x->acked[0]);
-	c->state = CODE_KERNEL_BUSY;
+	code_interpreter_attach(c, x, x->acked[0]);
+	c->state = CODE_INTERPRETER_BUSY;
 	c->abandoned = c->asked = true;
-	code_kernel_interrupt(c);
+	code_interpreter_interrupt(c);
 }
 
 /* ---- time ---- */
 
-static void kernel_press(struct code_context *c, int64_t now)
+static void interpreter_press(struct code_context *c, int64_t now)
 {
 	if (c->kill_at_ms && c->kill_at_ms <= now)
-		code_kernel_fail(c, c->state == CODE_KERNEL_STARTING
-					    ? "it did not begin in time"
-					    : "it did not react to an interrupt");
-	if (c->kill_at_ms && c->state == CODE_KERNEL_BUSY && !c->interrupting &&
+		code_interpreter_fail(c, c->state == CODE_INTERPRETER_STARTING
+						 ? "it did not begin in time"
+						 : "it did not react to an interrupt");
+	if (c->kill_at_ms && c->state == CODE_INTERPRETER_BUSY && !c->interrupting &&
 		c->interrupt_at_ms <= now)
 		send_interrupt(c);
 }
@@ -298,11 +299,11 @@ static void check_context(struct code_context *c, int64_t now)
 {
 	struct code_run *r = c->runs;
 	if (sandbox_is_awake(c->sandbox))
-		kernel_press(c, now);
+		interpreter_press(c, now);
 	if (r && r->began && r->deadline_ms && r->deadline_ms <= now) {
 		code_run_fail(r, "TimeoutError", "the code ran longer than %lld ms",
 			(long long)r->timeout_ms);
-		code_kernel_interrupt(c);
+		code_interpreter_interrupt(c);
 		code_stream_drain(c);
 	}
 }
@@ -320,12 +321,14 @@ static void time_came(uv_timer_t *timer)
 	code_watch_time(b);
 }
 
-/* A kernel whose sandbox stands still cannot heed anything: it is looked at when that wakes. */
+/* An interpreter whose sandbox stands still cannot heed anything: it is looked at when that wakes.
+ */
 static int64_t due_ms(const struct code_context *c)
 {
 	int64_t deadline = c->runs && c->runs->began ? c->runs->deadline_ms : 0;
 	int64_t due = sandbox_is_awake(c->sandbox) ? c->kill_at_ms : 0;
-	if (due && c->state == CODE_KERNEL_BUSY && !c->interrupting && c->interrupt_at_ms < due)
+	if (due && c->state == CODE_INTERPRETER_BUSY && !c->interrupting &&
+		c->interrupt_at_ms < due)
 		due = c->interrupt_at_ms;
 	return deadline && (!due || deadline < due) ? deadline : due;
 }
