@@ -34,7 +34,7 @@ static const struct {
 
 static bool is_btrfs(const struct keeper *k)
 {
-	return k->pool != POOL_DIRECTORY;
+	return k->disk_pool != DISK_POOL_DIRECTORY;
 }
 
 static int open_named(int dir_fd, const char *name)

@@ -96,7 +96,7 @@ int hold_sandbox(struct keeper *k, const struct disk_name *disk, int disk_fd, st
 	if (disk->kind != DISK_BOX)
 		return 0;
 	/* Commits dirty data before the freeze, so that the sandbox stands still for less time. */
-	if (k->pool != POOL_DIRECTORY && btrfs_read_dirty(disk_fd) > DIRTY_MUCH)
+	if (k->disk_pool != DISK_POOL_DIRECTORY && btrfs_read_dirty(disk_fd) > DIRTY_MUCH)
 		btrfs_sync(disk_fd);
 	ret->since_us = clock_monotonic_us();
 	if (mkdirat(k->frozen_fd, disk->id, 0700) < 0 && errno != EEXIST)

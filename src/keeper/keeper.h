@@ -3,7 +3,7 @@
  * for the front, which it does not trust, and for nobody else; a boot finds its disk ready and
  * never waits for another's copy.
  *
- *     data/disks.btrfs               the pool, if it is a file (pool.c)
+ *     data/disks.btrfs               the pool, if it is a file (disk_pool.c)
  *     data/disks/                    where the pool is mounted, or a directory
  *     data/disks/boxes/ID/{root,usr}            upper layers of / and /usr
  *     data/disks/boxes/ID/{root.work,usr.work}  overlayfs' own
@@ -44,9 +44,9 @@ enum quota_mode {
 
 struct keeper_config {
 	const char *data;
-	const char *pool_choice; /* "auto", "loop" or "directory" */
-	int64_t pool_size;       /* bytes of a new pool file */
-	int64_t pool_max;        /* to which it may grow */
+	const char *disk_pool_choice; /* "auto", "loop" or "directory" */
+	int64_t disk_pool_size;       /* bytes of a new pool file */
+	int64_t disk_pool_max;        /* to which it may grow */
 };
 
 struct keeper {
@@ -60,12 +60,12 @@ struct keeper {
 	int frozen_fd; /* names those that we hold still */
 	int lock_fd;   /* held by the keeper and those who work for it, but not by readers */
 	int cgroup_fd; /* the directory of the sandboxes' v2 cgroups, named by id */
-	enum pool_kind pool;
+	enum disk_pool_kind disk_pool;
 	enum quota_mode quota;
 	bool reflink;
-	char pool_reason[400]; /* why it is not a better one; "" */
-	int image_fd, loop_fd; /* of a pool file; else -1 */
-	int64_t pool_max;
+	char disk_pool_reason[400]; /* why it is not a better one; "" */
+	int image_fd, loop_fd;      /* of a pool file; else -1 */
+	int64_t disk_pool_max;
 	char template_path[KEEPER_PATH_MAX + 96];
 
 	int sweeper_pair[2]; /* ours, the sweeper's */
@@ -100,14 +100,14 @@ int disk_set_aside(struct keeper *k, const struct disk_name *disk);
 /* Removes what has been aside for a day. */
 void aside_expire(struct keeper *k);
 
-/* ---- pool.c: which file system the disks are on ---- */
+/* ---- disk_pool.c: which file system the disks are on ---- */
 
 /* Returns whether there is a disk of any kind. */
-bool pool_has_disks(int disks_fd);
-int pool_open(struct keeper *k, const struct keeper_config *config, struct error *e);
+bool disk_pool_has_disks(int disks_fd);
+int disk_pool_open(struct keeper *k, const struct keeper_config *config, struct error *e);
 /* Grows a pool file that is nearly full; to be called every now and then. */
-void pool_tend(struct keeper *k);
-void pool_measure(const struct keeper *k, int64_t *size, int64_t *free);
+void disk_pool_tend(struct keeper *k);
+void disk_pool_measure(const struct keeper *k, int64_t *size, int64_t *free);
 
 /* ---- loop.c ---- */
 

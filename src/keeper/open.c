@@ -57,7 +57,7 @@ int keeper_open(struct keeper *k, const struct keeper_config *config, struct err
 	k->data_fd = open(k->data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (k->data_fd < 0)
 		return error_set_errno(e, errno, "cannot open %s", k->data);
-	if (pool_open(k, config, e) < 0 || keeper_open_make_directories(k, e) < 0 ||
+	if (disk_pool_open(k, config, e) < 0 || keeper_open_make_directories(k, e) < 0 ||
 		skeleton_open(k, e) < 0)
 		return -1;
 	return 0;
@@ -173,7 +173,7 @@ void keeper_close(struct keeper *k)
 	close(k->aside_fd);
 	close(k->disks_fd);
 	snprintf(path, sizeof path, "%s/disks", k->data);
-	if (k->pool == POOL_LOOP) {
+	if (k->disk_pool == DISK_POOL_LOOP) {
 		umount2(path, 0);
 		close(k->loop_fd);
 		close(k->image_fd);

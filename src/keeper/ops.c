@@ -94,9 +94,10 @@ static void keeper_ops_op_hello(
 	struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
 {
 	(void)q;
-	a->pool = k->pool;
-	a->flags = (k->quota != QUOTA_NONE ? POOL_QUOTA : 0) | (k->reflink ? POOL_REFLINK : 0);
-	pool_measure(k, &a->pool_size, &a->pool_free);
+	a->disk_pool = k->disk_pool;
+	a->flags = (k->quota != QUOTA_NONE ? DISK_POOL_QUOTA : 0) |
+		   (k->reflink ? DISK_POOL_REFLINK : 0);
+	disk_pool_measure(k, &a->disk_pool_size, &a->disk_pool_free);
 }
 
 static void op_make(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
@@ -319,14 +320,14 @@ static void keeper_ops_tend(struct keeper *k)
 	int64_t now = clock_monotonic_us();
 	if (now >= next_tend) {
 		next_tend = now + TEND_US;
-		pool_tend(k);
+		disk_pool_tend(k);
 	}
 	if (now >= next_expiry) {
 		next_expiry = now + EXPIRE_US;
 		aside_expire(k);
 	}
 	/* Not while an operation runs: it may have made a group that has no member yet. */
-	if (now >= next_drop && child_count == 0 && k->pool == POOL_LOOP &&
+	if (now >= next_drop && child_count == 0 && k->disk_pool == DISK_POOL_LOOP &&
 		k->quota == QUOTA_SIMPLE) {
 		next_drop = now + DROP_GROUPS_US;
 		btrfs_drop_idle_groups(k->disks_fd);

@@ -101,19 +101,19 @@ static void check_totals(struct report *r, const struct warden *w)
 
 static void check_disks(struct report *r, const struct keeper *k)
 {
-	static const char *const kinds[POOL_KIND_END] = {
-		[POOL_BTRFS] = "btrfs: snapshots and forks take milliseconds",
-		[POOL_LOOP] = "a btrfs in a file: snapshots and forks take milliseconds",
-		[POOL_DIRECTORY] = "plain directories",
+	static const char *const kinds[DISK_POOL_KIND_END] = {
+		[DISK_POOL_BTRFS] = "btrfs: snapshots and forks take milliseconds",
+		[DISK_POOL_LOOP] = "a btrfs in a file: snapshots and forks take milliseconds",
+		[DISK_POOL_DIRECTORY] = "plain directories",
 	};
 	struct check *c = doctor_add(r, "disks",
-		k->pool != POOL_DIRECTORY && k->quota != QUOTA_NONE,
+		k->disk_pool != DISK_POOL_DIRECTORY && k->quota != QUOTA_NONE,
 		"disk limits and quick copies need a btrfs: put the data directory on one, or install "
 		"btrfs-progs and have loop devices");
 	c->optional = true;
-	snprintf(c->detail, sizeof c->detail, "%s%s%s%s", kinds[k->pool],
+	snprintf(c->detail, sizeof c->detail, "%s%s%s%s", kinds[k->disk_pool],
 		k->quota == QUOTA_NONE ? "" : "; disk limits are enforced",
-		k->pool_reason[0] ? "; " : "", k->pool_reason);
+		k->disk_pool_reason[0] ? "; " : "", k->disk_pool_reason);
 }
 
 static void check_boot(struct report *r, struct privileged *p)

@@ -160,7 +160,7 @@ static pid_t start_front(const struct privileged *p, struct front_config *f, int
 	const struct keeper *k = &p->keeper;
 	int pair[2];
 	keeper_read_owner(k, f->disks.owner);
-	f->disks.exist = pool_has_disks(k->disks_fd);
+	f->disks.exist = disk_pool_has_disks(k->disks_fd);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	pid_t pid = fork();

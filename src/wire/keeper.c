@@ -1,9 +1,9 @@
 #include "wire/keeper.h"
 
-static const char *const pool_names[POOL_KIND_END] = {
-	[POOL_BTRFS] = "btrfs",
-	[POOL_LOOP] = "loop",
-	[POOL_DIRECTORY] = "directory",
+static const char *const disk_pool_names[DISK_POOL_KIND_END] = {
+	[DISK_POOL_BTRFS] = "btrfs",
+	[DISK_POOL_LOOP] = "loop",
+	[DISK_POOL_DIRECTORY] = "directory",
 };
 
 static const char *const disk_names[DISK_KIND_END] = {
@@ -15,9 +15,9 @@ static const char *const disk_names[DISK_KIND_END] = {
 	[DISK_LAYER] = "layer",
 };
 
-const char *pool_kind_name(enum pool_kind kind)
+const char *disk_pool_kind_name(enum disk_pool_kind kind)
 {
-	return kind < POOL_KIND_END ? pool_names[kind] : "unknown";
+	return kind < DISK_POOL_KIND_END ? disk_pool_names[kind] : "unknown";
 }
 
 const char *disk_kind_name(enum disk_kind kind)

@@ -57,16 +57,16 @@ struct keeper_request {
 	int64_t bytes;
 };
 
-enum pool_kind {
-	POOL_BTRFS,     /* the data directory is on btrfs */
-	POOL_LOOP,      /* a btrfs of our own, in a file of the data directory */
-	POOL_DIRECTORY, /* neither: disks are directories, and copies take their time */
-	POOL_KIND_END
+enum disk_pool_kind {
+	DISK_POOL_BTRFS,     /* the data directory is on btrfs */
+	DISK_POOL_LOOP,      /* a btrfs of our own, in a file of the data directory */
+	DISK_POOL_DIRECTORY, /* neither: disks are directories, and copies take their time */
+	DISK_POOL_KIND_END
 };
 
-enum pool_flag {
-	POOL_QUOTA = 1,  /* a disk's limit is enforced */
-	POOL_REFLINK = 2 /* a copy shares its data until it is written to */
+enum disk_pool_flag {
+	DISK_POOL_QUOTA = 1,  /* a disk's limit is enforced */
+	DISK_POOL_REFLINK = 2 /* a copy shares its data until it is written to */
 };
 
 struct keeper_reply {
@@ -75,10 +75,10 @@ struct keeper_reply {
 	uint32_t epoch;
 	int32_t error; /* errno, 0 when done */
 	char id[ID_SIZE];
-	uint32_t pool; /* enum pool_kind */
+	uint32_t disk_pool; /* enum disk_pool_kind */
 	uint32_t flags;
 	int64_t bytes, limit, files;
-	int64_t pool_size, pool_free;
+	int64_t disk_pool_size, disk_pool_free;
 	int64_t frozen_us; /* how long the sandbox stood still that was copied */
 	/*
 	 * DIFF: the reading end of the pipe. It is passed as ancillary data; the value in the
@@ -87,7 +87,7 @@ struct keeper_reply {
 	int32_t pipe_fd;
 };
 
-const char *pool_kind_name(enum pool_kind kind);
+const char *disk_pool_kind_name(enum disk_pool_kind kind);
 const char *disk_kind_name(enum disk_kind kind);
 
 /*

@@ -392,7 +392,7 @@ static void network_greeted(void *arg, const struct network_reply *reply)
 static void keeper_greeted(void *arg, const struct keeper_reply *reply)
 {
 	struct box *b = arg;
-	b->has_quota = reply->flags & POOL_QUOTA;
+	b->has_quota = reply->flags & DISK_POOL_QUOTA;
 	if (b->config.owner[0])
 		b->driver->disk_own(b->driver, b->config.owner, disks_owned, b);
 	layers_reconcile(b->catalogue);

@@ -87,7 +87,7 @@ static int make_image(struct keeper *k, int64_t size, struct error *e)
 	if (fd < 0 || ftruncate(fd, size & ~(MIB - 1)) < 0)
 		return error_set_errno(e, errno, "cannot make %s/" NEW_IMAGE, k->data);
 	snprintf(path, sizeof path, "%s/" NEW_IMAGE, k->data);
-	int r = run_mkfs(path, k->pool_max < MIXED_BELOW);
+	int r = run_mkfs(path, k->disk_pool_max < MIXED_BELOW);
 	if (r == 0 && (fsync(fd) < 0 || renameat(k->data_fd, NEW_IMAGE, k->data_fd, IMAGE) < 0))
 		r = -errno;
 	if (r == 0)
@@ -112,7 +112,7 @@ static int mount_image(struct keeper *k, struct error *e)
 	snprintf(target, sizeof target, "%s/disks", k->data);
 	if (mount(device, target, "btrfs", MS_NODEV | MS_NOSUID | MS_NOATIME, "discard=async") < 0)
 		return error_set_errno(e, errno, "cannot mount the pool file %s/" IMAGE, k->data);
-	k->pool = POOL_LOOP;
+	k->disk_pool = DISK_POOL_LOOP;
 	return 0;
 }
 
@@ -129,18 +129,18 @@ static void forget_image(struct keeper *k)
 
 static void settle_quota(struct keeper *k, int disks_fd)
 {
-	if (k->pool == POOL_LOOP) {
+	if (k->disk_pool == DISK_POOL_LOOP) {
 		btrfs_quota_mode(disks_fd, &k->quota);
 		if (k->quota == QUOTA_NONE)
 			btrfs_enable_simple_quota(disks_fd);
 	}
 	if (btrfs_quota_mode(disks_fd, &k->quota) == 0 && k->quota != QUOTA_NONE)
 		return;
-	if (k->pool == POOL_LOOP)
-		snprintf(k->pool_reason, sizeof k->pool_reason,
+	if (k->disk_pool == DISK_POOL_LOOP)
+		snprintf(k->disk_pool_reason, sizeof k->disk_pool_reason,
 			"this kernel has no simple quotas (6.7 or newer): disk limits are not enforced");
 	else
-		snprintf(k->pool_reason, sizeof k->pool_reason,
+		snprintf(k->disk_pool_reason, sizeof k->disk_pool_reason,
 			"quotas are off on this btrfs, so disk limits are not enforced: "
 			"btrfs quota enable --simple %s",
 			k->data);
@@ -161,7 +161,7 @@ static bool has_entries(int dir_fd, const char *name)
 	return found;
 }
 
-bool pool_has_disks(int disks_fd)
+bool disk_pool_has_disks(int disks_fd)
 {
 	static const char *const names[] = {
 		"boxes", "checkpoints", "snapshots", "layers", "volumes"};
@@ -173,9 +173,9 @@ bool pool_has_disks(int disks_fd)
 
 static void use_directory(struct keeper *k, int disks_fd, const char *reason)
 {
-	k->pool = POOL_DIRECTORY;
+	k->disk_pool = DISK_POOL_DIRECTORY;
 	k->reflink = copy_can_reflink(disks_fd);
-	snprintf(k->pool_reason, sizeof k->pool_reason,
+	snprintf(k->disk_pool_reason, sizeof k->disk_pool_reason,
 		"%.200s: disk limits are not enforced, and %s", reason,
 		k->reflink ? "copies take longer the more files there are"
 			   : "copies take as long as their data");
@@ -186,10 +186,10 @@ static int try_image(struct keeper *k, const struct keeper_config *c, int disks_
 {
 	struct error why = {0};
 	bool exists = faccessat(k->data_fd, IMAGE, F_OK, 0) == 0;
-	if ((exists || make_image(k, c->pool_size, &why) == 0) && mount_image(k, &why) == 0)
+	if ((exists || make_image(k, c->disk_pool_size, &why) == 0) && mount_image(k, &why) == 0)
 		return 0;
 	forget_image(k);
-	if (exists || strcmp(c->pool_choice, "loop") == 0) {
+	if (exists || strcmp(c->disk_pool_choice, "loop") == 0) {
 		*e = why;
 		return -1;
 	}
@@ -199,38 +199,38 @@ static int try_image(struct keeper *k, const struct keeper_config *c, int disks_
 	return 0;
 }
 
-static int keeper_pool_choose(
+static int disk_pool_choose(
 	struct keeper *k, const struct keeper_config *c, int disks_fd, struct error *e)
 {
 	if (faccessat(k->data_fd, IMAGE, F_OK, 0) == 0)
 		return try_image(k, c, disks_fd, e);
 	if (btrfs_is(disks_fd)) {
-		k->pool = POOL_BTRFS;
+		k->disk_pool = DISK_POOL_BTRFS;
 		return 0;
 	}
-	if (strcmp(c->pool_choice, "directory") == 0)
+	if (strcmp(c->disk_pool_choice, "directory") == 0)
 		use_directory(k, disks_fd, "directories were asked for (--disk-pool)");
-	else if (pool_has_disks(disks_fd))
+	else if (disk_pool_has_disks(disks_fd))
 		use_directory(k, disks_fd, "there are disks in a plain directory already");
 	else
 		return try_image(k, c, disks_fd, e);
 	return 0;
 }
 
-int pool_open(struct keeper *k, const struct keeper_config *c, struct error *e)
+int disk_pool_open(struct keeper *k, const struct keeper_config *c, struct error *e)
 {
 	if (mkdirat(k->data_fd, "disks", 0700) < 0 && errno != EEXIST)
 		return error_set_errno(e, errno, "cannot make %s/disks", k->data);
 	autoclose int below = openat(k->data_fd, "disks", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (below < 0 || fchmod(below, 0700) < 0)
 		return error_set_errno(e, errno, "cannot open %s/disks", k->data);
-	k->pool_max = c->pool_max;
-	if (keeper_pool_choose(k, c, below, e) < 0)
+	k->disk_pool_max = c->disk_pool_max;
+	if (disk_pool_choose(k, c, below, e) < 0)
 		return -1;
 	k->disks_fd = openat(k->data_fd, "disks", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (k->disks_fd < 0 || fchmod(k->disks_fd, 0700) < 0)
 		return error_set_errno(e, errno, "cannot open %s/disks", k->data);
-	if (k->pool != POOL_DIRECTORY) {
+	if (k->disk_pool != DISK_POOL_DIRECTORY) {
 		k->reflink = true;
 		settle_quota(k, k->disks_fd);
 	}
@@ -239,7 +239,7 @@ int pool_open(struct keeper *k, const struct keeper_config *c, struct error *e)
 
 /* ---- growing ---- */
 
-void pool_measure(const struct keeper *k, int64_t *size, int64_t *free)
+void disk_pool_measure(const struct keeper *k, int64_t *size, int64_t *free)
 {
 	struct statvfs s;
 	*size = *free = 0;
@@ -249,11 +249,11 @@ void pool_measure(const struct keeper *k, int64_t *size, int64_t *free)
 	*free = (int64_t)s.f_bavail * (int64_t)s.f_frsize;
 }
 
-static void keeper_pool_grow(struct keeper *k, int64_t size, int64_t room)
+static void disk_pool_grow(struct keeper *k, int64_t size, int64_t room)
 {
 	int64_t step = size / 4 > GROW_STEP ? size / 4 : GROW_STEP;
 	step = step < room ? step : room;
-	step = step < k->pool_max - size ? step : k->pool_max - size;
+	step = step < k->disk_pool_max - size ? step : k->disk_pool_max - size;
 	step &= ~(MIB - 1);
 	if (step <= 0)
 		return;
@@ -266,17 +266,17 @@ static void keeper_pool_grow(struct keeper *k, int64_t size, int64_t room)
 		log_info("the disk pool has grown", "bytes", log_num(size + step));
 }
 
-void pool_tend(struct keeper *k)
+void disk_pool_tend(struct keeper *k)
 {
 	struct stat st;
 	int64_t size, free;
-	if (k->pool != POOL_LOOP || fstat(k->image_fd, &st) < 0)
+	if (k->disk_pool != DISK_POOL_LOOP || fstat(k->image_fd, &st) < 0)
 		return;
-	pool_measure(k, &size, &free);
+	disk_pool_measure(k, &size, &free);
 	int64_t holes = st.st_size - (int64_t)st.st_blocks * 512;
 	int64_t spare = host_free(k) - HOST_SPARE;
-	if (free < GROW_BELOW && st.st_size < k->pool_max && spare > holes)
-		keeper_pool_grow(k, st.st_size, spare - holes);
+	if (free < GROW_BELOW && st.st_size < k->disk_pool_max && spare > holes)
+		disk_pool_grow(k, st.st_size, spare - holes);
 	else if (holes > MIB && spare < holes && fallocate(k->image_fd, 0, 0, st.st_size) < 0 &&
 		 errno != ENOSPC)
 		log_error("cannot reserve the disk pool's space", "error", strerror(errno));
