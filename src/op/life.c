@@ -109,33 +109,33 @@ struct op *op_set_network(const struct op_call *call, const struct op_network *r
 	return op_ask(call, &type, request, sizeof *request);
 }
 
-/* ---- connect ---- */
+/* ---- renew ---- */
 
-static void connect_woken(void *arg, const struct error *e)
+static void renew_woken(void *arg, const struct error *e)
 {
 	if (op_awaited(arg))
 		life_tell(arg, e, true);
 }
 
 /* A resume begins the lease anew, so that it is set before. */
-static void connect_wake(void *arg, const struct error *e)
+static void renew_wake(void *arg, const struct error *e)
 {
 	struct op *op = arg;
-	const struct op_connect *request = op_asked(op);
+	const struct op_renew *request = op_asked(op);
 	struct error gone;
 	if (!op_awaited(op))
 		return;
 	struct sandbox *s = op_sandbox(op, &gone);
 	op_await(op);
 	if (e || !s)
-		connect_woken(op, e);
+		renew_woken(op, e);
 	else
-		sandbox_resume(s, request->keep_memory, connect_woken, op);
+		sandbox_resume(s, request->keep_memory, renew_woken, op);
 }
 
-static void connect_ask(struct op *op)
+static void renew_ask(struct op *op)
 {
-	const struct op_connect *request = op_asked(op);
+	const struct op_renew *request = op_asked(op);
 	struct sandbox_view view = {0};
 	struct sandbox_change change = {.settings = {.lease_ms = request->lease_ms}};
 	struct error e;
@@ -146,13 +146,13 @@ static void connect_ask(struct op *op)
 	sandbox_change_gives(&change, lease_ms);
 	change.lease_extends_only = !sleeps;
 	op_await(op);
-	if (!s || sandbox_update(s, &change, sleeps ? connect_wake : life_done, op, &e) < 0)
+	if (!s || sandbox_update(s, &change, sleeps ? renew_wake : life_done, op, &e) < 0)
 		life_done(op, &e);
 }
 
-struct op *op_connect(const struct op_call *call, const struct op_connect *request)
+struct op *op_renew(const struct op_call *call, const struct op_renew *request)
 {
-	static const struct op_type type = {"connect", true, true, .ask = connect_ask};
+	static const struct op_type type = {"renew", true, true, .ask = renew_ask};
 	return op_ask(call, &type, request, sizeof *request);
 }
 

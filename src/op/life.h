@@ -48,11 +48,11 @@ struct op *op_wake(const struct op_call *call);
  * Wakes a sandbox that sleeps, with a new lease; one that is awake gets a longer lease, if that
  * ends later. OP_DONE with the sandbox and `woke`.
  */
-struct op_connect {
+struct op_renew {
 	int64_t lease_ms;
 	bool keep_memory;
 };
-struct op *op_connect(const struct op_call *call, const struct op_connect *request);
+struct op *op_renew(const struct op_call *call, const struct op_renew *request);
 
 /* ---- a new one ---- */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "dialect/e2b/connect.h"
+#include "dialect/e2b/rpc.h"
 #include "dialect/e2b/aliases.h"
 #include "op/admission.h"
 
@@ -106,7 +106,7 @@ void envd_encode_rpc_error(
 		e->code == ERROR_UNAUTHORIZED)
 		envd_encode_error(req, e, answer);
 	else
-		connect_encode_error(e, answer);
+		rpc_encode_error(e, answer);
 }
 
 /* ---- as whom, and where ---- */

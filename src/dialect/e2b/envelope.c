@@ -10,67 +10,67 @@ static const struct {
 	const char *name;
 	int http;
 } codes[] = {
-	[CONNECT_INVALID_ARGUMENT] = {"invalid_argument", 400},
-	[CONNECT_DEADLINE_EXCEEDED] = {"deadline_exceeded", 504},
-	[CONNECT_NOT_FOUND] = {"not_found", 404},
-	[CONNECT_ALREADY_EXISTS] = {"already_exists", 409},
-	[CONNECT_PERMISSION_DENIED] = {"permission_denied", 403},
-	[CONNECT_RESOURCE_EXHAUSTED] = {"resource_exhausted", 429},
-	[CONNECT_UNIMPLEMENTED] = {"unimplemented", 501},
-	[CONNECT_INTERNAL] = {"internal", 500},
-	[CONNECT_UNAVAILABLE] = {"unavailable", 503},
-	[CONNECT_UNAUTHENTICATED] = {"unauthenticated", 401},
+	[RPC_INVALID_ARGUMENT] = {"invalid_argument", 400},
+	[RPC_DEADLINE_EXCEEDED] = {"deadline_exceeded", 504},
+	[RPC_NOT_FOUND] = {"not_found", 404},
+	[RPC_ALREADY_EXISTS] = {"already_exists", 409},
+	[RPC_PERMISSION_DENIED] = {"permission_denied", 403},
+	[RPC_RESOURCE_EXHAUSTED] = {"resource_exhausted", 429},
+	[RPC_UNIMPLEMENTED] = {"unimplemented", 501},
+	[RPC_INTERNAL] = {"internal", 500},
+	[RPC_UNAVAILABLE] = {"unavailable", 503},
+	[RPC_UNAUTHENTICATED] = {"unauthenticated", 401},
 };
 
-const char *connect_code_name(enum connect_code code)
+const char *rpc_code_name(enum rpc_code code)
 {
 	return codes[code].name;
 }
 
-int connect_http_status(enum connect_code code)
+int rpc_http_status(enum rpc_code code)
 {
 	return codes[code].http;
 }
 
-enum connect_code connect_code_of(enum error_code code)
+enum rpc_code rpc_code_of(enum error_code code)
 {
 	switch (code) {
 	case ERROR_NOT_FOUND:
-		return CONNECT_NOT_FOUND;
+		return RPC_NOT_FOUND;
 	case ERROR_UNAUTHORIZED:
-		return CONNECT_UNAUTHENTICATED;
+		return RPC_UNAUTHENTICATED;
 	case ERROR_NAME_TAKEN:
 	case ERROR_ALREADY_EXISTS:
-		return CONNECT_ALREADY_EXISTS;
+		return RPC_ALREADY_EXISTS;
 	case ERROR_SCOPE_MISSING:
 	case ERROR_PERMISSION_DENIED:
 	case ERROR_READ_ONLY:
-		return CONNECT_PERMISSION_DENIED;
+		return RPC_PERMISSION_DENIED;
 	case ERROR_QUOTA_EXCEEDED:
 	case ERROR_RESOURCE_EXHAUSTED:
 	case ERROR_NO_SPACE:
-		return CONNECT_RESOURCE_EXHAUSTED;
+		return RPC_RESOURCE_EXHAUSTED;
 	case ERROR_NOT_RUNNING:
 	case ERROR_PAUSED:
 	case ERROR_UNAVAILABLE:
-		return CONNECT_UNAVAILABLE;
+		return RPC_UNAVAILABLE;
 	case ERROR_NOT_IMPLEMENTED:
 	case ERROR_NOT_SUPPORTED:
-		return CONNECT_UNIMPLEMENTED;
+		return RPC_UNIMPLEMENTED;
 	case ERROR_REQUEST_TIMEOUT:
-		return CONNECT_DEADLINE_EXCEEDED;
+		return RPC_DEADLINE_EXCEEDED;
 	case ERROR_INTERNAL:
 	case ERROR_BOOT_FAILED:
-		return CONNECT_INTERNAL;
+		return RPC_INTERNAL;
 	default:
-		return CONNECT_INVALID_ARGUMENT;
+		return RPC_INVALID_ARGUMENT;
 	}
 }
 
 void envelope_put_error(struct json_writer *w, const struct error *e)
 {
 	json_begin_object(w);
-	json_put_string(w, "code", connect_code_name(connect_code_of(e->code)));
+	json_put_string(w, "code", rpc_code_name(rpc_code_of(e->code)));
 	json_put_string(w, "message", e->message);
 	json_end_object(w);
 }

@@ -15,23 +15,23 @@
 
 #define ENVELOPE_MAX (4u << 20) /* of a message */
 
-enum connect_code {
-	CONNECT_INVALID_ARGUMENT,
-	CONNECT_DEADLINE_EXCEEDED,
-	CONNECT_NOT_FOUND,
-	CONNECT_ALREADY_EXISTS,
-	CONNECT_PERMISSION_DENIED,
-	CONNECT_RESOURCE_EXHAUSTED,
-	CONNECT_UNIMPLEMENTED,
-	CONNECT_INTERNAL,
-	CONNECT_UNAVAILABLE,
-	CONNECT_UNAUTHENTICATED
+enum rpc_code {
+	RPC_INVALID_ARGUMENT,
+	RPC_DEADLINE_EXCEEDED,
+	RPC_NOT_FOUND,
+	RPC_ALREADY_EXISTS,
+	RPC_PERMISSION_DENIED,
+	RPC_RESOURCE_EXHAUSTED,
+	RPC_UNIMPLEMENTED,
+	RPC_INTERNAL,
+	RPC_UNAVAILABLE,
+	RPC_UNAUTHENTICATED
 };
 
-const char *connect_code_name(enum connect_code code);
-int connect_http_status(enum connect_code code);
+const char *rpc_code_name(enum rpc_code code);
+int rpc_http_status(enum rpc_code code);
 /* What our own codes are called there. */
-enum connect_code connect_code_of(enum error_code code);
+enum rpc_code rpc_code_of(enum error_code code);
 
 /* A message by itself; nothing at all is one without fields. */
 int envelope_parse(const char *text, size_t len, cJSON **ret, struct error *e);

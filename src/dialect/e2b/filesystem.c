@@ -157,7 +157,7 @@ static int begin_move(struct http_request *req, const cJSON *message, struct err
 static void filesystem_handle(struct http_request *req, enum file_op op, unsigned flags)
 {
 	struct error e = {0}, explained;
-	cJSON *message = connect_request(req);
+	cJSON *message = rpc_request(req);
 	if (!message)
 		return;
 	int r = op == FILE_MOVE ? begin_move(req, message, &e)
@@ -190,12 +190,11 @@ static void filesystem_handle_remove(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/filesystem.Filesystem/Stat", filesystem_handle_stat, CONNECT_BODY_LIMIT,
+	{HTTP_POST, "/filesystem.Filesystem/Stat", filesystem_handle_stat, RPC_BODY_LIMIT,
 		.scope = HTTP_SCOPE_READ},
-	{HTTP_POST, "/filesystem.Filesystem/MakeDir", filesystem_handle_make_dir,
-		CONNECT_BODY_LIMIT},
-	{HTTP_POST, "/filesystem.Filesystem/Move", filesystem_handle_move, CONNECT_BODY_LIMIT},
-	{HTTP_POST, "/filesystem.Filesystem/Remove", filesystem_handle_remove, CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/filesystem.Filesystem/MakeDir", filesystem_handle_make_dir, RPC_BODY_LIMIT},
+	{HTTP_POST, "/filesystem.Filesystem/Move", filesystem_handle_move, RPC_BODY_LIMIT},
+	{HTTP_POST, "/filesystem.Filesystem/Remove", filesystem_handle_remove, RPC_BODY_LIMIT},
 };
 
 const struct route_table filesystem_table = ROUTE_TABLE(routes);

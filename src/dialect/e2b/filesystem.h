@@ -1,7 +1,7 @@
 /* filesystem.Filesystem: what its files share. */
 #pragma once
 
-#include "dialect/e2b/connect.h"
+#include "dialect/e2b/rpc.h"
 #include "dialect/e2b/entry.h"
 #include "dialect/e2b/envd.h"
 #include "op/files.h"

@@ -35,7 +35,7 @@ static void handle_list_dir(struct http_request *req)
 	struct error e = {0}, explained;
 	struct list_message fields = {.path = ""};
 	struct op_files request;
-	cJSON *message = connect_request(req);
+	cJSON *message = rpc_request(req);
 	if (!message)
 		return;
 	if (json_decode_known(message, list_fields, ARRAY_LEN(list_fields), "", &fields, &e) < 0 ||
@@ -50,7 +50,7 @@ static void handle_list_dir(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/filesystem.Filesystem/ListDir", handle_list_dir, CONNECT_BODY_LIMIT,
+	{HTTP_POST, "/filesystem.Filesystem/ListDir", handle_list_dir, RPC_BODY_LIMIT,
 		.scope = HTTP_SCOPE_READ},
 };
 

@@ -67,7 +67,7 @@ static enum answer_failure watch_stream_fail(
 		return ANSWER_ERROR;
 	filesystem_explain(s->path, e, &explained);
 	*e = explained;
-	return connect_stream_fail(a, e, event);
+	return rpc_stream_fail(a, e, event);
 }
 
 static void watch_stream_finish(struct answer *a)
@@ -89,19 +89,19 @@ static void handle_watch_dir(struct http_request *req)
 	struct answer *a = envd_answer(req, &form);
 	struct watch_stream *s = a->own;
 	s->path = "";
-	const cJSON *message = connect_stream_message(a, &e);
-	if (!message || connect_deadline(req, &a->call.deadline_ms, &e) < 0 ||
+	const cJSON *message = rpc_stream_message(a, &e);
+	if (!message || rpc_deadline(req, &a->call.deadline_ms, &e) < 0 ||
 		watch_decode(req, message, &spec, &s->path, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}
-	answer_keep_alive(a, keepalive, sizeof keepalive - 1, connect_keepalive_ms(req));
+	answer_keep_alive(a, keepalive, sizeof keepalive - 1, rpc_keepalive_ms(req));
 	a->op = op_watch(&a->call, &spec);
 	answer_run(a);
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/filesystem.Filesystem/WatchDir", handle_watch_dir, CONNECT_BODY_LIMIT,
+	{HTTP_POST, "/filesystem.Filesystem/WatchDir", handle_watch_dir, RPC_BODY_LIMIT,
 		.scope = HTTP_SCOPE_READ},
 };
 

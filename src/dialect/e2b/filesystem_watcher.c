@@ -37,7 +37,7 @@ static void filesystem_watcher_handle_create(struct http_request *req)
 	struct answer *a = envd_answer(req, &form);
 	const char **path = a->own;
 	*path = "";
-	const cJSON *message = connect_message(a, &e);
+	const cJSON *message = rpc_message(a, &e);
 	if (!message || watch_decode(req, message, &spec, path, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
@@ -79,7 +79,7 @@ static void watcher_events_finish(struct answer *a)
 
 static int watcher_decode(struct answer *a, struct op_watcher *ret, struct error *e)
 {
-	const cJSON *message = connect_message(a, e);
+	const cJSON *message = rpc_message(a, e);
 	const cJSON *id = cJSON_GetObjectItemCaseSensitive(message, "watcherId");
 	ret->id = cJSON_IsString(id) ? id->valuestring : "";
 	return message ? 0 : -1;
@@ -113,7 +113,7 @@ static void filesystem_watcher_handle_events(struct http_request *req)
 static void filesystem_watcher_handle_remove(struct http_request *req)
 {
 	static const struct answer_form form = {
-		.type = "application/json", .pace = ANSWER_WHOLE, .put = connect_put_empty};
+		.type = "application/json", .pace = ANSWER_WHOLE, .put = rpc_put_empty};
 	struct error e = {0};
 	struct op_watcher watcher;
 	struct answer *a = envd_answer(req, &form);
@@ -127,11 +127,11 @@ static void filesystem_watcher_handle_remove(struct http_request *req)
 
 static const struct http_route routes[] = {
 	{HTTP_POST, "/filesystem.Filesystem/CreateWatcher", filesystem_watcher_handle_create,
-		CONNECT_BODY_LIMIT, .scope = HTTP_SCOPE_READ},
+		RPC_BODY_LIMIT, .scope = HTTP_SCOPE_READ},
 	{HTTP_POST, "/filesystem.Filesystem/GetWatcherEvents", filesystem_watcher_handle_events,
-		CONNECT_BODY_LIMIT, .scope = HTTP_SCOPE_READ},
+		RPC_BODY_LIMIT, .scope = HTTP_SCOPE_READ},
 	{HTTP_POST, "/filesystem.Filesystem/RemoveWatcher", filesystem_watcher_handle_remove,
-		CONNECT_BODY_LIMIT, .scope = HTTP_SCOPE_READ},
+		RPC_BODY_LIMIT, .scope = HTTP_SCOPE_READ},
 };
 
 const struct route_table filesystem_watcher_table = ROUTE_TABLE(routes);

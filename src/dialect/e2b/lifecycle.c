@@ -55,7 +55,7 @@ static void connect_sandbox(struct http_request *req, int64_t default_timeout_s)
 	struct answer *a = e2b_usable_answer(req, &form);
 	if (decode_lifecycle(a, &body) < 0)
 		return;
-	a->op = op_connect(&a->call, &(struct op_connect){body.timeout_s * 1000, body.memory});
+	a->op = op_renew(&a->call, &(struct op_renew){body.timeout_s * 1000, body.memory});
 	answer_run(a);
 }
 

@@ -211,7 +211,7 @@ static enum answer_failure process_stream_fail(
 			p->cwd ? p->cwd : "");
 	else if (event && event->reason == OP_NO_EXECUTION)
 		process_not_found(&p->selector, e);
-	return connect_stream_fail(a, e, event);
+	return rpc_stream_fail(a, e, event);
 }
 
 static const struct answer_form stream_form = {.type = "application/connect+json",
@@ -224,7 +224,7 @@ static struct answer *stream_answer(struct http_request *req)
 {
 	static const char keepalive[] = "\0\0\0\0\x1a" PROCESS_KEEPALIVE;
 	struct answer *a = envd_answer(req, &stream_form);
-	answer_keep_alive(a, keepalive, sizeof keepalive - 1, connect_keepalive_ms(req));
+	answer_keep_alive(a, keepalive, sizeof keepalive - 1, rpc_keepalive_ms(req));
 	return a;
 }
 
@@ -238,8 +238,8 @@ static void handle_start(struct http_request *req)
 		.piece = PROCESS_DATA_MAX};
 	struct answer *a = stream_answer(req);
 	struct process_stream *p = a->own;
-	const cJSON *message = connect_stream_message(a, &e);
-	if (!message || connect_deadline(req, &a->call.deadline_ms, &e) < 0 ||
+	const cJSON *message = rpc_stream_message(a, &e);
+	if (!message || rpc_deadline(req, &a->call.deadline_ms, &e) < 0 ||
 		envd_user(req, &exec.spec.user, &e) < 0 ||
 		decode_start(a, message, &exec.spec, &e) < 0) {
 		answer_refuse(a, &e);
@@ -265,11 +265,11 @@ static void handle_connect(struct http_request *req)
 	struct error e = {0};
 	struct answer *a = stream_answer(req);
 	struct process_stream *p = a->own;
-	const cJSON *message = connect_stream_message(a, &e);
+	const cJSON *message = rpc_stream_message(a, &e);
 	if (!message ||
 		process_decode_selector(cJSON_GetObjectItemCaseSensitive(message, "process"),
 			&p->selector, &e) < 0 ||
-		connect_deadline(req, &a->call.deadline_ms, &e) < 0) {
+		rpc_deadline(req, &a->call.deadline_ms, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
 	}
@@ -281,8 +281,8 @@ static void handle_connect(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/process.Process/Start", handle_start, CONNECT_BODY_LIMIT},
-	{HTTP_POST, "/process.Process/Connect", handle_connect, CONNECT_BODY_LIMIT,
+	{HTTP_POST, "/process.Process/Start", handle_start, RPC_BODY_LIMIT},
+	{HTTP_POST, "/process.Process/Connect", handle_connect, RPC_BODY_LIMIT,
 		.scope = HTTP_SCOPE_READ},
 };
 

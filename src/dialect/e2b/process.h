@@ -1,7 +1,7 @@
 /* process.Process: what its files share. */
 #pragma once
 
-#include "dialect/e2b/connect.h"
+#include "dialect/e2b/rpc.h"
 #include "dialect/e2b/envd.h"
 #include "op/process.h"
 

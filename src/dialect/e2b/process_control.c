@@ -121,7 +121,7 @@ static void e2b_process_control_handle_list(struct http_request *req)
 	struct error e = {0};
 	struct answer *a = envd_answer(req, &form);
 	struct json_writer *w = a->own;
-	if (!connect_message(a, &e)) {
+	if (!rpc_message(a, &e)) {
 		answer_refuse(a, &e);
 		return;
 	}
@@ -138,7 +138,7 @@ static void e2b_process_control_handle_list(struct http_request *req)
 static const struct answer_form control_form = {.type = "application/json",
 	.pace = ANSWER_WHOLE,
 	.own_size = sizeof(struct process_call),
-	.put = connect_put_empty,
+	.put = rpc_put_empty,
 	.fail = process_call_fail};
 
 typedef int control_decode_fn(const cJSON *message, struct process_selector *selector,
@@ -151,7 +151,7 @@ static void control_handle(
 	struct op_process request = {0};
 	struct answer *a = envd_answer(req, form);
 	struct process_call *call = a->own;
-	const cJSON *message = connect_message(a, &e);
+	const cJSON *message = rpc_message(a, &e);
 	if (!message || decode(message, &call->selector, &request, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
@@ -267,18 +267,17 @@ static void handle_close_stdin(struct http_request *req)
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct process_call),
-		.put = connect_put_empty,
+		.put = rpc_put_empty,
 		.fail = close_stdin_fail};
 	control_handle(req, &form, decode_close_stdin);
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/process.Process/List", e2b_process_control_handle_list, CONNECT_BODY_LIMIT,
+	{HTTP_POST, "/process.Process/List", e2b_process_control_handle_list, RPC_BODY_LIMIT,
 		.scope = HTTP_SCOPE_READ},
-	{HTTP_POST, "/process.Process/SendSignal", handle_send_signal, CONNECT_BODY_LIMIT},
-	{HTTP_POST, "/process.Process/Update", e2b_process_control_handle_update,
-		CONNECT_BODY_LIMIT},
-	{HTTP_POST, "/process.Process/CloseStdin", handle_close_stdin, CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/process.Process/SendSignal", handle_send_signal, RPC_BODY_LIMIT},
+	{HTTP_POST, "/process.Process/Update", e2b_process_control_handle_update, RPC_BODY_LIMIT},
+	{HTTP_POST, "/process.Process/CloseStdin", handle_close_stdin, RPC_BODY_LIMIT},
 };
 
 const struct route_table process_control_table = ROUTE_TABLE(routes);

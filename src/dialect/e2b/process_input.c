@@ -22,8 +22,8 @@ struct bytes_message {
 };
 
 static const struct json_field bytes_fields[] = {
-	{"stdin", FIELD_TEXT, offsetof(struct bytes_message, to_stdin), 0, 0, CONNECT_BODY_LIMIT},
-	{"pty", FIELD_TEXT, offsetof(struct bytes_message, to_pty), 0, 0, CONNECT_BODY_LIMIT},
+	{"stdin", FIELD_TEXT, offsetof(struct bytes_message, to_stdin), 0, 0, RPC_BODY_LIMIT},
+	{"pty", FIELD_TEXT, offsetof(struct bytes_message, to_pty), 0, 0, RPC_BODY_LIMIT},
 };
 
 int input_decode(const cJSON *input, struct scratch *memory, const char **bytes, size_t *len,
@@ -71,14 +71,14 @@ static void handle_send_input(struct http_request *req)
 	static const struct answer_form form = {.type = "application/json",
 		.pace = ANSWER_WHOLE,
 		.own_size = sizeof(struct process_call),
-		.put = connect_put_empty,
+		.put = rpc_put_empty,
 		.fail = input_fail};
 	struct error e = {0};
 	const char *bytes = NULL;
 	size_t len = 0;
 	struct answer *a = envd_answer(req, &form);
 	const struct process_call *call = a->own;
-	const cJSON *message = connect_message(a, &e);
+	const cJSON *message = rpc_message(a, &e);
 	if (!message || decode_send_input(a, message, &bytes, &len, &e) < 0) {
 		answer_refuse(a, &e);
 		return;
@@ -90,7 +90,7 @@ static void handle_send_input(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-	{HTTP_POST, "/process.Process/SendInput", handle_send_input, CONNECT_BODY_LIMIT},
+	{HTTP_POST, "/process.Process/SendInput", handle_send_input, RPC_BODY_LIMIT},
 };
 
 const struct route_table process_input_table = ROUTE_TABLE(routes);

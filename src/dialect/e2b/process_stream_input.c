@@ -45,7 +45,7 @@ static enum answer_failure input_stream_fail(
 	input_explain(e);
 	if (event && event->reason == OP_NO_EXECUTION)
 		process_not_found(&s->selector, e);
-	return connect_stream_fail(a, e, event);
+	return rpc_stream_fail(a, e, event);
 }
 
 static void input_stream_finish(struct answer *a)
@@ -137,7 +137,7 @@ static void handle_stream_input(struct http_request *req)
 	static const struct answer_body body = {input_stream_data, input_stream_end};
 	struct error e;
 	struct answer *a = envd_answer(req, &form);
-	if (!connect_is_stream(req)) {
+	if (!rpc_is_stream(req)) {
 		error_set(&e, ERROR_UNSUPPORTED_MEDIA_TYPE,
 			"streaming calls are made with 'Content-Type: application/connect+json'");
 		answer_refuse(a, &e);

@@ -1,4 +1,4 @@
-#include "dialect/e2b/connect.h"
+#include "dialect/e2b/rpc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 /* ---- unary ---- */
 
-static int connect_parse(const struct http_request *req, cJSON **ret, struct error *e)
+static int rpc_parse(const struct http_request *req, cJSON **ret, struct error *e)
 {
 	size_t len;
 	const char *encoding = http_header(req, "content-encoding");
@@ -26,30 +26,30 @@ static int connect_parse(const struct http_request *req, cJSON **ret, struct err
 	return envelope_parse(text, len, ret, e);
 }
 
-cJSON *connect_request(struct http_request *req)
+cJSON *rpc_request(struct http_request *req)
 {
 	struct error e;
 	cJSON *message = NULL;
-	if (connect_parse(req, &message, &e) < 0)
+	if (rpc_parse(req, &message, &e) < 0)
 		http_respond_error(req, &e);
 	return message;
 }
 
-static void connect_message_free(void *message)
+static void rpc_message_free(void *message)
 {
 	cJSON_Delete(message);
 }
 
-const cJSON *connect_message(struct answer *a, struct error *e)
+const cJSON *rpc_message(struct answer *a, struct error *e)
 {
 	cJSON *message = NULL;
-	if (connect_parse(a->req, &message, e) < 0)
+	if (rpc_parse(a->req, &message, e) < 0)
 		return NULL;
-	scratch_own(&a->call.memory, message, connect_message_free);
+	scratch_own(&a->call.memory, message, rpc_message_free);
 	return message;
 }
 
-int connect_put_empty(struct answer *a, const struct op_event *event, struct error *e)
+int rpc_put_empty(struct answer *a, const struct op_event *event, struct error *e)
 {
 	(void)e;
 	if (event->kind == OP_DONE)
@@ -57,16 +57,16 @@ int connect_put_empty(struct answer *a, const struct op_event *event, struct err
 	return 0;
 }
 
-void connect_encode_error(const struct error *e, struct http_error_answer *answer)
+void rpc_encode_error(const struct error *e, struct http_error_answer *answer)
 {
 	struct json_writer w = {.out = &answer->body};
-	answer->status = connect_http_status(connect_code_of(e->code));
+	answer->status = rpc_http_status(rpc_code_of(e->code));
 	envelope_put_error(&w, e);
 }
 
 /* ---- streaming calls ---- */
 
-bool connect_is_stream(const struct http_request *req)
+bool rpc_is_stream(const struct http_request *req)
 {
 	return http_has_type(req, "application/connect+json");
 }
@@ -83,32 +83,31 @@ static int take_only_message(struct buf *in, cJSON **ret, struct error *e)
 		"the body must be exactly one envelope, of the length it says");
 }
 
-static int connect_stream_parse(const struct http_request *req, cJSON **ret, struct error *e)
+static int rpc_stream_parse(const struct http_request *req, cJSON **ret, struct error *e)
 {
 	size_t len;
 	autobuf in = {0};
 	const char *body = http_body(req, &len);
-	if (!connect_is_stream(req))
+	if (!rpc_is_stream(req))
 		return error_set(e, ERROR_UNSUPPORTED_MEDIA_TYPE,
 			"streaming calls are made with 'Content-Type: application/connect+json'");
 	buf_append(&in, body, len);
 	return take_only_message(&in, ret, e);
 }
 
-const cJSON *connect_stream_message(struct answer *a, struct error *e)
+const cJSON *rpc_stream_message(struct answer *a, struct error *e)
 {
 	cJSON *message = NULL;
-	if (connect_stream_parse(a->req, &message, e) < 0)
+	if (rpc_stream_parse(a->req, &message, e) < 0)
 		return NULL;
-	scratch_own(&a->call.memory, message, connect_message_free);
+	scratch_own(&a->call.memory, message, rpc_message_free);
 	return message;
 }
 
-enum answer_failure connect_stream_fail(
-	struct answer *a, struct error *e, const struct op_event *event)
+enum answer_failure rpc_stream_fail(struct answer *a, struct error *e, const struct op_event *event)
 {
 	(void)event;
-	if (!connect_is_stream(a->req))
+	if (!rpc_is_stream(a->req))
 		return ANSWER_ERROR;
 	envelope_put_end(&a->out, e);
 	return ANSWER_PUT;
@@ -125,7 +124,7 @@ static bool parse_digits(const char *text, size_t digits_max, int64_t *ret)
 	return true;
 }
 
-int connect_deadline(const struct http_request *req, int64_t *ms, struct error *e)
+int rpc_deadline(const struct http_request *req, int64_t *ms, struct error *e)
 {
 	const char *text = http_header(req, "connect-timeout-ms");
 	*ms = 0;
@@ -135,7 +134,7 @@ int connect_deadline(const struct http_request *req, int64_t *ms, struct error *
 		e, ERROR_INVALID_REQUEST, "Connect-Timeout-Ms must be a number of milliseconds");
 }
 
-uint64_t connect_keepalive_ms(const struct http_request *req)
+uint64_t rpc_keepalive_ms(const struct http_request *req)
 {
 	int64_t seconds;
 	const char *text = http_header(req, "keepalive-ping-interval");

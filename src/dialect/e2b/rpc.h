@@ -16,18 +16,18 @@
 #include "http/http.h"
 #include "json/json.h"
 
-#define CONNECT_BODY_LIMIT ENVELOPE_MAX
+#define RPC_BODY_LIMIT ENVELOPE_MAX
 
 /* ---- unary ---- */
 
 /* The request's message, to be deleted by the caller, or NULL after the request was answered. */
-cJSON *connect_request(struct http_request *req);
+cJSON *rpc_request(struct http_request *req);
 /* The same for an answer: it lives in the call's memory. NULL: *e is for answer_refuse. */
-const cJSON *connect_message(struct answer *a, struct error *e);
+const cJSON *rpc_message(struct answer *a, struct error *e);
 /* Of a unary call that answers with nothing but that it was done; for answer_form.put. */
-int connect_put_empty(struct answer *a, const struct op_event *event, struct error *e);
+int rpc_put_empty(struct answer *a, const struct op_event *event, struct error *e);
 /* For a mount of unary calls; handlers use http_respond_error. */
-void connect_encode_error(const struct error *e, struct http_error_answer *answer);
+void rpc_encode_error(const struct error *e, struct http_error_answer *answer);
 
 /* ---- streams ---- */
 
@@ -35,13 +35,13 @@ void connect_encode_error(const struct error *e, struct http_error_answer *answe
  * The one message of a streaming call. It lives in the call's memory. NULL: *e is for
  * answer_refuse.
  */
-const cJSON *connect_stream_message(struct answer *a, struct error *e);
+const cJSON *rpc_stream_message(struct answer *a, struct error *e);
 /* For answer_form.fail: the error is in the last envelope, unless no envelopes were asked for. */
-enum answer_failure connect_stream_fail(
+enum answer_failure rpc_stream_fail(
 	struct answer *a, struct error *e, const struct op_event *event);
-bool connect_is_stream(const struct http_request *req);
+bool rpc_is_stream(const struct http_request *req);
 
 /* How long a stream may be quiet. */
-uint64_t connect_keepalive_ms(const struct http_request *req);
+uint64_t rpc_keepalive_ms(const struct http_request *req);
 /* Connect-Timeout-Ms; 0: none. */
-int connect_deadline(const struct http_request *req, int64_t *ms, struct error *e);
+int rpc_deadline(const struct http_request *req, int64_t *ms, struct error *e);
