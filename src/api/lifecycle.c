@@ -19,7 +19,7 @@ static struct op *begin_pause(const struct op_call *call, bool keep_memory)
 }
 
 static void lifecycle_handle(
-	struct http_request *req, struct op *(*move)(const struct op_call *call, bool keep_memory))
+	struct http_request *req, struct op *(*begin)(const struct op_call *call, bool keep_memory))
 {
 	struct error e = {0};
 	struct pause_body body = {.memory = true};
@@ -28,7 +28,7 @@ static void lifecycle_handle(
 		answer_refuse(a, &e);
 		return;
 	}
-	a->op = move(&a->call, body.memory);
+	a->op = begin(&a->call, body.memory);
 	answer_run(a);
 }
 

@@ -84,7 +84,7 @@ struct http_connection {
 	/* In the server's list of strangers, if `stranger`. */
 	struct http_connection *stranger_prev, *stranger_next;
 	struct http_peer *peer;       /* NULL: it is not counted */
-	bool entered;                 /* it has one of the places */
+	bool entered;                 /* it has one of the slots (slots.c) */
 	struct http_account *account; /* of the request, once it is admitted */
 	size_t held_body, held_answer, held_queue;
 	bool stranger;

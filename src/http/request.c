@@ -124,11 +124,11 @@ static int admit_request(struct http_request *req, struct error *e)
 /* text is where the target's segments are. */
 static int find_rest(struct http_request *req, const char *text)
 {
-	struct http_param_place place;
-	if (!http_pattern_find(req->pattern, NULL, &place))
+	struct http_param_position at;
+	if (!http_pattern_find(req->pattern, NULL, &at))
 		return 0;
-	const char *first = req->target.segments[place.index];
-	if (place.kind == HTTP_PARAM_RAW_REST) {
+	const char *first = req->target.segments[at.index];
+	if (at.kind == HTTP_PARAM_RAW_REST) {
 		req->rest = req->head.target + (first - text);
 		return 0;
 	}
@@ -136,7 +136,7 @@ static int find_rest(struct http_request *req, const char *text)
 	if (!rest)
 		return -ENOMEM;
 	req->rest = rest;
-	for (size_t i = place.index; i < req->target.segment_count; i++) {
+	for (size_t i = at.index; i < req->target.segment_count; i++) {
 		rest = stpcpy(rest, req->target.segments[i]);
 		if (i + 1 < req->target.segment_count)
 			*rest++ = '/';
@@ -256,10 +256,10 @@ const char *http_target(const struct http_request *req)
 
 const char *http_param(const struct http_request *req, const char *name)
 {
-	struct http_param_place place;
-	if (!http_pattern_find(req->pattern, name, &place))
+	struct http_param_position at;
+	if (!http_pattern_find(req->pattern, name, &at))
 		return NULL;
-	return place.kind == HTTP_PARAM_SEGMENT ? req->target.segments[place.index] : req->rest;
+	return at.kind == HTTP_PARAM_SEGMENT ? req->target.segments[at.index] : req->rest;
 }
 
 const char *http_query(const struct http_request *req, const char *name)

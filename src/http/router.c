@@ -130,7 +130,7 @@ static int entry_init(
 static int read_pattern(struct entry *entry)
 {
 	const char *pattern = entry->pattern;
-	struct http_param_place rest;
+	struct http_param_position rest;
 	size_t count = 0;
 	if (pattern[0] != '/')
 		return -EINVAL;
@@ -355,7 +355,7 @@ void http_format_allow(unsigned allowed, char out[HTTP_ALLOW_SIZE])
 				used ? ", " : "", http_method_name(m));
 }
 
-bool http_pattern_find(const char *pattern, const char *name, struct http_param_place *ret)
+bool http_pattern_find(const char *pattern, const char *name, struct http_param_position *ret)
 {
 	size_t index = 0;
 	for (const char *p = pattern + 1; *p; index++) {
@@ -366,7 +366,7 @@ bool http_pattern_find(const char *pattern, const char *name, struct http_param_
 			size_t stars =
 				last ? (end[-1] == '*') + (end[-1] == '*' && end[-2] == '*') : 0;
 			size_t name_len = len - 2 - stars;
-			*ret = (struct http_param_place){(enum http_param_kind)stars, index};
+			*ret = (struct http_param_position){(enum http_param_kind)stars, index};
 			if (name ? strlen(name) == name_len && strncmp(p + 1, name, name_len) == 0
 				 : stars > 0)
 				return true;

@@ -37,9 +37,9 @@ enum http_param_kind {
 	HTTP_PARAM_REST,     /* {name*} */
 	HTTP_PARAM_RAW_REST, /* {name**} */
 };
-struct http_param_place {
+struct http_param_position {
 	enum http_param_kind kind;
 	size_t index; /* of the segment that it stands for, or the first of them */
 };
 /* Where the pattern has this name. NULL: its last segment, if that takes a rest. */
-bool http_pattern_find(const char *pattern, const char *name, struct http_param_place *ret);
+bool http_pattern_find(const char *pattern, const char *name, struct http_param_position *ret);

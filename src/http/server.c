@@ -55,8 +55,8 @@ int http_server_open(struct http_server **ret, uv_loop_t *loop, int listen_fd,
 	s->listen_fd = listen_fd;
 	s->limits = *limits;
 	s->forget = http_server_forget;
-	s->known = http_places_know;
-	s->left = http_places_leave;
+	s->known = http_slots_know;
+	s->left = http_slots_leave;
 	uv_poll_start(&s->accept_poll, UV_READABLE, on_acceptable);
 	*ret = take_ptr(s);
 	return 0;
@@ -101,12 +101,12 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
 static void http_server_admit(struct http_server *s, int fd, const struct sockaddr_storage *address)
 {
 	struct http_peer *peer = http_peer_count(s, address);
-	bool has_place = http_places_make(s, peer);
+	bool has_slot = http_slots_make(s, peer);
 	uint64_t turned_away = s->counters.connections_open - s->entered;
-	bool is_open = has_place || turned_away < s->limits.refused;
+	bool is_open = has_slot || turned_away < s->limits.refused;
 	struct http_connection *c = is_open ? http_connection_open(s, fd) : NULL;
-	if (c && has_place) {
-		http_places_enter(c, peer);
+	if (c && has_slot) {
+		http_slots_enter(c, peer);
 		return;
 	}
 	http_peer_drop(s, peer);

@@ -6,7 +6,7 @@
 
 #include "http/connection.h"
 #include "http/http.h"
-#include "http/places.h"
+#include "http/slots.h"
 #include "http/router.h"
 
 #define HTTP_READ_SIZE 262144
@@ -28,7 +28,7 @@ struct http_server {
 	struct http_router *router;
 	void (*addressed)(struct http_request *req); /* NULL: every request is for the server */
 	struct http_connection *connections;
-	/* places.c: */
+	/* slots.c: */
 	struct http_connection *strangers; /* the one that came first first */
 	unsigned stranger_count, entered;
 	struct http_peer *peers;

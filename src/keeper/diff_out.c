@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 
-static int send_record(struct diff_out *o, const struct diff_record *r, const void *bytes)
+static int send_record(struct diff_out *o, const struct diff_header *r, const void *bytes)
 {
 	int sent = fd_write_all(o->fd, r, sizeof *r);
 	return sent < 0 || r->len == 0 ? sent : fd_write_all(o->fd, bytes, r->len);
@@ -21,7 +21,7 @@ static uint64_t size_of(const struct view_entry *e)
 int diff_out_change(struct diff_out *o, const struct change *c)
 {
 	return send_record(o,
-		&(struct diff_record){
+		&(struct diff_header){
 			.kind = c->kind,
 			.len = (uint32_t)strlen(c->path),
 			.old_mode = c->old->exists ? c->old->st.st_mode : 0,
@@ -39,7 +39,7 @@ static int diff_out_flush(struct diff_out *o)
 	if (len == 0)
 		return 0;
 	return send_record(
-		o, &(struct diff_record){.kind = DIFF_DATA, .len = (uint32_t)len}, o->data);
+		o, &(struct diff_header){.kind = DIFF_DATA, .len = (uint32_t)len}, o->data);
 }
 
 static int diff_out_send_bytes(struct diff_out *o, const char *at, size_t len)
@@ -96,6 +96,6 @@ int diff_out_end(struct diff_out *o, int error, bool truncated)
 	if (r < 0)
 		return r;
 	return send_record(o,
-		&(struct diff_record){.kind = DIFF_END, .error = error, .truncated = truncated},
+		&(struct diff_header){.kind = DIFF_END, .error = error, .truncated = truncated},
 		NULL);
 }

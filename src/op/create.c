@@ -165,7 +165,7 @@ static void create_ask(struct op *op)
 	op_await(op);
 	sandbox_view(s, &view);
 	memcpy(c->id, view.id, ID_SIZE);
-	op->record.sandbox = c->id;
+	op->summary.sandbox = c->id;
 }
 
 /* Withdraws a creation: a boot that has not begun does not begin. */

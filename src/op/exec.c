@@ -91,7 +91,7 @@ static enum step_result exec_create(struct exec_op *x, struct sandbox *s, struct
 		return STEP_FAILED;
 	op_await(&x->op);
 	sandbox_view(s, &view);
-	x->op.record.sandbox = x->op.sandbox = mem_copy_text(view.id);
+	x->op.summary.sandbox = x->op.sandbox = mem_copy_text(view.id);
 	return STEP_WAITS;
 }
 

@@ -44,7 +44,7 @@ static void tell_hooks(struct op *op, const struct error *e, bool left)
 {
 	for (size_t i = 0; i < op->ops->hook_count; i++)
 		if (op->ops->hooks[i].ended)
-			op->ops->hooks[i].ended(op->ops->hooks[i].arg, &op->record, e, left);
+			op->ops->hooks[i].ended(op->ops->hooks[i].arg, &op->summary, e, left);
 }
 
 /* ---- the end ---- */
@@ -303,7 +303,7 @@ static int ask_hooks(struct op *op)
 {
 	for (size_t i = 0; i < op->ops->hook_count; i++) {
 		const struct op_hook *hook = &op->ops->hooks[i];
-		if (hook->admit && hook->admit(hook->arg, &op->record, &op->failure) < 0)
+		if (hook->admit && hook->admit(hook->arg, &op->summary, &op->failure) < 0)
 			return -1;
 	}
 	return 0;
@@ -322,7 +322,7 @@ struct op *op_new(
 	op->sandbox = mem_copy_text(call->sandbox);
 	op->volume = mem_copy_text(call->volume);
 	op->tenant = mem_copy_text(call->tenant);
-	op->record = (struct op_record){type->name, type->changes, call->api, call->request,
+	op->summary = (struct op_summary){type->name, type->changes, call->api, call->request,
 		op->tenant, op->sandbox, op->volume, clock_monotonic_us()};
 	*s = call->sandbox && !call->finds_gone ? op_locate(op, call) : NULL;
 	if (call->volume && !op_volume(op, &op->failure)) {

@@ -234,7 +234,7 @@ void op_put_file(struct op *op, const struct file_target *target, const char *co
 /* ---- where they are carried out ---- */
 
 /* One operation as audit, approvals and traces see it. */
-struct op_record {
+struct op_summary {
 	const char *name; /* "files.read", "exec" */
 	bool changes;     /* something in the sandbox or the sandbox itself */
 	const char *api, *request, *tenant, *sandbox, *volume;
@@ -243,9 +243,10 @@ struct op_record {
 
 struct op_hook {
 	/* Before anything happens; negative: *e is why not. */
-	int (*admit)(void *arg, const struct op_record *record, struct error *e);
+	int (*admit)(void *arg, const struct op_summary *summary, struct error *e);
 	/* e: why it failed, or NULL; left: it was ended by its caller's going. */
-	void (*ended)(void *arg, const struct op_record *record, const struct error *e, bool left);
+	void (*ended)(
+		void *arg, const struct op_summary *summary, const struct error *e, bool left);
 	void *arg;
 };
 

@@ -59,7 +59,7 @@ struct op {
 	struct scratch memory;
 	uv_timer_t *deadline;
 	char *sandbox, *volume, *tenant; /* copies: the call is the caller's */
-	struct op_record record;
+	struct op_summary summary;
 };
 
 /*

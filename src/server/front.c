@@ -125,7 +125,7 @@ static void on_warden_lost(void *arg)
 
 /* ---- audit ---- */
 
-static void op_ended(void *arg, const struct op_record *r, const struct error *e, bool left)
+static void op_ended(void *arg, const struct op_summary *r, const struct error *e, bool left)
 {
 	(void)arg;
 	if (!log_is_enabled(LOG_DEBUG))

@@ -25,7 +25,7 @@ enum diff_form {
 	DIFF_FORM_END
 };
 
-struct diff_record {
+struct diff_header {
 	uint32_t kind;
 	uint32_t len;                /* of the path, or of the data */
 	uint32_t old_mode, new_mode; /* with the type; 0: there is none */

@@ -166,7 +166,7 @@ void start_request_finish(struct start_request *request)
 	*request = (struct start_request){0};
 }
 
-int frame_decode_record(const char *payload, size_t size, struct process_frame *ret)
+int frame_decode_process(const char *payload, size_t size, struct process_frame *ret)
 {
 	struct process_frame r = {0};
 	if (size < sizeof r.fixed)

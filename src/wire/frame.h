@@ -268,6 +268,6 @@ int frame_decode_worker(
 int frame_encode_start(struct buf *out, uint64_t tag, const struct start_request *request);
 int frame_decode_start(const char *payload, size_t size, struct start_request *ret);
 void start_request_finish(struct start_request *request);
-int frame_decode_record(const char *payload, size_t size, struct process_frame *ret);
+int frame_decode_process(const char *payload, size_t size, struct process_frame *ret);
 int frame_decode_status(
 	const char *payload, size_t size, struct frame_status *ret, const char **cwd);

@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const char *payload = copy + at + FRAME_HEADER_SIZE;
 		if (h.type == FRAME_START)
 			check_start(payload, h.size, h.tag);
-		if (frame_decode_record(payload, h.size, &record) == 0)
+		if (frame_decode_process(payload, h.size, &record) == 0)
 			check_strings(&record);
 		if (frame_decode_status(payload, h.size, &status, &cwd) == 0)
 			read_string(cwd);

@@ -12,8 +12,8 @@ export const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex'
 /** No process of the server crashed by itself or was caught by a sanitizer. */
 export function assertHealthyLog(server, { killed = false } = {}) {
   const bad = killed
-    ? /AddressSanitizer|LeakSanitizer|runtime error:|makes no sense|cannot move like this/
-    : /AddressSanitizer|LeakSanitizer|runtime error:|makes no sense|cannot move like this|the front died/;
+    ? /AddressSanitizer|LeakSanitizer|runtime error:|makes no sense|cannot change like this/
+    : /AddressSanitizer|LeakSanitizer|runtime error:|makes no sense|cannot change like this|the front died/;
   const at = server.log.text.search(bad);
   assert.equal(at, -1, `the log tells of a fault:\n${server.log.text.slice(Math.max(0, at - 200), at + 4000)}`);
 }

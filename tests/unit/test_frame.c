@@ -141,7 +141,7 @@ static void gives_back_a_record_as_it_was_sent(void)
 {
 	struct buf out = encoded_record();
 	struct process_frame r;
-	CHECK_INT(frame_decode_record(out.data, out.len, &r), 0);
+	CHECK_INT(frame_decode_process(out.data, out.len, &r), 0);
 	CHECK_STR(r.user, "user");
 	CHECK_STR(r.cwd, "/tmp");
 	CHECK_STR(r.name, "job");
@@ -158,15 +158,15 @@ static void refuses_a_record_that_lies(void)
 	struct buf out = encoded_record();
 	/* The command may be shorter, but ends with a NUL. */
 	for (size_t len = 0; len < out.len; len++)
-		CHECK_INT(frame_decode_record(out.data, len, &r) == 0,
+		CHECK_INT(frame_decode_process(out.data, len, &r) == 0,
 			len >= sizeof(struct frame_process) + 14 && out.data[len - 1] == '\0');
 	memset(out.data, 'x', FRAME_EXECUTION_LEN);
-	CHECK(frame_decode_record(out.data, out.len, &r) < 0);
+	CHECK(frame_decode_process(out.data, out.len, &r) < 0);
 	buf_finish(&out);
 	out = encoded_record();
 	static char more[FRAME_MAX_COMMAND];
 	buf_append(&out, more, sizeof more);
-	CHECK(frame_decode_record(out.data, out.len, &r) < 0);
+	CHECK(frame_decode_process(out.data, out.len, &r) < 0);
 	buf_finish(&out);
 }
 

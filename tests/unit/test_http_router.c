@@ -206,17 +206,17 @@ static void gives_claimed_requests_to_those_who_claim_them(void)
 static void finds_parameters_by_name(void)
 {
 	const char *pattern = "/v1/things/{id}/parts/{part}";
-	struct http_param_place place;
-	CHECK(http_pattern_find(pattern, "id", &place) && place.index == 2);
-	CHECK(http_pattern_find(pattern, "part", &place) && place.index == 4);
-	CHECK_INT(place.kind, HTTP_PARAM_SEGMENT);
-	CHECK(!http_pattern_find(pattern, "par", &place));
-	CHECK(!http_pattern_find(pattern, "things", &place));
-	CHECK(!http_pattern_find(pattern, NULL, &place));
-	CHECK(!http_pattern_find("/", "id", &place));
-	CHECK(http_pattern_find("/a/{b*}", "b", &place) && place.kind == HTTP_PARAM_REST);
-	CHECK(http_pattern_find("/a/{b**}", "b", &place) && place.kind == HTTP_PARAM_RAW_REST);
-	CHECK(http_pattern_find("/a/{b**}", NULL, &place) && place.index == 1);
+	struct http_param_position at;
+	CHECK(http_pattern_find(pattern, "id", &at) && at.index == 2);
+	CHECK(http_pattern_find(pattern, "part", &at) && at.index == 4);
+	CHECK_INT(at.kind, HTTP_PARAM_SEGMENT);
+	CHECK(!http_pattern_find(pattern, "par", &at));
+	CHECK(!http_pattern_find(pattern, "things", &at));
+	CHECK(!http_pattern_find(pattern, NULL, &at));
+	CHECK(!http_pattern_find("/", "id", &at));
+	CHECK(http_pattern_find("/a/{b*}", "b", &at) && at.kind == HTTP_PARAM_REST);
+	CHECK(http_pattern_find("/a/{b**}", "b", &at) && at.kind == HTTP_PARAM_RAW_REST);
+	CHECK(http_pattern_find("/a/{b**}", NULL, &at) && at.index == 1);
 }
 
 static void refuses_malformed_patterns(void)

@@ -128,9 +128,9 @@ static void creation_store(struct creation *c)
 	s->startup_us = clock_monotonic_us() - c->began_us;
 	s->known = true;
 	sandbox_renew_lease(s);
-	event_record(s, EVENT_CREATED, CAUSE_REQUEST,
+	event_add(s, EVENT_CREATED, CAUSE_REQUEST,
 		(struct event_detail[]){{"template", s->template_name}, {NULL, NULL}});
-	event_record(s, EVENT_STARTED, CAUSE_REQUEST,
+	event_add(s, EVENT_STARTED, CAUSE_REQUEST,
 		(struct event_detail[]){{"bootId", s->boot_id}, {NULL, NULL}});
 	sandbox_store(s, SANDBOX_IDLE, creation_stored, c);
 }

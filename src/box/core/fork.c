@@ -37,7 +37,7 @@ static void note_fork(const struct fork *f, const char *id)
 	struct sandbox *s = NULL;
 	HASH_FIND(by_id, f->box->sandboxes.by_id, f->source_id, ID_LEN, s);
 	if (s)
-		event_record(s, EVENT_FORKED, CAUSE_REQUEST,
+		event_add(s, EVENT_FORKED, CAUSE_REQUEST,
 			(struct event_detail[]){{"sandboxId", id}, {NULL, NULL}});
 }
 

@@ -277,7 +277,7 @@ static void reconcile_reconcile(struct sandbox *s)
 			"a paused sandbox has lost its memory; its disk is kept", "sandbox", s->id);
 		sandbox_set_status(s, SANDBOX_SUSPENDED);
 		tenant_force_charge(s, CHARGE_DISK);
-		event_record(s, EVENT_SUSPENDED, CAUSE_CRASH, NULL);
+		event_add(s, EVENT_SUSPENDED, CAUSE_CRASH, NULL);
 		sandbox_store(s, SANDBOX_SUSPENDED, reconcile_change_stored, s);
 	} else if (lives) {
 		s->init.unheard = true;

@@ -136,7 +136,7 @@ static void disk_checkpoint_create_kept(void *arg, const struct keeper_reply *re
 	made->created_ms = clock_wall_ms();
 	memcpy(made->parent, s->checkpoint, ID_SIZE);
 	memcpy(s->checkpoint, made->id, ID_SIZE);
-	event_record(s, EVENT_CHECKPOINTED, CAUSE_REQUEST,
+	event_add(s, EVENT_CHECKPOINTED, CAUSE_REQUEST,
 		(struct event_detail[]){
 			{"checkpointId", made->id}, {"name", made->name}, {NULL, NULL}});
 	sandbox_store(s, s->intent, NULL, NULL);

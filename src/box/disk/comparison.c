@@ -62,7 +62,7 @@ static void comparison_fail(struct comparison *c, int error)
 /* ---- records ---- */
 
 static void comparison_take_change(
-	struct comparison *c, const struct diff_record *r, const char *path)
+	struct comparison *c, const struct diff_header *r, const char *path)
 {
 	char name[4096];
 	if (r->len >= sizeof name) {
@@ -76,7 +76,7 @@ static void comparison_take_change(
 }
 
 static void comparison_take_record(
-	struct comparison *c, const struct diff_record *r, const char *bytes)
+	struct comparison *c, const struct diff_header *r, const char *bytes)
 {
 	if (r->kind == DIFF_END && r->error)
 		comparison_fail(c, r->error);
@@ -92,7 +92,7 @@ static void comparison_take_record(
 
 static void take_records(struct comparison *c)
 {
-	struct diff_record r;
+	struct diff_header r;
 	size_t at = 0;
 	if (c->taking) /* who is told something may resume: the loop goes on by itself */
 		return;

@@ -60,7 +60,7 @@ static void swap_booted(void *arg, const struct error *e)
 	}
 	s->failure[0] = '\0';
 	sandbox_set_awake(s);
-	event_record(s, EVENT_STARTED, CAUSE_REQUEST,
+	event_add(s, EVENT_STARTED, CAUSE_REQUEST,
 		(struct event_detail[]){{"bootId", s->boot_id}, {NULL, NULL}});
 	sandbox_store(s, SANDBOX_IDLE, awake_stored, w);
 }
@@ -82,7 +82,7 @@ static void note_restored(const struct swap *w)
 		memcpy(s->checkpoint, w->from.id, ID_SIZE);
 	else
 		s->checkpoint[0] = '\0';
-	event_record(s, EVENT_RESTORED, CAUSE_REQUEST,
+	event_add(s, EVENT_RESTORED, CAUSE_REQUEST,
 		(struct event_detail[]){{"from", disk_kind_name((enum disk_kind)w->from.kind)},
 			{"id", w->from.id}, {NULL, NULL}});
 	sandbox_store(s, SANDBOX_SUSPENDED, NULL, NULL);

@@ -80,7 +80,7 @@ static void snapshot_create_kept(void *arg, const struct keeper_reply *reply)
 	struct sandbox *sandbox = c->sandbox;
 	struct error e;
 	if (reply->error == 0 && sandbox->listed)
-		event_record(sandbox, EVENT_SNAPSHOTTED, CAUSE_REQUEST,
+		event_add(sandbox, EVENT_SNAPSHOTTED, CAUSE_REQUEST,
 			(struct event_detail[]){{"snapshotId", s->id}, {NULL, NULL}});
 	sandbox_release(sandbox);
 	if (reply->error) {

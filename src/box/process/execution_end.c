@@ -160,7 +160,7 @@ static void oom_answered(void *arg, const struct warden_reply *reply)
 		if (x)
 			x->oom_killed = true;
 		if (s->listed)
-			event_record(s, EVENT_OOM, CAUSE_CALL,
+			event_add(s, EVENT_OOM, CAUSE_CALL,
 				(struct event_detail[]){
 					{"executionId", q->execution}, {NULL, NULL}});
 	}

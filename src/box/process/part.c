@@ -15,7 +15,7 @@ static int process_record(struct sandbox *s, const struct frame_header *h, const
 		return 0;
 	if (!s->init.connected || s->init.greeted_us || s->init.records++ >= FRAME_MAX_RECORDS)
 		return -EPROTO;
-	int r = frame_decode_record(payload, h->size, &record);
+	int r = frame_decode_process(payload, h->size, &record);
 	return r < 0 ? r : execution_adopt(s, h->tag, &record);
 }
 

@@ -143,7 +143,7 @@ static void end_row(struct sandbox *s)
 		return;
 	}
 	s->events -= s->ending.disk_gone; /* a second time it is the same event */
-	event_record(s, by_request ? EVENT_DELETED : EVENT_TERMINATED, s->ending.cause, NULL);
+	event_add(s, by_request ? EVENT_DELETED : EVENT_TERMINATED, s->ending.cause, NULL);
 	store_end_sandbox(s->box->store, s->id,
 		sandbox_status_name(by_request ? SANDBOX_DELETED : SANDBOX_TERMINATED),
 		event_cause_name(s->ending.cause), clock_wall_ms(), row_ended, s);

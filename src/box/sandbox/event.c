@@ -87,7 +87,7 @@ static bool is_watched(const struct sandbox *s)
 	return false;
 }
 
-void event_record(struct sandbox *s, enum event_type type, enum event_cause cause,
+void event_add(struct sandbox *s, enum event_type type, enum event_cause cause,
 	const struct event_detail *details)
 {
 	autobuf text = {0};

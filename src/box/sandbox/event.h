@@ -53,7 +53,7 @@ struct event_detail {
 };
 
 /* Cheap: the row is committed with the next group, and no caller waits. details may be NULL. */
-void event_record(struct sandbox *s, enum event_type type, enum event_cause cause,
+void event_add(struct sandbox *s, enum event_type type, enum event_cause cause,
 	const struct event_detail *details);
 
 /* Receives one page of events; events is NULL when the store could not be read. */

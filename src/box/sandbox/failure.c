@@ -66,7 +66,7 @@ void sandbox_fail(struct sandbox *s, const char *reason)
 	sandbox_parts_ended(s, true, &e);
 	if (!known)
 		return;
-	event_record(s, EVENT_FAILED, CAUSE_CRASH,
+	event_add(s, EVENT_FAILED, CAUSE_CRASH,
 		(struct event_detail[]){{"reason", reason}, {NULL, NULL}});
 	sandbox_store(s, SANDBOX_FAILED, failure_stored, NULL);
 }

@@ -190,7 +190,7 @@ static void network_denied(struct sandbox *s, const struct egress_denied *denied
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		if (all[i].value[0])
 			details[count++] = all[i];
-	event_record(s, EVENT_DENIED, CAUSE_POLICY, details);
+	event_add(s, EVENT_DENIED, CAUSE_POLICY, details);
 }
 
 /* Names are written by hostile programs. */
@@ -272,7 +272,7 @@ static void change_granted(void *arg, struct sandbox *s, const struct error *e)
 	struct network_settings old = s->network;
 	s->network = c->network;
 	c->network = old;
-	event_record(s, EVENT_UPDATED, CAUSE_REQUEST, NULL);
+	event_add(s, EVENT_UPDATED, CAUSE_REQUEST, NULL);
 	sandbox_store(s, s->intent, change_stored, c);
 }
 

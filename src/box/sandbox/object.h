@@ -51,7 +51,7 @@ struct sandbox_pause {
 	bool pausing;            /* from the begin of a pause to the end of the resume */
 	bool waking;             /* a call has asked for a resume, which has not ended */
 	bool frozen;             /* its processes stand */
-	struct pause_work *move; /* a pause that waits for init's deadlines to stand */
+	struct pause_work *work; /* a pause that waits for init's deadlines to stand */
 };
 
 /* lease.c, expiry.c */

@@ -62,7 +62,7 @@ static struct pause_work *pause_work_new(struct sandbox *s, bool keep_memory,
 	return m;
 }
 
-static void move_answer(struct pause_work *m, const struct error *e)
+static void pause_work_answer(struct pause_work *m, const struct error *e)
 {
 	if (m->done)
 		box_answer_later(m->sandbox->box, m->done, m->arg, e);
@@ -73,7 +73,7 @@ static void move_answer(struct pause_work *m, const struct error *e)
 static void pause_work_end(struct pause_work *m, const struct error *e)
 {
 	struct sandbox *s = m->sandbox;
-	move_answer(m, e);
+	pause_work_answer(m, e);
 	sandbox_release(s);
 }
 
@@ -143,13 +143,13 @@ static void pause_frozen(void *arg, const struct error *e)
 		return;
 	}
 	s->paused_ms = lease_now_ms(s->box);
-	event_record(s, EVENT_PAUSED, m->cause, NULL);
+	event_add(s, EVENT_PAUSED, m->cause, NULL);
 	sandbox_store(s, SANDBOX_PAUSED, pause_stored, m);
 }
 
 static void pause_freeze(struct pause_work *m)
 {
-	m->sandbox->pause.move = NULL;
+	m->sandbox->pause.work = NULL;
 	uv_timer_stop(&m->patience);
 	sandbox_freeze(m->sandbox, pause_frozen, m);
 }
@@ -163,8 +163,8 @@ static void pause_patience_over(uv_timer_t *timer)
 static bool pause_frame(struct sandbox *s, const struct frame_header *h, const char *payload)
 {
 	(void)payload;
-	if (h->type == FRAME_PAUSED && s->pause.move)
-		pause_freeze(s->pause.move);
+	if (h->type == FRAME_PAUSED && s->pause.work)
+		pause_freeze(s->pause.work);
 	return h->type == FRAME_PAUSED;
 }
 
@@ -174,7 +174,7 @@ const struct sandbox_part pause_part = {.frame = pause_frame};
 static void pause_with_memory(struct pause_work *m)
 {
 	m->sandbox->pause.pausing = true;
-	m->sandbox->pause.move = m;
+	m->sandbox->pause.work = m;
 	uv_timer_start(&m->patience, pause_patience_over, STILL_TIMEOUT_MS, 0);
 	send_to_init(m->sandbox, FRAME_PAUSE);
 }
@@ -210,7 +210,7 @@ static void pause_suspend(struct pause_work *m)
 		s->paused_ms = lease_now_ms(s->box);
 	sandbox_set_status(s, SANDBOX_STOPPING);
 	sandbox_disconnect(s);
-	event_record(s, EVENT_SUSPENDED, m->cause, NULL);
+	event_add(s, EVENT_SUSPENDED, m->cause, NULL);
 	sandbox_store(s, SANDBOX_SUSPENDED, suspend_stored, m);
 }
 
@@ -219,7 +219,7 @@ static void pause_has_turn(void *arg, struct sandbox *s, const struct error *e)
 	struct pause_work *m = arg;
 	struct error reason;
 	if (e) {
-		move_answer(m, e);
+		pause_work_answer(m, e);
 	} else if (sandbox_is_awake(s)) {
 		if (m->keep_memory)
 			pause_with_memory(m);
@@ -280,7 +280,7 @@ static void pause_resumed(struct pause_work *m)
 	s->failure[0] = '\0';
 	sandbox_renew_lease(s);
 	sandbox_set_awake(s);
-	event_record(s, EVENT_RESUMED, m->cause, NULL);
+	event_add(s, EVENT_RESUMED, m->cause, NULL);
 	sandbox_parts_awake(s);
 	sandbox_store(s, SANDBOX_IDLE, resume_stored, m);
 }
@@ -298,7 +298,7 @@ static void resume_connected(void *arg, struct sandbox *s, int error)
 	}
 	/* Its processes are lost, as in a reboot: it goes on with what is on its disk. */
 	error_set(&e, ERROR_UNAVAILABLE, "the sandbox has lost its memory and is being booted");
-	event_record(s, EVENT_FAILED, CAUSE_CRASH,
+	event_add(s, EVENT_FAILED, CAUSE_CRASH,
 		(struct event_detail[]){{"reason", "its memory was lost"}, {NULL, NULL}});
 	sandbox_parts_refused(s, &e);
 	resume_anew(m);
@@ -324,7 +324,7 @@ static void resume_booted(void *arg, const struct error *e)
 		resume_failed(m, e);
 		return;
 	}
-	event_record(s, EVENT_STARTED, m->cause,
+	event_add(s, EVENT_STARTED, m->cause,
 		(struct event_detail[]){{"bootId", s->boot_id}, {NULL, NULL}});
 	pause_resumed(m);
 }
@@ -369,7 +369,7 @@ static void resume_has_turn(void *arg, struct sandbox *s, const struct error *e)
 			s->pause.waking = false;
 			sandbox_parts_refused(s, e);
 		}
-		move_answer(m, e);
+		pause_work_answer(m, e);
 	} else if (sandbox_is_awake(s)) {
 		s->pause.waking = false;
 		sandbox_parts_awake(s);

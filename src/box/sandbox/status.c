@@ -14,7 +14,7 @@
 
 #define MOVE(to) (1u << SANDBOX_##to)
 
-static const unsigned allowed_moves[SANDBOX_STATUS_COUNT] = {
+static const unsigned allowed_changes[SANDBOX_STATUS_COUNT] = {
 	[SANDBOX_CREATING] = MOVE(IDLE) | MOVE(RUNNING) | MOVE(STOPPING) | MOVE(FAILED),
 	[SANDBOX_IDLE] = MOVE(RUNNING) | MOVE(PAUSED) | MOVE(STOPPING) | MOVE(FAILED),
 	[SANDBOX_RUNNING] = MOVE(IDLE) | MOVE(PAUSED) | MOVE(STOPPING) | MOVE(FAILED),
@@ -29,8 +29,8 @@ static const unsigned allowed_moves[SANDBOX_STATUS_COUNT] = {
 
 void sandbox_set_status(struct sandbox *s, enum sandbox_status status)
 {
-	if (!(allowed_moves[s->status] & (1u << status))) {
-		log_error("a sandbox cannot move like this", "sandbox", s->id, "from",
+	if (!(allowed_changes[s->status] & (1u << status))) {
+		log_error("a status cannot change like this", "sandbox", s->id, "from",
 			sandbox_status_names[s->status], "to", sandbox_status_names[status]);
 		return;
 	}

@@ -1,4 +1,4 @@
-/* The table of allowed moves. */
+/* The table of allowed changes of status. */
 #pragma once
 
 #include <stdbool.h>

@@ -111,7 +111,7 @@ int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandb
 	}
 	update_apply(s, change);
 	sandbox_clock_changed(s);
-	event_record(s, EVENT_UPDATED, CAUSE_REQUEST, NULL);
+	event_add(s, EVENT_UPDATED, CAUSE_REQUEST, NULL);
 	sandbox_store(s, s->intent, update_stored, u);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /*
  * Which connections may be open. A stranger is a connection that has shown no key and no token yet.
- * When places are short, the stranger that has waited longest without a whole request loses its own
- * to the next one; some places strangers do not get at all, and one address gets only so many.
+ * When slots are short, the stranger that has waited longest without a whole request loses its slot
+ * to the next one; some slots strangers do not get at all, and one address gets only so many.
  */
 #pragma once
 
@@ -16,11 +16,11 @@ struct http_server;
 struct http_peer *http_peer_count(struct http_server *s, const struct sockaddr_storage *address);
 /* NULL is fine. */
 void http_peer_drop(struct http_server *s, struct http_peer *peer);
-/* Whether the connection just counted finds a place; a stranger may have to go for it. */
-bool http_places_make(struct http_server *s, const struct http_peer *peer);
+/* Whether the connection just counted gets a slot; a stranger may have to go for it. */
+bool http_slots_make(struct http_server *s, const struct http_peer *peer);
 /* The connection drops the peer when it leaves. */
-void http_places_enter(struct http_connection *c, struct http_peer *peer);
+void http_slots_enter(struct http_connection *c, struct http_peer *peer);
 /* It has shown a key. */
-void http_places_know(struct http_connection *c);
+void http_slots_know(struct http_connection *c);
 /* It is closed. Fine if it never entered, or has left. */
-void http_places_leave(struct http_connection *c);
+void http_slots_leave(struct http_connection *c);

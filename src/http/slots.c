@@ -1,4 +1,4 @@
-#include "http/places.h"
+#include "http/slots.h"
 
 #include <netinet/in.h>
 #include <stdint.h>
@@ -103,7 +103,7 @@ static bool stranger_evict(struct http_server *s, const struct http_peer *peer)
 	return false;
 }
 
-bool http_places_make(struct http_server *s, const struct http_peer *peer)
+bool http_slots_make(struct http_server *s, const struct http_peer *peer)
 {
 	const struct http_limits *l = &s->limits;
 	if (peer && peer->count > l->per_address && !stranger_evict(s, peer))
@@ -113,7 +113,7 @@ bool http_places_make(struct http_server *s, const struct http_peer *peer)
 	return s->entered < l->connections || stranger_evict(s, NULL);
 }
 
-void http_places_enter(struct http_connection *c, struct http_peer *peer)
+void http_slots_enter(struct http_connection *c, struct http_peer *peer)
 {
 	struct http_server *s = c->server;
 	c->entered = c->stranger = true;
@@ -123,7 +123,7 @@ void http_places_enter(struct http_connection *c, struct http_peer *peer)
 	c->peer = peer;
 }
 
-void http_places_know(struct http_connection *c)
+void http_slots_know(struct http_connection *c)
 {
 	struct http_server *s = c->server;
 	if (!c->stranger)
@@ -133,12 +133,12 @@ void http_places_know(struct http_connection *c)
 	s->stranger_count--;
 }
 
-void http_places_leave(struct http_connection *c)
+void http_slots_leave(struct http_connection *c)
 {
 	struct http_server *s = c->server;
 	if (!c->entered)
 		return;
-	http_places_know(c);
+	http_slots_know(c);
 	c->entered = false;
 	s->entered--;
 	http_peer_drop(s, c->peer);
