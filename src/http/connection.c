@@ -86,9 +86,6 @@ struct http_connection *http_connection_open(struct http_server *server, int fd)
 		http_connection_close(c);
 		return NULL;
 	}
-	/* Without delay for small answers; with probes, so that a vanished client is noticed. */
-	uv_tcp_nodelay(&c->tcp, 1);
-	uv_tcp_keepalive(&c->tcp, 1, 60);
 	http_set_deadline(c, server->limits.first_timeout_ms);
 	update_reading(c);
 	return c;

@@ -10,6 +10,7 @@
 #include "http/server.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,6 +23,7 @@
 /* At one turn of the loop, so that a flood of connections cannot starve the requests. */
 #define ACCEPT_BATCH 32
 
+static void set_options(int listen_fd);
 static void on_acceptable(uv_poll_t *poll, int status, int events);
 static void on_pause_over(uv_timer_t *timer);
 static void on_grace_over(uv_timer_t *timer);
@@ -57,9 +59,26 @@ int http_server_open(struct http_server **ret, uv_loop_t *loop, int listen_fd,
 	s->forget = http_server_forget;
 	s->known = http_slots_know;
 	s->left = http_slots_leave;
+	set_options(listen_fd);
 	uv_poll_start(&s->accept_poll, UV_READABLE, on_acceptable);
 	*ret = take_ptr(s);
 	return 0;
+}
+
+/*
+ * Connections inherit these, which spares each of them the calls: no delay for small answers, and
+ * probes, so that a vanished client is noticed.
+ */
+static void set_options(int listen_fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {{IPPROTO_TCP, TCP_NODELAY, 1}, {SOL_SOCKET, SO_KEEPALIVE, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, 60}, {IPPROTO_TCP, TCP_KEEPINTVL, 1},
+		{IPPROTO_TCP, TCP_KEEPCNT, 10}};
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		setsockopt(listen_fd, options[i].level, options[i].name, &options[i].value,
+			sizeof options[i].value);
 }
 
 void http_server_on_head(struct http_server *s, void (*addressed)(struct http_request *req))

@@ -35,6 +35,7 @@ struct front {
 	uv_loop_t loop;
 	uv_signal_t signals[2];
 	uv_timer_t beat;
+	uv_tcp_t first; /* stream; see front_open_loop */
 	struct store *store;
 	struct box *box;
 	struct keys *keys;
@@ -279,6 +280,20 @@ static int front_confine(const struct front_config *f, struct error *e)
 	return confine_front(f->uid, writable, e);
 }
 
+/*
+ * libuv opens a descriptor to have in reserve with the first stream. Once the front is confined it
+ * could not, and would try again with every connection.
+ */
+static int front_open_loop(struct front *fr)
+{
+	int r = uv_loop_init(&fr->loop);
+	if (r < 0)
+		return r;
+	uv_tcp_init(&fr->loop, &fr->first);
+	uv_close((uv_handle_t *)&fr->first, NULL);
+	return 0;
+}
+
 int front_main(const struct front_config *f)
 {
 	struct error e = {0};
@@ -292,7 +307,7 @@ int front_main(const struct front_config *f)
 	signal(SIGPIPE, SIG_IGN);
 	fr->f = f;
 	descriptors_plan((unsigned)f->config->max_connections, &fr->descriptors);
-	if (front_confine(f, &e) < 0 || uv_loop_init(&fr->loop) < 0 || open_core(fr, &e) < 0) {
+	if (front_open_loop(fr) < 0 || front_confine(f, &e) < 0 || open_core(fr, &e) < 0) {
 		log_error("cannot start", "error", e.message);
 		_exit(2);
 	}

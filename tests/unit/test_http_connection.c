@@ -488,7 +488,44 @@ static void closes_from_inside_a_handler(void)
 	stop();
 }
 
+/* Returns the server's end of a connection, or -1. */
+static int find_far_end(int fd)
+{
+	struct sockaddr_in own = {0}, peer;
+	socklen_t size = sizeof own;
+	CHECK_INT(getsockname(fd, (struct sockaddr *)&own, &size), 0);
+	for (int i = 0; i < 256; i++) {
+		size = sizeof peer;
+		if (i != fd && getpeername(i, (struct sockaddr *)&peer, &size) == 0 &&
+			peer.sin_port == own.sin_port)
+			return i;
+	}
+	return -1;
+}
+
+static int option_of(int fd, int level, int name)
+{
+	int value = -1;
+	socklen_t size = sizeof value;
+	CHECK_INT(getsockopt(fd, level, name, &value, &size), 0);
+	return value;
+}
+
+static void sends_without_delay_and_probes_silent_clients(void)
+{
+	start(&generous);
+	autoclose int fd = dial();
+	turn_for(5);
+	int far = find_far_end(fd);
+	CHECK(far >= 0);
+	CHECK_INT(option_of(far, IPPROTO_TCP, TCP_NODELAY), 1);
+	CHECK_INT(option_of(far, SOL_SOCKET, SO_KEEPALIVE), 1);
+	CHECK_INT(option_of(far, IPPROTO_TCP, TCP_KEEPIDLE), 60);
+	stop();
+}
+
 static const struct check_test tests[] = {
+	TEST(sends_without_delay_and_probes_silent_clients),
 	TEST(keeps_the_connection_alive),
 	TEST(answers_pipelined_requests_in_order),
 	TEST(keeps_pipelined_requests_until_a_late_answer),
