@@ -25,8 +25,10 @@
 
 enum broker_op {
 	/* From root. */
-	BROKER_HELLO = 1, /* → the same with the broker's own version in struct broker_hello */
+	BROKER_HELLO = 1, /* struct broker_hello → the same with the broker's own version */
 	BROKER_EGRESS,    /* struct broker_head, with one descriptor: connections come over it */
+	/* To root. */
+	BROKER_PART, /* it ends, because no sandbox has entries in it; a death has no such word */
 	/* From the front; each is answered by BROKER_DONE if it has a sequence. */
 	BROKER_BEGIN,   /* all sandboxes follow */
 	BROKER_SANDBOX, /* struct broker_sandbox, with a part of its entries; the last part counts
@@ -52,6 +54,7 @@ struct broker_head {
 struct broker_hello {
 	struct broker_head head;
 	char version[32];
+	uint32_t has_egress; /* of the answer: it has a connection to bunker-egress */
 };
 
 /* The entries follow in parts: the first is at 0, the last one ends with all of them. */

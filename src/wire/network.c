@@ -10,6 +10,7 @@ static const char *const network_steps[NETWORK_STEP_END] = {
 	[NETWORK_STEP_PROGRAM] = "loading the sk_lookup program (CONFIG_BPF_SYSCALL)",
 	[NETWORK_STEP_ATTACH] = "attaching the sk_lookup program",
 	[NETWORK_STEP_HAND_OVER] = "handing its sockets to bunker-egress",
+	[NETWORK_STEP_BROKER] = "starting bunker-broker",
 };
 
 const char *network_step_name(enum network_step step)
