@@ -1,5 +1,6 @@
 #include "base/fd.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -136,24 +137,31 @@ int fd_seal_copy(const char *name, const void *data, size_t len)
 	return take_fd(&fd);
 }
 
-int fd_send(int socket_fd, const void *data, size_t len, int fd, int flags)
+int fd_send_many(
+	int socket_fd, const void *data, size_t len, const int *fds, size_t count, int flags)
 {
 	union {
-		char space[CMSG_SPACE(sizeof(int))];
+		char space[CMSG_SPACE(FD_SEND_MAX * sizeof(int))];
 		struct cmsghdr align;
 	} control = {0};
 	struct iovec bytes = {.iov_base = (void *)(uintptr_t)data, .iov_len = len};
 	struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
-	if (fd >= 0) {
+	assert(count <= FD_SEND_MAX);
+	if (count > 0) {
 		message.msg_control = control.space;
-		message.msg_controllen = sizeof control.space;
+		message.msg_controllen = (socklen_t)CMSG_SPACE(count * sizeof(int));
 		struct cmsghdr *c = CMSG_FIRSTHDR(&message);
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(int));
+		c->cmsg_len = (socklen_t)CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
 	}
 	return sendmsg(socket_fd, &message, flags | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+int fd_send(int socket_fd, const void *data, size_t len, int fd, int flags)
+{
+	return fd_send_many(socket_fd, data, len, &fd, fd >= 0, flags);
 }
 
 void fd_widen(int socket_fd)

@@ -39,5 +39,9 @@ int fd_keep_file_at(int dir_fd, const char *path, const char *text);
 int fd_seal_copy(const char *name, const void *data, size_t len);
 /* One message, with a descriptor that stays the caller's (-1: none). */
 int fd_send(int socket_fd, const void *data, size_t len, int fd, int flags);
+#define FD_SEND_MAX 3
+/* The same with up to FD_SEND_MAX descriptors. */
+int fd_send_many(
+	int socket_fd, const void *data, size_t len, const int *fds, size_t count, int flags);
 /* Grows a socket's send buffer to the system's limit for unprivileged processes. */
 void fd_widen(int socket_fd);

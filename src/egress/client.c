@@ -54,8 +54,8 @@ static void client_watch(struct client *c)
 	/* Watched already: the kernel says EEXIST, and nothing changes. */
 	struct epoll_event tcp = {.events = EPOLLIN, .data.ptr = &c->tcp},
 			   udp = {.events = EPOLLIN, .data.ptr = &c->udp};
-	epoll_ctl(egress.epoll_fd, EPOLL_CTL_ADD, c->tcp.fd, &tcp);
-	epoll_ctl(egress.epoll_fd, EPOLL_CTL_ADD, c->udp.fd, &udp);
+	epoll_ctl(loop.epoll_fd, EPOLL_CTL_ADD, c->tcp.fd, &tcp);
+	epoll_ctl(loop.epoll_fd, EPOLL_CTL_ADD, c->udp.fd, &udp);
 	c->resting = false;
 }
 
@@ -159,7 +159,7 @@ static bool client_is_full(const struct client *c)
 /* Until the next tick: a listener that cannot be served would be told of again at once. */
 static void client_rest(struct client *c)
 {
-	epoll_ctl(egress.epoll_fd, EPOLL_CTL_DEL, c->tcp.fd, NULL);
+	epoll_ctl(loop.epoll_fd, EPOLL_CTL_DEL, c->tcp.fd, NULL);
 	c->resting = true;
 }
 

@@ -92,7 +92,7 @@ void connection_review(struct client *c)
 void connection_set_stage(struct connection *x, enum stage stage)
 {
 	x->stage = stage;
-	x->since_ms = egress.now_ms;
+	x->since_ms = loop.now_ms;
 }
 
 /* ---- refusals ---- */
@@ -170,7 +170,7 @@ static bool connection_move_down(struct connection *x)
 
 void connection_relay(struct connection *x)
 {
-	x->active_ms = egress.now_ms;
+	x->active_ms = loop.now_ms;
 	if (x->unseen && !decide_late(x))
 		return;
 	bool answers = requests_see_answer(x);
@@ -238,7 +238,7 @@ void connection_begin(struct client *c, int fd)
 	x->inner = (struct source){fd, inner_ready};
 	x->outer = (struct source){-1, outer_ready};
 	x->destination = destination;
-	x->active_ms = egress.now_ms;
+	x->active_ms = loop.now_ms;
 	flow_init(&x->up);
 	flow_init(&x->down);
 	DL_APPEND(c->connections, x);
@@ -253,7 +253,7 @@ void connection_begin(struct client *c, int fd)
 
 static void connection_pass_time(struct connection *x)
 {
-	int64_t idle = egress.now_ms - x->active_ms;
+	int64_t idle = loop.now_ms - x->active_ms;
 	switch (x->stage) {
 	case STAGE_LOOKING:
 		decide_look(x);
@@ -270,7 +270,7 @@ static void connection_pass_time(struct connection *x)
 			connection_reset(x);
 		break;
 	case STAGE_REFUSING:
-		if (egress.now_ms - x->since_ms > REFUSE_MS)
+		if (loop.now_ms - x->since_ms > REFUSE_MS)
 			connection_close(x, true);
 		break;
 	}

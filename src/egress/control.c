@@ -1,47 +1,11 @@
-/*
- * Connections of those who tell us what to do: root (bunker-wire), who brings sockets, and the
- * front, who brings policies. Neither is waited for: who does not read its answers is closed, and
- * says everything anew when it connects again.
- */
-#include <errno.h>
-#include <stdlib.h>
+/* What is said to us: root (bunker-wire) brings sockets, the front policies (wire/egress.h). */
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
-#include <utlist.h>
 
-#include "base/cleanup.h"
-#include "base/log.h"
-#include "base/mem.h"
 #include "egress/egress.h"
+#include "stream/peer.h"
 
-#define OPEN_FDS          3
-#define RETIRE_MS         (60 * 60 * 1000)
-#define MESSAGES_PER_TURN 64
-
-struct peer {
-	struct peer *prev, *next;
-	struct source source;
-	bool is_root;
-};
-
-static struct source listener;
-static struct peer *peers;
-static uint8_t packet[EGRESS_MESSAGE_MAX];
-
-static void peer_close(struct peer *p)
-{
-	loop_remove(&p->source);
-	DL_DELETE(peers, p);
-	loop_free_later(p);
-}
-
-static void peer_send(struct peer *p, const void *message, size_t len)
-{
-	if (p->source.fd >= 0 && send(p->source.fd, message, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		peer_close(p);
-}
+#define RETIRE_MS (60 * 60 * 1000)
 
 /* ---- root's ---- */
 
@@ -72,24 +36,24 @@ static void take_config(const uint8_t *message, size_t len)
 		egress.config = config;
 }
 
-static void take_open(const uint8_t *message, size_t len, int fds[OPEN_FDS])
+static void take_open(const uint8_t *message, size_t len, int fds[PEER_FDS])
 {
 	struct egress_open open;
-	if (len != sizeof open || fds[OPEN_FDS - 1] < 0 || egress.retired)
+	if (len != sizeof open || fds[PEER_FDS - 1] < 0 || egress.retired)
 		return;
 	memcpy(&open, message, sizeof open);
 	if (!id_is_valid(open.head.id))
 		return;
 	client_open(&open, fds[0], fds[1], fds[2]);
-	for (int i = 0; i < OPEN_FDS; i++)
+	for (int i = 0; i < PEER_FDS; i++)
 		fds[i] = -1;
 }
 
 static void control_retire(void)
 {
 	egress.retired = true;
-	egress.retired_ms = egress.now_ms;
-	loop_remove(&listener);
+	egress.retired_ms = loop.now_ms;
+	peers_stop_listening();
 	client_close_listeners();
 }
 
@@ -98,14 +62,9 @@ static unsigned count_clients(void)
 	return HASH_CNT(by_id, egress.clients);
 }
 
-static void peer_read_all(struct peer *p);
-
 static void take_part(struct peer *p)
 {
-	struct peer *other, *next;
-	DL_FOREACH_SAFE (peers, other, next) /* what they have said already counts */
-		if (other != p)
-			peer_read_all(other);
+	peers_read_all_but(p); /* what they have said already counts */
 	const struct egress_head answer = {.op = EGRESS_PART, .sequence = count_clients()};
 	peer_send(p, &answer, sizeof answer);
 	if (answer.sequence == 0)
@@ -149,45 +108,38 @@ static bool take_front(const struct egress_head *head, const uint8_t *message, s
 
 static bool control_tell_front(const void *message, size_t len)
 {
-	struct peer *p, *next;
-	bool told = false;
-	DL_FOREACH_SAFE (peers, p, next) {
-		if (p->is_root)
-			continue;
-		peer_send(p, message, len);
-		told |= p->source.fd >= 0;
-	}
-	return told;
+	return peers_send(PEER_FRONT, message, len);
 }
 
 /* ---- both ---- */
 
-static void take_root(struct peer *p, const struct egress_head *head, size_t len, int fds[OPEN_FDS])
+static void take_root(struct peer *p, const uint8_t *message, size_t len,
+	const struct egress_head *head, int *fds)
 {
 	if (head->op == EGRESS_HELLO)
 		take_hello(p);
 	else if (head->op == EGRESS_CONFIGURE)
-		take_config(packet, len);
+		take_config(message, len);
 	else if (head->op == EGRESS_OPEN)
-		take_open(packet, len, fds);
+		take_open(message, len, fds);
 	else if (head->op == EGRESS_RETIRE)
 		control_retire();
 	else if (head->op == EGRESS_PART)
 		take_part(p);
 }
 
-static void take_message(struct peer *p, size_t len, int fds[OPEN_FDS])
+static void control_take(struct peer *p, const uint8_t *message, size_t len, int fds[PEER_FDS])
 {
 	struct egress_head head;
 	if (len < sizeof head)
 		return;
-	memcpy(&head, packet, sizeof head);
+	memcpy(&head, message, sizeof head);
 	head.id[ID_LEN] = '\0';
-	if (p->is_root) {
-		take_root(p, &head, len, fds);
+	if (p->kind == PEER_ROOT) {
+		take_root(p, message, len, &head, fds);
 		return;
 	}
-	if (egress.retired || !take_front(&head, packet, len)) {
+	if (egress.retired || !take_front(&head, message, len)) {
 		peer_close(p); /* it speaks another version, or is not itself */
 		return;
 	}
@@ -197,102 +149,25 @@ static void take_message(struct peer *p, size_t len, int fds[OPEN_FDS])
 	}
 }
 
-/* Returns the length, 0 at the end, negative when there is nothing now. */
-static ssize_t peer_receive(struct peer *p, int fds[OPEN_FDS])
+static void control_closed(struct peer *p)
 {
-	union {
-		char space[CMSG_SPACE(OPEN_FDS * sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec bytes = {.iov_base = packet, .iov_len = sizeof packet};
-	struct msghdr message = {.msg_iov = &bytes,
-		.msg_iovlen = 1,
-		.msg_control = p->is_root ? control.space : NULL,
-		.msg_controllen = p->is_root ? sizeof control.space : 0};
-	for (int i = 0; i < OPEN_FDS; i++)
-		fds[i] = -1;
-	ssize_t n = recvmsg(p->source.fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? -1 : 0;
-	const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
-	return n;
-}
-
-/* Reads one message. Returns false when there is none. */
-static bool peer_read(struct peer *p)
-{
-	int fds[OPEN_FDS];
-	ssize_t n = peer_receive(p, fds);
-	if (n == 0)
-		peer_close(p);
-	else if (n > 0)
-		take_message(p, (size_t)n, fds);
-	for (int i = 0; i < OPEN_FDS; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-	return n > 0 && p->source.fd >= 0;
-}
-
-static void peer_read_all(struct peer *p)
-{
-	for (int i = 0; i < MESSAGES_PER_TURN; i++)
-		if (!peer_read(p))
-			return;
-}
-
-static void peer_ready(struct source *s, uint32_t events)
-{
-	(void)events;
-	peer_read_all((struct peer *)((char *)s - offsetof(struct peer, source)));
-}
-
-static void control_accept(struct source *s, uint32_t events)
-{
-	struct ucred who;
-	socklen_t len = sizeof who;
-	(void)events;
-	int fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd < 0)
-		return;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0) {
-		close(fd);
-		return;
-	}
-	/* Who else may connect is decided by the owner of the socket's name: it is the front. */
-	struct peer *p = mem_new(sizeof *p);
-	p->source = (struct source){fd, peer_ready};
-	p->is_root = who.uid == 0;
-	DL_APPEND(peers, p);
-	if (loop_add(&p->source, EPOLLIN) < 0)
-		peer_close(p);
+	(void)p;
 }
 
 int control_open(int listen_fd)
 {
-	listener = (struct source){listen_fd, control_accept};
+	static const struct peer_handlers handlers = {control_take, control_closed};
 	egress.tell_front = control_tell_front;
-	return loop_add(&listener, EPOLLIN);
-}
-
-static bool has_root(void)
-{
-	const struct peer *p;
-	DL_FOREACH (peers, p)
-		if (p->is_root)
-			return true;
-	return false;
+	return peers_listen(listen_fd, &handlers);
 }
 
 void control_check_end(void)
 {
-	bool drained =
-		egress.connection_count == 0 || egress.now_ms - egress.retired_ms > RETIRE_MS;
+	bool drained = egress.connection_count == 0 || loop.now_ms - egress.retired_ms > RETIRE_MS;
 	static bool had_root;
-	had_root = had_root || has_root();
+	had_root = had_root || peers_have(PEER_ROOT);
 	if (egress.retired && drained)
 		_exit(0);
-	if (had_root && !has_root() && count_clients() == 0)
+	if (had_root && !peers_have(PEER_ROOT) && count_clients() == 0)
 		_exit(0);
 }

@@ -44,7 +44,7 @@ static const char *pinned_name(
 	const struct connection *x, const struct address_port *a, enum verdict wanted)
 {
 	struct name_question q = {policy_of(x), a->port, wanted};
-	return pins_find(&x->client->pins, &a->address, egress.now_ms, name_has_verdict, &q);
+	return pins_find(&x->client->pins, &a->address, loop.now_ms, name_has_verdict, &q);
 }
 
 static void decide_set_name(struct connection *x, const char *name)
@@ -143,7 +143,7 @@ static void decide_nameless(struct connection *x, const struct first *first)
 static void decide_quiet(struct connection *x, bool at_end)
 {
 	bool web = x->destination.port == 80 || x->destination.port == 443;
-	int64_t waited = egress.now_ms - x->since_ms;
+	int64_t waited = loop.now_ms - x->since_ms;
 	const char *name;
 	if (waited < (web ? QUIET_WEB_MS : QUIET_MS) && !at_end)
 		return;
@@ -166,8 +166,8 @@ void decide_look(struct connection *x)
 	} else if (n < 0) {
 		connection_reset(x);
 	} else if (first.kind == FIRST_MORE ||
-		   (first.kind == FIRST_TEXT && egress.now_ms - x->since_ms < TEXT_MS)) {
-		if (egress.now_ms - x->since_ms > HEAD_MS)
+		   (first.kind == FIRST_TEXT && loop.now_ms - x->since_ms < TEXT_MS)) {
+		if (loop.now_ms - x->since_ms > HEAD_MS)
 			connection_refuse(x, false, NULL);
 	} else {
 		x->looked = true;
@@ -188,7 +188,7 @@ static bool late_name_passes(const struct connection *x, const struct first *fir
 	if (!name_passes(x, first->host))
 		return false;
 	return policy_of(x)->mode == NETWORK_DENY ||
-	       pins_have(&x->client->pins, first->host, &x->reached.address, egress.now_ms);
+	       pins_have(&x->client->pins, first->host, &x->reached.address, loop.now_ms);
 }
 
 bool decide_late(struct connection *x)

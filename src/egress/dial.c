@@ -165,7 +165,7 @@ static void dial_ask(struct connection *x)
 
 void dial_name(struct connection *x)
 {
-	if (pins_have(&x->client->pins, x->name, &x->destination.address, egress.now_ms) &&
+	if (pins_have(&x->client->pins, x->name, &x->destination.address, loop.now_ms) &&
 		candidate_passes(x, &x->destination.address)) {
 		dial_destination(x);
 		return;
@@ -176,7 +176,7 @@ void dial_name(struct connection *x)
 
 void dial_tick(struct connection *x)
 {
-	int64_t waited = egress.now_ms - x->since_ms;
+	int64_t waited = loop.now_ms - x->since_ms;
 	if (x->stage == STAGE_RESOLVING && waited > ANSWERS_MS)
 		connection_reset(x);
 	else if (x->stage == STAGE_RESOLVING && !x->lookups[0] && !x->lookups[1])

@@ -19,19 +19,13 @@
 #include "base/id.h"
 #include "egress/pins.h"
 #include "egress/policy.h"
+#include "stream/loop.h"
 #include "wire/egress.h"
 
 #define CONNECTIONS_PER_SANDBOX 256
 #define CONNECTIONS_MAX         8192
 #define LOOKUPS_PER_SANDBOX     64
 #define LOOKUPS_MAX             1024
-#define TICK_MS                 100
-
-/* Something that epoll tells of. */
-struct source {
-	int fd; /* -1: none */
-	void (*ready)(struct source *s, uint32_t events);
-};
 
 struct connection;
 struct lookup;
@@ -69,8 +63,6 @@ struct client {
 };
 
 struct egress {
-	int epoll_fd;
-	int64_t now_ms;
 	struct egress_config config;
 	/* Sends to the front, once there is one. Returns false if nobody took it. */
 	bool (*tell_front)(const void *message, size_t len);
@@ -85,20 +77,6 @@ extern struct egress egress;
 /* ---- main.c ---- */
 
 int egress_main(int argc, char **argv);
-
-/* ---- loop.c ---- */
-
-int loop_open(void);
-typedef void loop_tick_fn(void);
-/* The functions, closed by NULL, are called every TICK_MS. */
-void loop_run(loop_tick_fn *const *ticks) __attribute__((noreturn));
-/* Closes the source's descriptor when it cannot be watched. */
-int loop_add(struct source *s, uint32_t events);
-void loop_change(struct source *s, uint32_t events);
-/* Closes it. */
-void loop_remove(struct source *s);
-/* Frees when no event of this turn can name it any more. */
-void loop_free_later(void *memory);
 
 /* ---- control.c: root's and the front's connections ---- */
 

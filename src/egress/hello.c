@@ -49,30 +49,6 @@ static bool reader_is_empty(const struct reader *r)
 	return r->at == r->end;
 }
 
-bool first_settle_name(const uint8_t *data, size_t len, char out[FIRST_NAME_SIZE])
-{
-	size_t label = 0;
-	if (len > 0 && data[len - 1] == '.')
-		len--;
-	out[0] = '\0';
-	if (len == 0 || len > FIRST_NAME_SIZE - 3)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		out[i] = (char)tolower(data[i]);
-		if (data[i] == '.' && (i == label || i - label > 63))
-			return false;
-		if (data[i] == '.')
-			label = i + 1;
-		else if (!isalnum(data[i]) && data[i] != '-' && data[i] != '_')
-			return false;
-	}
-	out[len] = '\0';
-	const char *last = out + label;
-	bool hex = last[0] == '0' && last[1] == 'x';
-	return *last && len - label <= 63 &&
-	       last[strspn(last, hex ? "0123456789abcdefx" : "0123456789")] != '\0';
-}
-
 /* A list of names, of which there is one. An address is no name: RFC 6066. */
 static int read_server_name(struct reader extension, char name[FIRST_NAME_SIZE])
 {
@@ -82,7 +58,7 @@ static int read_server_name(struct reader extension, char name[FIRST_NAME_SIZE])
 	if (list.bad || !reader_is_empty(&extension) || !reader_is_empty(&list) ||
 		type != HOST_NAME)
 		return -EINVAL;
-	return first_settle_name(text.at, (size_t)(text.end - text.at), name) ? 0 : -EINVAL;
+	return request_settle_name(text.at, (size_t)(text.end - text.at), name) ? 0 : -EINVAL;
 }
 
 static int read_extensions(struct reader hello, char name[FIRST_NAME_SIZE])

@@ -95,7 +95,7 @@ static int lookup_try(struct lookup *l)
 	struct sockaddr_storage to;
 	const struct address_port *resolver = lookup_resolver(l);
 	loop_remove(&l->source);
-	l->tried_ms = egress.now_ms;
+	l->tried_ms = loop.now_ms;
 	l->sent = false;
 	l->answer_len = 0;
 	if (!resolver || getrandom(&l->id, sizeof l->id, 0) != (ssize_t)sizeof l->id)
@@ -139,7 +139,7 @@ struct lookup *lookup_begin(
 	lookup_count++;
 	c->lookup_count++;
 	if (lookup_try(l) < 0)
-		l->tried_ms = egress.now_ms - TRY_MS; /* the next tick goes on */
+		l->tried_ms = loop.now_ms - TRY_MS; /* the next tick goes on */
 	return l;
 }
 
@@ -207,6 +207,6 @@ void lookup_tick(void)
 {
 	struct lookup *l, *next;
 	DL_FOREACH_SAFE (lookups, l, next)
-		if (egress.now_ms - l->tried_ms >= TRY_MS)
+		if (loop.now_ms - l->tried_ms >= TRY_MS)
 			lookup_try_next(l);
 }

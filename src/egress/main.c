@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/schedule.h"
 #include "egress/egress.h"
@@ -44,7 +43,6 @@ int egress_main(int argc, char **argv)
 	signal(SIGTERM, SIG_IGN);
 	schedule_promptly();
 	egress.connection_max = connections_that_fit();
-	egress.now_ms = clock_monotonic_us() / 1000;
 	int r = loop_open();
 	if (r == 0)
 		r = egress_confine((uid_t)strtoul(argv[1], NULL, 10));

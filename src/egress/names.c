@@ -80,7 +80,7 @@ static bool keeps_address(void *arg, const struct address *a)
 	if (!guard_allows(c, a, 0))
 		return false;
 	if (c->policy.mode == NETWORK_ALLOW || c->policy.mode == NETWORK_DENY)
-		pins_add(&c->pins, asked->question.text, a, egress.now_ms);
+		pins_add(&c->pins, asked->question.text, a, loop.now_ms);
 	return true;
 }
 
@@ -247,7 +247,7 @@ static void name_stream_answer(struct name_stream *s, const uint8_t *answer, siz
 	struct iovec parts[] = {{.iov_base = head, .iov_len = sizeof head},
 		{.iov_base = (void *)(uintptr_t)answer, .iov_len = len}};
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = ARRAY_LEN(parts)};
-	s->active_ms = egress.now_ms;
+	s->active_ms = loop.now_ms;
 	if (sendmsg(s->source.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) !=
 		(ssize_t)(len + sizeof head)) {
 		name_stream_close(s);
@@ -276,7 +276,7 @@ static void name_stream_ready(struct source *source, uint32_t events)
 		name_stream_close(s);
 		return;
 	}
-	s->active_ms = egress.now_ms;
+	s->active_ms = loop.now_ms;
 	s->len += (size_t)n;
 	name_stream_next(s);
 }
@@ -286,7 +286,7 @@ void name_stream_begin(struct client *c, int fd)
 	struct name_stream *s = mem_new(sizeof *s);
 	s->client = c;
 	s->source = (struct source){fd, name_stream_ready};
-	s->active_ms = egress.now_ms;
+	s->active_ms = loop.now_ms;
 	DL_APPEND(streams, s);
 	c->connection_count++;
 	egress.connection_count++;
@@ -298,7 +298,7 @@ void name_stream_tick(void)
 {
 	struct name_stream *s, *next;
 	DL_FOREACH_SAFE (streams, s, next)
-		if (egress.now_ms - s->active_ms > STREAM_IDLE_MS)
+		if (loop.now_ms - s->active_ms > STREAM_IDLE_MS)
 			name_stream_close(s);
 }
 

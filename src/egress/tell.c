@@ -24,14 +24,14 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t len)
 static bool denial_is_news(struct denials *d, uint64_t hash)
 {
 	struct denial *slot = &d->recent[hash % ARRAY_LEN(d->recent)];
-	if (egress.now_ms - d->minute_ms >= MINUTE_MS) {
-		d->minute_ms = egress.now_ms;
+	if (loop.now_ms - d->minute_ms >= MINUTE_MS) {
+		d->minute_ms = loop.now_ms;
 		d->told = 0;
 	}
-	bool repeated = slot->hash == hash && egress.now_ms - slot->ms < MINUTE_MS;
+	bool repeated = slot->hash == hash && loop.now_ms - slot->ms < MINUTE_MS;
 	if (repeated || d->told >= DENIALS_A_TIME)
 		return false;
-	*slot = (struct denial){hash, egress.now_ms};
+	*slot = (struct denial){hash, loop.now_ms};
 	d->told++;
 	return true;
 }
@@ -68,9 +68,9 @@ void tell_counts(struct client *c)
 void tell_tick(void)
 {
 	static int64_t last_ms;
-	if (egress.now_ms - last_ms < COUNTS_MS)
+	if (loop.now_ms - last_ms < COUNTS_MS)
 		return;
-	last_ms = egress.now_ms;
+	last_ms = loop.now_ms;
 	for (struct client *c = egress.clients; c; c = c->by_id.next)
 		tell_counts(c);
 }

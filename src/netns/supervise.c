@@ -223,23 +223,9 @@ int netns_adopt_egress(struct netns *n, void (*held)(const char *id, uint64_t in
 int netns_send_open(int fd, const char *id, uint64_t inode, const struct netns_sockets *s)
 {
 	const int fds[] = {s->tcp, s->udp, s->link};
-	union {
-		char space[CMSG_SPACE(sizeof fds)];
-		struct cmsghdr align;
-	} control = {.space = {0}};
 	struct egress_open open = {.head = {.op = EGRESS_OPEN}, .namespace = inode};
 	memcpy(open.head.id, id, ID_LEN);
-	struct iovec bytes = {.iov_base = &open, .iov_len = sizeof open};
-	struct msghdr message = {.msg_iov = &bytes,
-		.msg_iovlen = 1,
-		.msg_control = control.space,
-		.msg_controllen = sizeof control.space};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-	*c = (struct cmsghdr){.cmsg_level = SOL_SOCKET,
-		.cmsg_type = SCM_RIGHTS,
-		.cmsg_len = CMSG_LEN(sizeof fds)};
-	memcpy(CMSG_DATA(c), fds, sizeof fds);
-	return sendmsg(fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return fd_send_many(fd, &open, sizeof open, fds, ARRAY_LEN(fds), 0);
 }
 
 /* Returns whether it goes on with its sandboxes; one that cannot be reached does not. */

@@ -2,7 +2,7 @@
  * What a sandbox sends first: a ClientHello, a request, or neither. Whatever comes, a name is one,
  * more bytes do not change what was said of the first ones, and a head ends where it ends.
  *
- * fuzz-sources: src/egress/hello.c src/egress/request.c
+ * fuzz-sources: src/egress/hello.c src/egress/first.c src/stream/request.c
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_name(const char *name)
 {
 	char again[FIRST_NAME_SIZE];
-	if (name[0] && (!first_settle_name((const uint8_t *)name, strlen(name), again) ||
+	if (name[0] && (!request_settle_name((const uint8_t *)name, strlen(name), again) ||
 			       strcmp(name, again) != 0))
 		abort();
 }

@@ -1,89 +1,44 @@
-/*
- * Heads of HTTP/1 requests, read strictly: what two programs could understand in two ways is
- * refused, so that the server takes the same Host and the same end of a request as we do. A target
- * is a path: no CONNECT, no absolute form, no "*", no HTTP/2.
- */
+#include "stream/request.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/cleanup.h"
-#include "egress/first.h"
-
-#define TLS_HANDSHAKE    22
 #define METHOD_MAX       20
 #define LENGTH_MAX       18 /* digits, which cannot overflow 64 bits */
 #define CHUNK_DIGITS_MAX 15
 
-/* ---- what it is ---- */
+/* ---- names ---- */
 
-static const char *const methods[] = {"GET ", "HEAD ", "POST ", "PUT ", "PATCH ", "DELETE ",
-	"OPTIONS ", "CONNECT ", "TRACE ", "PRI ", "PROPFIND ", "PROPPATCH ", "MKCOL ", "COPY ",
-	"MOVE ", "LOCK ", "UNLOCK ", "SEARCH ", "REPORT "};
-
-/* Whether it begins with a method that is known, or is the beginning of one. */
-static bool begins_with_method(const uint8_t *data, size_t len, bool *is_part)
+bool request_settle_name(const uint8_t *data, size_t len, char out[REQUEST_HOST_SIZE])
 {
-	*is_part = false;
-	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
-		size_t size = strlen(methods[i]);
-		if (strncasecmp((const char *)data, methods[i], len < size ? len : size) != 0)
-			continue;
-		if (len >= size)
-			return true;
-		*is_part = true;
-	}
-	return false;
-}
-
-/* Whether a line can begin a request: some token, then a space. */
-static bool begins_with_token(const uint8_t *line, size_t len)
-{
-	for (size_t i = 0; i < len && i <= METHOD_MAX; i++)
-		if (line[i] == ' ' || line[i] == '\t')
-			return i > 0;
-		else if (!isalnum(line[i]) && !strchr("!#$%&'*+-.^_`|~", line[i]))
+	size_t label = 0;
+	if (len > 0 && data[len - 1] == '.')
+		len--;
+	out[0] = '\0';
+	if (len == 0 || len > REQUEST_HOST_SIZE - 3)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		out[i] = (char)tolower(data[i]);
+		if (data[i] == '.' && (i == label || i - label > 63))
 			return false;
-	return len <= METHOD_MAX;
-}
-
-/* Whether " HTTP/" is in the line: servers take methods that nobody knows. */
-static bool names_http(const uint8_t *line, size_t len)
-{
-	static const char version[] = " HTTP/";
-	for (size_t i = 0; i + sizeof version - 1 <= len; i++)
-		if (strncasecmp((const char *)line + i, version, sizeof version - 1) == 0)
-			return true;
-	return false;
-}
-
-enum first_kind first_look(const uint8_t *data, size_t len)
-{
-	size_t skip = 0, end;
-	bool is_part;
-	if (len > 0 && data[0] == TLS_HANDSHAKE)
-		return FIRST_TLS;
-	while (skip < len && data[skip] && strchr(" \t\r\n", data[skip]))
-		skip++; /* servers skip empty lines before a request */
-	if (begins_with_method(data + skip, len - skip, &is_part))
-		return FIRST_HTTP;
-	for (end = skip; end < len && data[end] != '\n'; end++)
-		if (data[end] < 0x20 && data[end] != '\r' && data[end] != '\t')
-			return FIRST_OTHER;
-	if (!begins_with_token(data + skip, end - skip))
-		return FIRST_OTHER;
-	if (names_http(data + skip, end - skip))
-		return FIRST_HTTP;
-	if (end < len || len >= REQUEST_MAX)
-		return FIRST_OTHER;
-	return is_part ? FIRST_MORE : FIRST_TEXT;
+		if (data[i] == '.')
+			label = i + 1;
+		else if (!isalnum(data[i]) && data[i] != '-' && data[i] != '_')
+			return false;
+	}
+	out[len] = '\0';
+	const char *last = out + label;
+	bool hex = last[0] == '0' && last[1] == 'x';
+	return *last && len - label <= 63 &&
+	       last[strspn(last, hex ? "0123456789abcdefx" : "0123456789")] != '\0';
 }
 
 /* ---- lines ---- */
 
-static bool is_token(const char *text, size_t len)
+bool request_is_token(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (!isalnum((unsigned char)text[i]) && !strchr("!#$%&'*+-.^_`|~", text[i]))
@@ -95,8 +50,9 @@ static bool is_token(const char *text, size_t len)
 static bool request_line_is_plain(const char *line, size_t len)
 {
 	const char *target = memchr(line, ' ', len), *end = line + len;
-	if (!target || target - line > METHOD_MAX || !is_token(line, (size_t)(target - line)) ||
-		target + 1 == end || target[1] != '/')
+	if (!target || target - line > METHOD_MAX ||
+		!request_is_token(line, (size_t)(target - line)) || target + 1 == end ||
+		target[1] != '/')
 		return false;
 	const char *version = target + 1;
 	while (version<end && * version> 0x20 && *version < 0x7f)
@@ -122,7 +78,7 @@ static int take_host(struct request *r, const char *value, size_t len)
 			return -EINVAL;
 	if (r->host[0] || host == 0 || host >= sizeof r->host || (colon && len - host > 6))
 		return -EINVAL;
-	r->is_name = first_settle_name((const uint8_t *)value, host, r->host);
+	r->is_name = request_settle_name((const uint8_t *)value, host, r->host);
 	if (r->is_name)
 		return 0;
 	for (size_t i = 0; i < host; i++) {
@@ -164,30 +120,39 @@ static int take_upgrade(struct request *r, const char *value, size_t len)
 	return 0;
 }
 
-static bool field_is(const char *name, size_t len, const char *wanted)
+bool request_field_is(const struct request_field *f, const char *name)
 {
-	return len == strlen(wanted) && strncasecmp(name, wanted, len) == 0;
+	return f->name_len == strlen(name) && strncasecmp(f->name, name, f->name_len) == 0;
 }
 
-static int take_field(struct request *r, const char *line, size_t len, bool *has_length)
+static bool split_field(const char *line, size_t len, struct request_field *ret)
 {
-	const char *colon = memchr(line, ':', len);
+	const char *colon = memchr(line, ':', len), *end = line + len;
 	size_t name = colon ? (size_t)(colon - line) : 0;
-	if (!colon || !is_token(line, name))
-		return -EINVAL;
-	const char *value = colon + 1, *end = line + len;
+	if (!colon || !request_is_token(line, name))
+		return false;
+	const char *value = colon + 1;
 	while (value < end && (*value == ' ' || *value == '\t'))
 		value++;
 	while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
 		end--;
-	if (field_is(line, name, "Host"))
-		return take_host(r, value, (size_t)(end - value));
-	if (field_is(line, name, "Content-Length"))
-		return take_length(r, value, (size_t)(end - value), has_length);
-	if (field_is(line, name, "Transfer-Encoding"))
-		return take_coding(r, value, (size_t)(end - value));
-	if (field_is(line, name, "Upgrade"))
-		return take_upgrade(r, value, (size_t)(end - value));
+	*ret = (struct request_field){line, value, name, (size_t)(end - value)};
+	return true;
+}
+
+static int take_field(struct request *r, const char *line, size_t len, bool *has_length)
+{
+	struct request_field f;
+	if (!split_field(line, len, &f))
+		return -EINVAL;
+	if (request_field_is(&f, "Host"))
+		return take_host(r, f.value, f.value_len);
+	if (request_field_is(&f, "Content-Length"))
+		return take_length(r, f.value, f.value_len, has_length);
+	if (request_field_is(&f, "Transfer-Encoding"))
+		return take_coding(r, f.value, f.value_len);
+	if (request_field_is(&f, "Upgrade"))
+		return take_upgrade(r, f.value, f.value_len);
 	return 0;
 }
 
@@ -203,6 +168,18 @@ static int find_line(const uint8_t *data, size_t len, size_t at, size_t *ret)
 			return -EINVAL;
 	}
 	return 0;
+}
+
+bool request_next_field(const uint8_t *head, size_t len, size_t *at, struct request_field *ret)
+{
+	size_t line_len;
+	if (*at == 0 && find_line(head, len, 0, &line_len) > 0)
+		*at = line_len + 2;
+	if (find_line(head, len, *at, &line_len) <= 0 ||
+		!split_field((const char *)head + *at, line_len, ret))
+		return false;
+	*at += line_len + 2;
+	return true;
 }
 
 int request_read(const uint8_t *data, size_t len, struct request *ret)

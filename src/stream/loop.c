@@ -1,4 +1,5 @@
-/* The loop: epoll, a tick for what takes time, and memory that events may still name. */
+#include "stream/loop.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -7,23 +8,25 @@
 #include "base/clock.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "egress/egress.h"
 
 #define EVENTS_MAX 256
+
+struct loop loop;
 
 static void **dead;
 static size_t dead_count, dead_size;
 
 int loop_open(void)
 {
-	egress.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	return egress.epoll_fd < 0 ? -errno : 0;
+	loop.now_ms = clock_monotonic_us() / 1000;
+	loop.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	return loop.epoll_fd < 0 ? -errno : 0;
 }
 
 int loop_add(struct source *s, uint32_t events)
 {
 	struct epoll_event event = {.events = events, .data.ptr = s};
-	if (epoll_ctl(egress.epoll_fd, EPOLL_CTL_ADD, s->fd, &event) == 0)
+	if (epoll_ctl(loop.epoll_fd, EPOLL_CTL_ADD, s->fd, &event) == 0)
 		return 0;
 	int r = -errno;
 	close(take_fd(&s->fd));
@@ -33,15 +36,20 @@ int loop_add(struct source *s, uint32_t events)
 void loop_change(struct source *s, uint32_t events)
 {
 	struct epoll_event event = {.events = events, .data.ptr = s};
-	epoll_ctl(egress.epoll_fd, EPOLL_CTL_MOD, s->fd, &event);
+	epoll_ctl(loop.epoll_fd, EPOLL_CTL_MOD, s->fd, &event);
+}
+
+void loop_leave(struct source *s)
+{
+	if (s->fd >= 0)
+		epoll_ctl(loop.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
 }
 
 void loop_remove(struct source *s)
 {
-	if (s->fd < 0)
-		return;
-	epoll_ctl(egress.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
-	close(take_fd(&s->fd));
+	loop_leave(s);
+	if (s->fd >= 0)
+		close(take_fd(&s->fd));
 }
 
 void loop_free_later(void *memory)
@@ -62,9 +70,9 @@ static void loop_bury(void)
 static void loop_tick(loop_tick_fn *const *ticks)
 {
 	static int64_t last_ms;
-	if (egress.now_ms - last_ms < TICK_MS)
+	if (loop.now_ms - last_ms < TICK_MS)
 		return;
-	last_ms = egress.now_ms;
+	last_ms = loop.now_ms;
 	for (; *ticks; ticks++)
 		(*ticks)();
 }
@@ -73,8 +81,8 @@ void loop_run(loop_tick_fn *const *ticks)
 {
 	for (;;) {
 		struct epoll_event events[EVENTS_MAX];
-		int n = epoll_wait(egress.epoll_fd, events, EVENTS_MAX, TICK_MS);
-		egress.now_ms = clock_monotonic_us() / 1000;
+		int n = epoll_wait(loop.epoll_fd, events, EVENTS_MAX, TICK_MS);
+		loop.now_ms = clock_monotonic_us() / 1000;
 		for (int i = 0; i < n; i++) {
 			struct source *s = events[i].data.ptr;
 			if (s->fd >= 0)
