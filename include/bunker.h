@@ -46,6 +46,7 @@ struct bunker;
 #define BUNKER_TLS_UNSUPPORTED  "tls_unsupported"
 #define BUNKER_STOPPED          "stopped" /* by the output callback */
 #define BUNKER_OUT_OF_MEMORY    "out_of_memory"
+#define BUNKER_FILE_CHANGED     "file_changed" /* while the connection was lost */
 
 struct bunker_error {
 	int http_status; /* 0: the error did not come from the server */
@@ -57,6 +58,14 @@ struct bunker_error {
 /* url: http://HOST[:PORT][/PREFIX]. api_key may be NULL; then only bunker_health is of use. */
 int bunker_open(struct bunker **ret, const char *url, const char *api_key, struct bunker_error *e);
 void bunker_close(struct bunker *b);
+/*
+ * For so long a call that loses its connection tries to reach the server again, and goes on where
+ * it was: bunker_exec once its command runs, bunker_process_output, bunker_process_get,
+ * bunker_events, bunker_file_read and bunker_file_watch. No byte and no event is missing or
+ * doubled; a watch tells an "overflow", for nobody watched meanwhile. 0, as at first: not at all.
+ * Before threads share it.
+ */
+void bunker_set_patience(struct bunker *b, unsigned seconds);
 
 /* An answer as JSON; it owns the strings of the result that holds it. */
 struct bunker_json;

@@ -13,6 +13,9 @@ enum bunker_stream {
 /* Bytes exactly as the command wrote them. Anything but 0 ends the call with BUNKER_STOPPED. */
 typedef int bunker_output_fn(void *arg, enum bunker_stream stream, const void *data, size_t size);
 
+/* A command that is waited for runs now. */
+typedef void bunker_started_fn(void *arg, const char *sandbox_id, const char *id, int64_t pid);
+
 struct bunker_exec_options {
 	const char *const *argv; /* closed by NULL; or else */
 	const char *shell;       /* a line for the sandbox's shell */
@@ -27,6 +30,8 @@ struct bunker_exec_options {
 	size_t file_count;
 	bunker_output_fn *output; /* NULL: the result holds the output */
 	void *output_arg;
+	bunker_started_fn *started; /* NULL: need not be told */
+	void *started_arg;
 };
 
 /* What is collected of each stream when there is no callback; the rest is dropped. */

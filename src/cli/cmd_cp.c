@@ -1,6 +1,9 @@
 /*
  * bunker cp: files and directories between here and a sandbox, as an archive that is made and taken
  * apart while it flows. Modes, links and times are kept; owners are those who copy.
+ *
+ * An archive that was cut by a restart of the server is sent anew from its beginning: what was
+ * written is written again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +19,10 @@
 #include "cli/copy.h"
 #include "cli/session.h"
 #include "cli/target.h"
+#include "client/failure.h"
+
+/* A server that goes away each time is no server that restarts. */
+#define COPY_TRIES 5
 
 /* One side of a copy. */
 struct copy_side {
@@ -139,19 +146,28 @@ static int plan_upload(const struct job *j, bool is_directory, struct upload *re
 	return ret->directory ? 0 : cli_report("out of memory");
 }
 
-static int send_archive(const struct job *j, const struct upload *u)
+static int send_once(const struct job *j, const struct upload *u, struct bunker_error *e)
 {
 	struct progress progress = {0};
-	struct bunker_error e;
 	uint64_t size;
 	struct packing *p = cli_pack_open(j->local, u->name, &progress, &size);
 	if (!p)
-		return -1;
+		return client_fail(e, BUNKER_STOPPED, "said");
 	cli_progress_begin(&progress, j->local, size, j->args->quiet);
 	int r = bunker_tar_put(
-		j->bunker, j->sandbox, u->directory, &j->args->file.place, cli_pack_read, p, &e);
+		j->bunker, j->sandbox, u->directory, &j->args->file.place, cli_pack_read, p, e);
 	cli_progress_end(&progress);
 	cli_pack_close(p);
+	return r;
+}
+
+static int send_archive(const struct job *j, const struct upload *u)
+{
+	struct bunker_error e;
+	int r = send_once(j, u, &e);
+	for (int tries = 1; r < 0 && tries < COPY_TRIES && cli_session_await(j->bunker, &e);
+		tries++)
+		r = send_once(j, u, &e);
 	/* The local read error has been printed. */
 	if (r < 0 && strcmp(e.code, BUNKER_STOPPED) == 0)
 		return -1;
@@ -223,8 +239,25 @@ static int download_stdout(const struct job *j)
 	return errno == EPIPE ? -1 : cli_report("cannot write the output: %s", strerror(errno));
 }
 
+/* The exit status of a download whose server went away and came back. */
+#define DOWNLOAD_CUT 2
+
+static _Noreturn void cp_download_archive(const struct job *j, int fd, bool may_be_cut)
+{
+	struct bunker_error e;
+	int r = bunker_tar_get(
+		j->bunker, j->sandbox, j->remote, &j->args->file.place, write_to, &fd, &e);
+	close(fd);
+	if (r < 0 && may_be_cut && cli_session_await(j->bunker, &e))
+		_exit(DOWNLOAD_CUT);
+	/* A transfer that was stopped has been explained. */
+	if (r < 0 && strcmp(e.code, BUNKER_STOPPED) != 0)
+		cp_report(j, &e);
+	_exit(r < 0);
+}
+
 /* In a process of its own: here the archive is taken apart while it comes. */
-static pid_t start_download(const struct job *j, int *fd)
+static pid_t start_download(const struct job *j, bool may_be_cut, int *fd)
 {
 	int p[2];
 	if (pipe2(p, O_CLOEXEC) < 0)
@@ -232,14 +265,8 @@ static pid_t start_download(const struct job *j, int *fd)
 	fcntl(p[0], F_SETPIPE_SZ, 1 << 20);
 	pid_t pid = fork();
 	if (pid == 0) {
-		struct bunker_error e;
 		close(p[0]);
-		int r = bunker_tar_get(j->bunker, j->sandbox, j->remote, &j->args->file.place,
-			write_to, &p[1], &e);
-		/* A transfer that was stopped has been explained. */
-		if (r < 0 && strcmp(e.code, BUNKER_STOPPED) != 0)
-			cp_report(j, &e);
-		_exit(r < 0);
+		cp_download_archive(j, p[1], may_be_cut);
 	}
 	close(p[1]);
 	if (pid < 0) {
@@ -250,11 +277,12 @@ static pid_t start_download(const struct job *j, int *fd)
 	return pid;
 }
 
-static int receive_archive(const struct job *j, const char *directory, const char *name)
+/* 0, -1, or 1: it was cut, and may be tried again. */
+static int receive_once(const struct job *j, const char *directory, const char *name, bool last)
 {
 	struct progress progress;
 	int fd, status = 0;
-	pid_t pid = start_download(j, &fd);
+	pid_t pid = start_download(j, !last, &fd);
 	if (pid < 0)
 		return -1;
 	cli_progress_begin(&progress, j->remote, 0, j->args->quiet);
@@ -263,7 +291,19 @@ static int receive_archive(const struct job *j, const char *directory, const cha
 	close(fd);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	if (r != -1 && WIFEXITED(status) && WEXITSTATUS(status) == DOWNLOAD_CUT)
+		return 1;
+	if (r == UNPACK_INCOMPLETE && status == 0)
+		cli_report("what came is not complete, or no archive");
 	return r < 0 || status != 0 ? -1 : 0;
+}
+
+static int receive_archive(const struct job *j, const char *directory, const char *name)
+{
+	int r = 1;
+	for (int tries = 1; r > 0; tries++)
+		r = receive_once(j, directory, name, tries == COPY_TRIES);
+	return r;
 }
 
 static int download_directory(const struct job *j, bool into)
@@ -360,7 +400,8 @@ const struct command cmd_cp = {
 		"One of the two is SANDBOX:PATH, the other a path here; - is stdin or stdout. A file or\n"
 		"directory goes into a directory that is there, and otherwise gets the name that is given;\n"
 		"DIR/. is what is in it. Modes, links and times are kept; what is copied belongs to who\n"
-		"copies it. Relative paths of a sandbox begin in its working directory.",
+		"copies it. Relative paths of a sandbox begin in its working directory. A copy that a\n"
+		"restart of the server cut begins again, but for one from stdin.",
 	.examples = "  bunker cp notes.txt work:\n"
 		    "  bunker cp -u root src work:/srv/app\n"
 		    "  bunker cp work:results ./results\n"

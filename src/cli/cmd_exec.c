@@ -1,3 +1,5 @@
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -43,11 +45,18 @@ static int exec_start_in(struct bunker *b, const char *id, void *arg, struct bun
 static int watch_process(
 	const struct arguments *args, struct bunker *b, const struct bunker_process *p)
 {
+	struct waiting waiting = {.target = args->operands[0]};
+	cli_waiting_prepare();
+	cli_waiting_started(&waiting, p->sandbox_id, p->id, p->pid);
 	int status = cli_console_run(args, b,
 		&(struct console){.sandbox = p->sandbox_id,
 			.process = p->id,
 			.terminal = args->terminal,
 			.with_input = args->with_input});
+	if (status == STATUS_SIGNALED(SIGPIPE))
+		cli_waiting_kill(b, &waiting);
+	if (status == STATUS_SIGNALED(SIGTERM) || status == STATUS_SIGNALED(SIGHUP))
+		cli_waiting_report(&waiting);
 	if (status != CONSOLE_DETACHED)
 		return status;
 	fprintf(stderr, "\nbunker: detached; come back with: bunker attach %s %lld\n",
@@ -92,11 +101,17 @@ static int run_once(struct arguments *args)
 	int status = cli_execution_prepare(args, 1, &x);
 	if (status)
 		return status;
+	x.waiting.target = args->operands[0];
+	args->exec.started = cli_waiting_started;
+	args->exec.started_arg = &x.waiting;
 	args->exec.files = args->create.files;
 	args->exec.file_count = args->create.file_count;
+	cli_waiting_prepare();
 	if (cli_session_open(args, SESSION_NEEDS_SERVER, &b) < 0)
 		return STATUS_NOT_EXECUTED;
 	int r = cli_target_apply(b, args->operands[0], exec_in, &call, &e);
+	if (r < 0 && x.write_error == EPIPE)
+		cli_waiting_kill(b, &x.waiting);
 	bunker_close(b);
 	return cli_execution_finish(args, &x, r, &call.result, &e);
 }
@@ -148,7 +163,9 @@ const struct command cmd_exec = {
 		"Runs COMMAND in a sandbox, given by id or name, and passes its output on as it is\n"
 		"written. With -i its stdin is what is piped into bunker, as it comes; with -it it runs at\n"
 		"your terminal, where ~. at the beginning of a line detaches; with -d it goes on alone.\n"
-		"So it does when Ctrl-C ends bunker: bunker ps shows it, bunker kill ends it.\n"
+		"So it does when Ctrl-C ends bunker: a line says how to end it. When what reads the\n"
+		"output ends, as in exec ... | head, the command is ended. A restart of the server is\n"
+		"waited out for 10 s; the output goes on where it was.\n"
 		"\n"
 		"The exit status is the command's: 124 when it ran out of time, 128+N when signal N\n"
 		"killed it, 125 when it could not be run at all. With --json the output is text, in\n"

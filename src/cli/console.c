@@ -26,8 +26,8 @@
 #include "cli/session.h"
 
 #define QUEUE_MAX      (256u * 1024)
-#define RETRIES        50
 #define RETRY_NS       200000000
+#define RETRIES        (SESSION_PATIENCE_S * (1000000000 / RETRY_NS))
 #define STATUS_GOES_ON (-2)
 
 struct console_run {

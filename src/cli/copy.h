@@ -23,8 +23,11 @@ struct packing *cli_pack_open(
 ptrdiff_t cli_pack_read(void *packing, char *data, size_t size);
 void cli_pack_close(struct packing *p);
 
+/* What came is not complete, or no archive; nobody was told yet. */
+#define UNPACK_INCOMPLETE (-2)
+
 /*
  * Unpacks what comes from fd below the directory; with a name, the one member gets that. Says on
- * stderr what is wrong; 0 or -1.
+ * stderr what is wrong; 0, -1 or UNPACK_INCOMPLETE.
  */
 int cli_unpack(int fd, const char *directory, const char *name, struct progress *progress);

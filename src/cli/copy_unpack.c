@@ -214,8 +214,6 @@ static int copy_unpack_report(const struct unpacking *u, int r)
 	if (r == -EXDEV)
 		return cli_report(
 			"%s would lead out of the directory; nothing more was written", name);
-	if (r == -EBADMSG)
-		return cli_report("what came is not complete, or no archive");
 	return cli_report("%s: %s", name, strerror(-r));
 }
 
@@ -238,9 +236,9 @@ int cli_unpack(int fd, const char *directory, const char *name, struct progress 
 		last = copy_unpack_read_archive(&u, rest, sizeof rest);
 	int settled = copy_unpack_apply_later(&u);
 	r = r < 0 ? r : settled;
-	if (r < 0)
+	if (r < 0 && r != -EBADMSG)
 		copy_unpack_report(&u, r);
 	tar_reader_finish(&u.tar);
 	close(u.top);
-	return r < 0 ? -1 : 0;
+	return r == -EBADMSG ? UNPACK_INCOMPLETE : r < 0 ? -1 : 0;
 }

@@ -1,10 +1,10 @@
 /*
  * The bytes of the command go to our stdout and stderr as they arrive, unbuffered and exact.
  *
- * Ctrl-C needs no handler: the signal ends us, the shell sees 130 (and that it was a signal, which
- * a plain exit would hide from its loops), the connection closes with us and the server takes that
- * as the end of the run. SIGPIPE likewise; where the parent ignores it, EPIPE ends the call without
- * a word.
+ * Of a run, Ctrl-C needs no handler: the signal ends us, the shell sees 130 (and that it was a
+ * signal, which a plain exit would hide from its loops), the connection closes with us and the
+ * server takes that as the end of the run. SIGPIPE likewise; where the parent ignores it, EPIPE
+ * ends the call without a word. An exec's command outlives us: waiting.c.
  */
 #include "cli/execution.h"
 
@@ -83,6 +83,8 @@ static int cli_execution_fail(
 		cli_report("cannot write the output: %s", strerror(x->write_error));
 	else
 		cli_session_report(args, e);
+	if (!x->write_error)
+		cli_waiting_report_lost(&x->waiting, e);
 	return STATUS_NOT_EXECUTED;
 }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "cli/arguments.h"
+#include "cli/waiting.h"
 
 /* The result of the call, for cli_execution_finish. */
 struct execution {
-	int write_error; /* the errno that ended the output; 0: none */
+	int write_error;        /* the errno that ended the output; 0: none */
+	struct waiting waiting; /* of exec; of run, whose sandbox ends with us, nothing */
 };
 
 /* The operands from `first` on, or --shell. Returns 0 or the exit status. */

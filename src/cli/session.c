@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "cli/autostart.h"
 #include "cli/report.h"
@@ -117,6 +119,7 @@ int cli_session_open(const struct arguments *args, enum session_start start, str
 		cli_report_error(&e);
 		return -1;
 	}
+	bunker_set_patience(*ret, SESSION_PATIENCE_S);
 	return 0;
 }
 
@@ -137,6 +140,23 @@ int cli_session_resolve(const struct arguments *args, char **url, char **key)
 	for (size_t len = strlen(*url); len > 0 && (*url)[len - 1] == '/'; len--)
 		(*url)[len - 1] = '\0';
 	return 0;
+}
+
+bool cli_session_await(struct bunker *b, const struct bunker_error *e)
+{
+	const struct timespec pause = {.tv_nsec = 200000000};
+	int64_t deadline_us = clock_monotonic_us() + SESSION_PATIENCE_S * 1000000LL;
+	struct bunker_health health;
+	if (strcmp(e->code, BUNKER_CONNECTION_LOST) != 0)
+		return false;
+	while (clock_monotonic_us() < deadline_us) {
+		nanosleep(&pause, NULL);
+		if (bunker_health(b, &health, NULL) == 0) {
+			bunker_health_finish(&health);
+			return true;
+		}
+	}
+	return false;
 }
 
 void cli_session_report(const struct arguments *args, const struct bunker_error *e)

@@ -17,6 +17,7 @@
 struct bunker {
 	struct transport_url url;
 	char *api_key;
+	unsigned patience_s;
 };
 
 /* Where an exchange's body goes: to the lines of a stream that succeeds, to the text otherwise. */
@@ -63,6 +64,16 @@ void bunker_close(struct bunker *b)
 		return;
 	free(b->api_key);
 	free(b);
+}
+
+void bunker_set_patience(struct bunker *b, unsigned seconds)
+{
+	b->patience_s = seconds;
+}
+
+unsigned client_call_patience(const struct bunker *b)
+{
+	return b->patience_s;
 }
 
 const struct transport_url *client_call_url(const struct bunker *b)
@@ -130,7 +141,7 @@ static int client_call_receive(void *arg, int status, const char *data, size_t l
 	struct receiver *receiver = arg;
 	if (receiver->lines && status == 200)
 		return client_lines_feed(receiver->lines, data, len, receiver->e);
-	if (receiver->data && status == 200)
+	if (receiver->data && (status == 200 || status == 206))
 		return receiver->data(receiver->arg, data, len) == 0
 			       ? 0
 			       : client_fail(receiver->e, BUNKER_STOPPED, "stopped");
@@ -242,7 +253,7 @@ int client_call_bytes(struct bunker *b, struct buf *target, const char *accept,
 	struct receiver receiver = {.data = data, .arg = arg, .e = e};
 	int status = 0;
 	int r = client_call_exchange(b, &request, target, NULL, &receiver, &status);
-	if (r == 0 && status != 200)
+	if (r == 0 && status != 200 && status != 206)
 		r = client_call_fail_refused(e, status, &receiver.text);
 	buf_finish(&receiver.text);
 	return r;

@@ -31,6 +31,8 @@ int client_call_upload(struct bunker *b, const char *method, struct buf *target,
 int client_call_bytes(struct bunker *b, struct buf *target, const char *accept,
 	bunker_data_fn *data, void *arg, struct bunker_error *e);
 
+/* Seconds; see again.h. */
+unsigned client_call_patience(const struct bunker *b);
 /* The parameters of an upgrade. */
 const struct transport_url *client_call_url(const struct bunker *b);
 const char *client_call_key(const struct bunker *b);

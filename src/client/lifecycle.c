@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "bunker.h"
+#include "client/again.h"
 #include "client/answer.h"
 #include "client/call.h"
 #include "client/encode.h"
@@ -71,6 +72,7 @@ struct event_reader {
 	bunker_event_fn *each;
 	void *arg;
 	int64_t last;
+	struct again again;
 };
 
 /* The event's strings live in the tree, which stays the caller's. */
@@ -78,6 +80,7 @@ static int give_event(struct event_reader *r, cJSON *tree, struct bunker_error *
 {
 	struct bunker_event event = {.json = client_answer_to_json(tree)};
 	client_answer_decode(tree, event_fields, ARRAY_LEN(event_fields), &event);
+	client_again_progress(&r->again);
 	if (strcmp(event.type, "keepalive") == 0)
 		return 0;
 	const cJSON *details = cJSON_GetObjectItemCaseSensitive(tree, "details");
@@ -141,12 +144,12 @@ static int client_lifecycle_read_page(
 int bunker_events(struct bunker *b, const char *id, int64_t after, bool go_on,
 	bunker_event_fn *each, void *arg, struct bunker_error *e)
 {
-	struct event_reader reader = {each, arg, after};
+	struct event_reader reader = {each, arg, after, {.bunker = b}};
 	int r;
-	if (go_on)
-		return lifecycle_follow(b, id, &reader, e);
-	while ((r = client_lifecycle_read_page(b, id, &reader, e)) > 0)
-		;
+	do
+		r = go_on ? lifecycle_follow(b, id, &reader, e)
+			  : client_lifecycle_read_page(b, id, &reader, e);
+	while (r > 0 || (r < 0 && client_again(&reader.again, e)));
 	return r;
 }
 

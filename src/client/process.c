@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "bunker.h"
+#include "client/again.h"
 #include "client/answer.h"
 #include "client/call.h"
 #include "client/encode.h"
@@ -106,13 +107,17 @@ int bunker_process_start(struct bunker *b, const char *sandbox_id,
 int bunker_process_get(struct bunker *b, const char *sandbox_id, const char *process,
 	const char *wait, struct bunker_process *ret, struct bunker_error *e)
 {
-	autobuf target = {0};
+	struct again again = {.bunker = b};
 	cJSON *tree;
-	client_process_append_path(
-		&target, sandbox_id, "/processes", process, wait ? "?wait=" : "");
-	if (wait)
-		client_call_append_escaped(&target, wait);
-	int r = client_call_json(b, "GET", &target, NULL, &tree, e);
+	int r;
+	do {
+		autobuf target = {0};
+		client_process_append_path(
+			&target, sandbox_id, "/processes", process, wait ? "?wait=" : "");
+		if (wait)
+			client_call_append_escaped(&target, wait);
+		r = client_call_json(b, "GET", &target, NULL, &tree, e);
+	} while (r < 0 && client_again(&again, e));
 	return r < 0 ? r : client_process_decode_process(tree, ret, e);
 }
 
