@@ -51,12 +51,11 @@ void http_body_begin(struct http_connection *c)
 
 static void send_continue(struct http_connection *c)
 {
-	static char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
-	uv_buf_t buf = uv_buf_init(interim, sizeof interim - 1);
+	static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
 	if (!c->request.head.expects_continue)
 		return;
 	/* A socket without room for 25 bytes belongs to a client that does not read. */
-	if (uv_try_write((uv_stream_t *)&c->tcp, &buf, 1) != (int)buf.len) {
+	if (!http_connection_put(c, interim, sizeof interim - 1)) {
 		c->lost = true;
 		http_wake(c);
 	}

@@ -20,6 +20,7 @@
 #include "http/parsed.h"
 #include "http/connection.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@
 
 #include "base/clock.h"
 #include "http/server.h"
+#include "http/tls.h"
 
 #define LINGER_MS 5000
 #define LINGER_BYTES                                                                               \
@@ -39,9 +41,15 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf);
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf);
 static void on_written(uv_write_t *write, int status);
 static void on_closed(uv_handle_t *handle);
+static enum http_sent plain_send(struct http_connection *c, uv_buf_t *bufs, unsigned count);
+static void connection_await_write(struct http_connection *c);
 static void take_share(struct http_connection *c, size_t len, bool more);
 static void connection_receive(struct http_connection *c, const char *data, size_t len);
 static void receive_eof(struct http_connection *c);
+static size_t piece_size(const struct http_connection *c);
+static void connection_take(struct http_connection *c, const char *data, size_t len);
+static void connection_decode(struct http_connection *c);
+static bool connection_has_sealed(const struct http_connection *c);
 static void connection_resume(struct http_connection *c);
 static void connection_expire(struct http_connection *c);
 static void connection_parsed(struct http_connection *c);
@@ -73,6 +81,7 @@ struct http_connection *http_connection_open(struct http_server *server, int fd)
 	c->resume = connection_resume;
 	c->expire = connection_expire;
 	c->parsed = connection_parsed;
+	c->written = on_written;
 	c->handles_open = 2;
 	id_generate(c->id);
 	uv_tcp_init(server->loop, &c->tcp);
@@ -100,8 +109,15 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 	/*
 	 * Bodies are consumed in place; bytes that may have to be kept are read in smaller pieces.
 	 */
-	bool taken = http_body_flows(c) || connection_discards(c);
-	*buf = uv_buf_init(c->server->read_buffer, taken ? HTTP_READ_SIZE : PIPELINE_MAX);
+	if (c->server->tls && c->transport != HTTP_PLAIN)
+		*buf = uv_buf_init(c->server->sealed_buffer, HTTP_SEALED_SIZE);
+	else
+		*buf = uv_buf_init(c->server->read_buffer, (unsigned)piece_size(c));
+}
+
+static size_t piece_size(const struct http_connection *c)
+{
+	return http_body_flows(c) || connection_discards(c) ? HTTP_READ_SIZE : PIPELINE_MAX;
 }
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
@@ -109,7 +125,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 	struct http_connection *c = stream->data;
 	if (n > 0) {
 		take_share(c, (size_t)n, (size_t)n == buf->len);
-		connection_receive(c, buf->base, (size_t)n);
+		connection_take(c, buf->base, (size_t)n);
 	} else if (n == UV_EOF) {
 		receive_eof(c);
 	} else if (n < 0) {
@@ -126,6 +142,43 @@ static void take_share(struct http_connection *c, size_t len, bool more)
 		return;
 	c->turn_bytes = 0;
 	http_wake(c);
+}
+
+static void connection_take(struct http_connection *c, const char *data, size_t len)
+{
+	struct error e;
+	if (c->transport == HTTP_UNDECIDED)
+		c->transport = http_secure_begin(c, data);
+	if (c->transport == HTTP_PLAIN) {
+		connection_receive(c, data, len);
+	} else if (c->transport == HTTP_PLAIN_REFUSED) {
+		error_set(&e, ERROR_INVALID_REQUEST, "this server speaks TLS: use https://");
+		c->transport = HTTP_PLAIN; /* what else it sends is thrown away */
+		http_connection_refuse(c, &e);
+	} else if (http_secure_receive(c, data, len) < 0) {
+		http_connection_lose(c);
+	} else {
+		connection_decode(c);
+	}
+}
+
+/* Takes what TLS makes of the bytes that came, as far as it is wanted now. */
+static void connection_decode(struct http_connection *c)
+{
+	char *out = c->server->read_buffer;
+	ssize_t n = 1;
+	while (n > 0 && c->phase != HTTP_PHASE_CLOSED && wants_bytes(c)) {
+		n = http_secure_read(c, out, piece_size(c));
+		if (n > 0) {
+			connection_receive(c, out, (size_t)n);
+		} else if (n == -ENODATA) {
+			uv_read_stop((uv_stream_t *)&c->tcp);
+			receive_eof(c);
+		} else if (n < 0) {
+			http_connection_lose(c);
+		}
+	}
+	update_reading(c);
 }
 
 static void connection_receive(struct http_connection *c, const char *data, size_t len)
@@ -173,6 +226,8 @@ static void connection_resume(struct http_connection *c)
 		process_kept(c);
 		http_body_settle(c);
 	}
+	if (connection_has_sealed(c))
+		connection_decode(c);
 	update_reading(c);
 }
 
@@ -217,6 +272,11 @@ static void process_kept(struct http_connection *c)
 static size_t connection_kept(const struct http_connection *c)
 {
 	return c->in.len - c->in_used;
+}
+
+static bool connection_has_sealed(const struct http_connection *c)
+{
+	return c->tls && http_tls_has_more(c->tls);
 }
 
 static void forget_kept(struct http_connection *c)
@@ -340,6 +400,15 @@ static bool wants_bytes(const struct http_connection *c)
 
 enum http_sent http_connection_send(struct http_connection *c, uv_buf_t *bufs, unsigned count)
 {
+	enum http_sent sent =
+		c->tls ? http_secure_send(c, bufs, count) : plain_send(c, bufs, count);
+	if (sent == HTTP_QUEUED)
+		connection_await_write(c);
+	return sent;
+}
+
+static enum http_sent plain_send(struct http_connection *c, uv_buf_t *bufs, unsigned count)
+{
 	uv_stream_t *stream = (uv_stream_t *)&c->tcp;
 	int n = uv_try_write(stream, bufs, count);
 	if (n < 0 && n != UV_EAGAIN)
@@ -354,12 +423,22 @@ enum http_sent http_connection_send(struct http_connection *c, uv_buf_t *bufs, u
 		return HTTP_SENT;
 	bufs->base += sent;
 	bufs->len -= sent;
-	if (uv_write(&c->write, stream, bufs, count, on_written) < 0)
-		return HTTP_BROKEN;
+	return uv_write(&c->write, stream, bufs, count, on_written) < 0 ? HTTP_BROKEN : HTTP_QUEUED;
+}
+
+static void connection_await_write(struct http_connection *c)
+{
 	c->writing = true;
 	c->write_left = http_unread_by_client(c);
 	http_set_deadline(c, c->server->limits.body_timeout_ms);
-	return HTTP_QUEUED;
+}
+
+bool http_connection_put(struct http_connection *c, const char *data, size_t len)
+{
+	uv_buf_t bytes = uv_buf_init((char *)(uintptr_t)data, (unsigned)len);
+	if (c->tls)
+		return http_secure_put(c, data, len);
+	return uv_try_write((uv_stream_t *)&c->tcp, &bytes, 1) == (int)len;
 }
 
 static void on_written(uv_write_t *write, int status)
@@ -369,7 +448,10 @@ static void on_written(uv_write_t *write, int status)
 	if (c->phase == HTTP_PHASE_CLOSED)
 		return;
 	http_set_deadline(c, 0);
-	if (status < 0)
+	enum http_sent sent = status < 0 ? HTTP_BROKEN : c->tls ? http_secure_go_on(c) : HTTP_SENT;
+	if (sent == HTTP_QUEUED)
+		connection_await_write(c);
+	else if (sent == HTTP_BROKEN)
 		http_connection_lose(c);
 	else if (c->phase == HTTP_PHASE_STREAMING)
 		http_stream_written(c);
@@ -388,7 +470,7 @@ void http_connection_answered(struct http_connection *c)
 	c->phase = HTTP_PHASE_HEAD;
 	http_request_begin(c);
 	http_set_deadline(c, c->server->limits.idle_timeout_ms);
-	if (!c->processing && connection_kept(c) > 0)
+	if (!c->processing && (connection_kept(c) > 0 || connection_has_sealed(c)))
 		http_wake(c);
 }
 
@@ -414,6 +496,8 @@ static void connection_expire(struct http_connection *c)
 static void connection_linger(struct http_connection *c)
 {
 	uv_os_fd_t fd;
+	if (c->tls)
+		http_secure_end(c);
 	if (c->eof || uv_fileno((uv_handle_t *)&c->tcp, &fd) < 0 || shutdown(fd, SHUT_WR) < 0) {
 		http_connection_close(c);
 		return;
@@ -504,6 +588,8 @@ static void on_closed(uv_handle_t *handle)
 	buf_finish(&c->request.fields);
 	buf_finish(&c->in);
 	buf_finish(&c->out_head);
+	buf_finish(&c->sealed);
+	http_tls_end(c->tls);
 	c->server->forget(c);
 	free(c);
 }

@@ -43,6 +43,16 @@ enum http_body_state {
 	HTTP_BODY_COMPLETE /* taken in full; its end has not been told */
 };
 
+/* How the bytes of a connection go. */
+enum http_transport {
+	HTTP_UNDECIDED, /* its first byte has not come */
+	HTTP_PLAIN,
+	HTTP_SECURE,
+	HTTP_PLAIN_REFUSED /* plain, and not from here */
+};
+
+#define HTTP_PIECES_MAX 5 /* of one send */
+
 struct http_block; /* of request memory, beyond the part that is always there */
 
 struct http_request {
@@ -127,8 +137,15 @@ struct http_connection {
 	uint64_t linger_left; /* how much more is thrown away */
 
 	uv_write_t write;
-	bool writing;      /* `write` is in flight; it borrows the buffers below */
-	size_t write_left; /* when the deadline was set */
+	uv_write_cb written; /* set by connection.c: what is called when `write` is through */
+	bool writing;        /* `write` is in flight; it borrows the buffers below */
+	size_t write_left;   /* when the deadline was set */
+	/* TLS: what is to be sent, first as it is, then as the socket gets it. */
+	enum http_transport transport;
+	struct http_tls *tls; /* NULL: none */
+	uv_buf_t unsealed[HTTP_PIECES_MAX];
+	unsigned unsealed_count;
+	struct buf sealed;
 	struct buf out_head;
 	struct buf out_body;
 	char chunk_line[24];
@@ -171,6 +188,24 @@ enum http_sent {
 	HTTP_BROKEN
 };
 enum http_sent http_connection_send(struct http_connection *c, uv_buf_t *bufs, unsigned count);
+
+/* Sends a few bytes besides the answer. Returns false if the socket has no room for them. */
+bool http_connection_put(struct http_connection *c, const char *data, size_t len);
+
+/* ---- secure.c: of connections with TLS, but the first ---- */
+
+/* Decides by the first byte; HTTP_SECURE has begun then. */
+enum http_transport http_secure_begin(struct http_connection *c, const char *data);
+int http_secure_receive(struct http_connection *c, const char *data, size_t len);
+/* As http_tls_read. */
+ssize_t http_secure_read(struct http_connection *c, char *out, size_t size);
+/* As http_connection_send. The bytes stay borrowed until c->written and http_secure_go_on, which
+ * sends the rest, are through. */
+enum http_sent http_secure_send(struct http_connection *c, const uv_buf_t *bufs, unsigned count);
+enum http_sent http_secure_go_on(struct http_connection *c);
+bool http_secure_put(struct http_connection *c, const char *data, size_t len);
+/* Tells the client that this was all. */
+void http_secure_end(struct http_connection *c);
 
 /* ---- wake.c ---- */
 

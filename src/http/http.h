@@ -138,6 +138,14 @@ struct http_limits {
 /* listen_fd stays the caller's. The mounts are borrowed until http_server_close's callback. */
 int http_server_open(struct http_server **ret, uv_loop_t *loop, int listen_fd,
 	const struct http_limits *limits, const struct http_mount *mounts, size_t mount_count);
+struct http_tls_context;
+/*
+ * Connections that begin with TLS get this certificate from now on; plain ones are for loopback
+ * only. Takes the context.
+ */
+void http_server_set_tls(struct http_server *s, struct http_tls_context *context);
+/* Whether the request came by TLS. */
+bool http_is_secure(const struct http_request *req);
 /* Calls `addressed` once for each request, after its head and before its route is looked for. */
 void http_server_on_head(struct http_server *s, void (*addressed)(struct http_request *req));
 /* Asks whose memory an admitted request takes. NULL: that of everybody who has no account. */

@@ -8,6 +8,7 @@
  * The process must ignore SIGPIPE; libuv writes with write(2).
  */
 #include "http/server.h"
+#include "http/tls.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -220,6 +221,7 @@ static void http_server_on_closed(uv_handle_t *handle)
 	if (--s->handles_open > 0)
 		return;
 	http_router_destroy(s->router);
+	http_tls_context_destroy(s->tls);
 	if (s->closed)
 		s->closed(s->closed_arg);
 	free(s);

@@ -9,7 +9,8 @@
 #include "http/slots.h"
 #include "http/router.h"
 
-#define HTTP_READ_SIZE 262144
+#define HTTP_READ_SIZE   262144
+#define HTTP_SEALED_SIZE 65536
 
 struct http_server {
 	uv_loop_t *loop;
@@ -25,6 +26,7 @@ struct http_server {
 	void *closed_arg;
 
 	struct http_limits limits;
+	struct http_tls_context *tls; /* NULL: plain HTTP only */
 	struct http_router *router;
 	void (*addressed)(struct http_request *req); /* NULL: every request is for the server */
 	struct http_connection *connections;
@@ -47,4 +49,5 @@ struct http_server {
 	struct http_counters counters;
 	/* Shared by all connections: libuv hands over each read before it starts the next. */
 	char read_buffer[HTTP_READ_SIZE];
+	char sealed_buffer[HTTP_SEALED_SIZE]; /* the same for what TLS decodes first */
 };

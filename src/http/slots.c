@@ -24,7 +24,7 @@ static bool is_mapped(const struct sockaddr_in6 *in6)
 	return IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr);
 }
 
-static bool is_loopback(const struct sockaddr_storage *address)
+bool http_address_is_loopback(const struct sockaddr_storage *address)
 {
 	const struct sockaddr_in *in = (const void *)address;
 	const struct sockaddr_in6 *in6 = (const void *)address;
@@ -67,7 +67,8 @@ struct http_peer *http_peer_count(struct http_server *s, const struct sockaddr_s
 {
 	uint8_t key[PEER_KEY_SIZE];
 	struct http_peer *peer;
-	if (s->limits.per_address == 0 || (!s->limits.counts_loopback && is_loopback(address)))
+	if (s->limits.per_address == 0 ||
+		(!s->limits.counts_loopback && http_address_is_loopback(address)))
 		return NULL;
 	put_key(address, key);
 	HASH_FIND(hh, s->peers, key, PEER_KEY_SIZE, peer);

@@ -43,6 +43,7 @@ struct front {
 	struct ops ops;
 	struct server server;
 	struct services services;
+	struct certificates_link certificates;
 	char sandbox_domain[256];
 	char run_dir[128], spool_dir[128], contexts_dir[128], database[128];
 	char owner[ID_SIZE]; /* to be written on the disks, or "" */
@@ -87,6 +88,7 @@ static void box_closed(void *arg)
 	for (size_t i = 0; i < ARRAY_LEN(fr->signals); i++)
 		uv_close((uv_handle_t *)&fr->signals[i], NULL);
 	watchdog_leave(&fr->beat);
+	certificates_leave(fr->f->certificates, &fr->certificates);
 }
 
 static void http_closed(void *arg)
@@ -178,12 +180,19 @@ static void front_serve(void *arg)
 		log_error("cannot serve", "error", uv_strerror(r));
 		_exit(1);
 	}
+	struct error e = {0};
+	if (certificates_serve(
+		    fr->f->certificates, &fr->certificates, &fr->loop, fr->server.http, &e) < 0) {
+		log_error("cannot serve", "error", e.message);
+		_exit(1);
+	}
 	http_server_on_head(fr->server.http, services_address);
 	http_server_on_account(fr->server.http, front_find_account, fr);
 	keyring_serve(fr->keys, fr->server.http);
 	trim_memory();
 	if (!*fr->f->announced) {
-		fprintf(stderr, "bunker: listening on http://%s\n", fr->f->address);
+		fprintf(stderr, "bunker: listening on %s://%s\n",
+			fr->f->config->tls_cert ? "https" : "http", fr->f->address);
 		*fr->f->announced = 1;
 	}
 }

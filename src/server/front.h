@@ -1,6 +1,7 @@
 /* The process that talks to the network. */
 #pragma once
 
+#include "server/certificates.h"
 #include "server/config.h"
 #include "server/owner.h"
 
@@ -13,6 +14,7 @@ struct front_config {
 	int warden_fd;
 	int keeper_fd;
 	int network_fd; /* to bunker-wire */
+	struct certificates *certificates;
 	uid_t uid;
 	struct owner_disks disks;
 	uint64_t *beats; /* shared with the parent: server/watchdog.h */

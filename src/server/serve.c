@@ -26,6 +26,7 @@
 #include "base/fd.h"
 #include "base/schedule.h"
 #include "base/trim.h"
+#include "server/certificates.h"
 #include "server/config.h"
 #include "server/front.h"
 #include "server/listen.h"
@@ -38,6 +39,7 @@
 #define LOCAL_KEY_SIZE    256 /* more than any key has */
 
 static volatile bool stop_requested;
+static struct certificates certificates;
 
 static void request_stop(int number)
 {
@@ -45,11 +47,18 @@ static void request_stop(int number)
 	stop_requested = true;
 }
 
+/* Signals come only while the warden waits, so that this may call whatever it likes. */
+static void look_at_certificates(int number)
+{
+	(void)number;
+	certificates_look(&certificates);
+}
+
 /* Blocked but while the warden waits, so that none gets lost between a check and a wait; ends of
  * children it reads from a descriptor. */
 static void catch_signals(void)
 {
-	struct sigaction action = {.sa_handler = request_stop};
+	const struct sigaction action = {.sa_handler = request_stop};
 	sigset_t mask;
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGTERM);
@@ -61,12 +70,30 @@ static void catch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+/* Without certificates SIGHUP ends the server, as a terminal that goes away should. */
+static int prepare_certificates(const struct config *c, struct error *e)
+{
+	const struct sigaction look = {.sa_handler = look_at_certificates};
+	sigset_t mask;
+	if (certificates_open(&certificates, c->tls_cert, c->tls_key, e) < 0)
+		return -1;
+	if (!c->tls_cert)
+		return 0;
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGHUP);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	sigaction(SIGHUP, &look, NULL);
+	return 0;
+}
+
 static void restore_signals(void)
 {
 	sigset_t none;
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGALRM, SIG_DFL);
+	if (certificates.chain_path)
+		signal(SIGHUP, SIG_IGN); /* it is for root */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -171,7 +198,7 @@ static pid_t start_front(const struct privileged *p, struct front_config *f, int
 	}
 	if (pid == 0) {
 		restore_signals();
-		/* Of all the warden's descriptors it keeps four. */
+		/* Of all the warden's descriptors it keeps four, or five. */
 		f->warden_fd = dup2(pair[1], 100);
 		f->listen_fd = dup2(f->listen_fd, 101);
 		f->keeper_fd = dup2(k->front_pair[0], 102);
@@ -180,8 +207,10 @@ static pid_t start_front(const struct privileged *p, struct front_config *f, int
 		fcntl(f->listen_fd, F_SETFD, FD_CLOEXEC);
 		fcntl(f->keeper_fd, F_SETFD, FD_CLOEXEC);
 		fcntl(f->network_fd, F_SETFD, FD_CLOEXEC);
+		if (f->certificates->pair[1] >= 0)
+			f->certificates->pair[1] = dup3(f->certificates->pair[1], 104, O_CLOEXEC);
 		close_range(3, 99, 0);
-		close_range(104, ~0u, 0);
+		close_range(f->certificates->pair[1] >= 0 ? 105 : 104, ~0u, 0);
 		exit(front_main(f));
 	}
 	close(pair[1]);
@@ -300,6 +329,8 @@ static int server_serve_serve(const struct config *c, struct error *e)
 	int listen_fd = listen_open(c->listen, address, &is_loopback, e);
 	if (listen_fd < 0 || announced == MAP_FAILED || serve_check(c, is_loopback, e) < 0)
 		return say_of_options(e);
+	if (prepare_certificates(c, e) < 0)
+		return say_of_options(e);
 	if (privileged_open(&p, c, e) < 0 || make_front_directory(w, "front", e) < 0 ||
 		make_front_directory(w, "front/spool", e) < 0 ||
 		make_front_directory(w, "front/contexts", e) < 0 || prepare_key(w, c, key, e) < 0)
@@ -307,7 +338,8 @@ static int server_serve_serve(const struct config *c, struct error *e)
 	give_front_files(w, w->run_fd);
 	struct front_config f = {
 		.config = c,
-		.beats = watchdog_open(c->watchdog_ms),
+		.beats = watchdog_open(c->watchdog_ms, c->tls_cert ? look_at_certificates : NULL),
+		.certificates = &certificates,
 		.data = w->data,
 		.local_key = key,
 		.address = address,

@@ -24,6 +24,7 @@ static struct {
 	int64_t seen_used_ms; /* processor time when a beat was last seen */
 	int64_t silent_ms;
 	bool killed;
+	void (*also)(int number); /* looks at something else; or NULL */
 } watchdog;
 
 /* ---- the parent ---- */
@@ -51,10 +52,11 @@ static char watchdog_read_thread(int64_t *used_ms)
  */
 static void watchdog_look(int number)
 {
-	(void)number;
 	int64_t used_ms = 0;
+	if (watchdog.also)
+		watchdog.also(number);
 	uint64_t beats = __atomic_load_n(watchdog.beats, __ATOMIC_RELAXED);
-	if (watchdog.front == 0 || watchdog.killed)
+	if (watchdog.front == 0 || watchdog.killed || watchdog.patience_ms == 0)
 		return;
 	char state = watchdog_read_thread(&used_ms);
 	if (beats == 0 || beats != watchdog.seen_beats) {
@@ -72,7 +74,7 @@ static void watchdog_look(int number)
 	kill(watchdog.front, SIGKILL);
 }
 
-uint64_t *watchdog_open(int64_t patience_ms)
+uint64_t *watchdog_open(int64_t patience_ms, void (*also)(int number))
 {
 	struct sigaction action = {.sa_handler = watchdog_look};
 	struct itimerval every = {{LOOK_MS / 1000, 0}, {LOOK_MS / 1000, 0}};
@@ -83,11 +85,12 @@ uint64_t *watchdog_open(int64_t patience_ms)
 		abort();
 	watchdog.beats = shared;
 	watchdog.patience_ms = patience_ms;
+	watchdog.also = also;
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGALRM);
 	sigprocmask(SIG_BLOCK, &mask, NULL);
 	sigaction(SIGALRM, &action, NULL);
-	if (patience_ms > 0)
+	if (patience_ms > 0 || also)
 		setitimer(ITIMER_REAL, &every, NULL);
 	return shared;
 }

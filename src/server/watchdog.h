@@ -22,9 +22,10 @@
 
 /*
  * Once, before the first front; patience 0 is none at all. SIGALRM is blocked from here on and must
- * be let through where the parent waits. Returns what the front beats in.
+ * be let through where the parent waits. `also` is called with every look, also without patience,
+ * or NULL. Returns what the front beats in.
  */
-uint64_t *watchdog_open(int64_t patience_ms);
+uint64_t *watchdog_open(int64_t patience_ms, void (*also)(int number));
 /* Sets the front to watch until the next call; 0 for none. */
 void watchdog_guard(pid_t front);
 /* Whether the front that is watched was killed for its silence. */
