@@ -43,7 +43,7 @@ struct bunker;
 #define BUNKER_INVALID_URL      "invalid_url"
 #define BUNKER_INVALID_ARGUMENT "invalid_argument"
 #define BUNKER_INVALID_RESPONSE "invalid_response"
-#define BUNKER_TLS_UNSUPPORTED  "tls_unsupported"
+#define BUNKER_TLS_FAILED       "tls_failed" /* the certificate is not trusted, or there is no TLS */
 #define BUNKER_STOPPED          "stopped" /* by the output callback */
 #define BUNKER_OUT_OF_MEMORY    "out_of_memory"
 #define BUNKER_FILE_CHANGED     "file_changed" /* while the connection was lost */
@@ -55,7 +55,8 @@ struct bunker_error {
 	char message[400];
 };
 
-/* url: http://HOST[:PORT][/PREFIX]. api_key may be NULL; then only bunker_health is of use. */
+/* url: http[s]://HOST[:PORT][/PREFIX]. https is checked against the authorities of the system, or
+ * of SSL_CERT_FILE. api_key may be NULL; then only bunker_health is of use. */
 int bunker_open(struct bunker **ret, const char *url, const char *api_key, struct bunker_error *e);
 void bunker_close(struct bunker *b);
 /*

@@ -1,12 +1,14 @@
 /* One HTTP/1.1 request over its own TCP connection, and the response as it arrives. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "bunker.h"
 #include "client/response.h"
 
 struct transport_url {
+	bool is_tls;
 	char host[256]; /* without the brackets of an IPv6 address */
 	char port[6];
 	char authority[272]; /* as in the Host header */

@@ -65,7 +65,7 @@ export class Server {
     this.child.stderr.setEncoding('utf8');
     this.child.stderr.on('data', (text) => (this.log.text += text));
     this.ended = new Promise((resolve) => this.child.on('close', (code, signal) => resolve({ code, signal })));
-    const match = await waitForLine(this.child, this.log, /listening on http:\/\/(\S+)/, 30000);
+    const match = await waitForLine(this.child, this.log, /listening on https?:\/\/(\S+)/, 30000);
     this.listen = match[1];
     this.url = `http://${match[1]}`;
     this.port = Number(match[1].split(':').pop());

@@ -229,13 +229,17 @@ static void refuses_bad_urls(void)
 	}
 }
 
-static void refuses_https_with_a_way_out(void)
+static void takes_https_with_its_own_port(void)
 {
-	struct bunker *b;
+	struct transport_url url;
 	struct bunker_error e;
-	CHECK(bunker_open(&b, "https://example.com", NULL, &e) < 0);
-	CHECK_STR(e.code, BUNKER_TLS_UNSUPPORTED);
-	CHECK(strstr(e.message, "ssh") != NULL);
+	CHECK(client_transport_parse_url("https://example.com/x", &url, &e) == 0);
+	CHECK(url.is_tls);
+	CHECK_STR(url.port, "443");
+	CHECK(client_transport_parse_url("HTTPS://[::1]:7443", &url, &e) == 0);
+	CHECK(url.is_tls);
+	CHECK_STR(url.host, "::1");
+	CHECK_STR(url.port, "7443");
 }
 
 static void refuses_a_key_that_would_split_the_head(void)
@@ -623,7 +627,7 @@ static const struct check_test tests[] = {
 	TEST(refuses_an_overlong_line),
 	TEST(reads_urls),
 	TEST(refuses_bad_urls),
-	TEST(refuses_https_with_a_way_out),
+	TEST(takes_https_with_its_own_port),
 	TEST(refuses_a_key_that_would_split_the_head),
 	TEST(collects_exact_bytes_whatever_the_pieces),
 	TEST(asks_as_the_api_wants_it),
