@@ -88,6 +88,12 @@ bool address_is_v4(const struct address *a)
 	return address_is_in(a, &v4_form);
 }
 
+bool address_is_loopback(const struct address *a)
+{
+	static const struct address v6 = {.bytes = {[15] = 1}};
+	return address_is_v4(a) ? a->bytes[12] == 127 : address_is_equal(a, &v6);
+}
+
 /* ---- text ---- */
 
 int address_parse(const char *text, struct address *ret)

@@ -29,6 +29,7 @@ enum address_class {
 };
 
 bool address_is_v4(const struct address *a);
+bool address_is_loopback(const struct address *a);
 /* Returns -EINVAL if malformed, as the next two do. */
 int address_parse(const char *text, struct address *ret);
 /* "10.0.0.0/8", or a single address. Bits behind the prefix must be 0. */

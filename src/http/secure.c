@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/address.h"
 #include "base/cleanup.h"
 #include "http/connection.h"
 #include "http/server.h"
@@ -24,9 +25,10 @@
 static bool peer_is_loopback(const struct http_connection *c)
 {
 	struct sockaddr_storage name = {0};
+	struct address_port peer;
 	int len = sizeof name;
 	return uv_tcp_getpeername(&c->tcp, (struct sockaddr *)&name, &len) == 0 &&
-	       http_address_is_loopback(&name);
+	       address_from_socket(&name, &peer) && address_is_loopback(&peer.address);
 }
 
 enum http_transport http_secure_begin(struct http_connection *c, const char *data)

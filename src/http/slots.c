@@ -7,6 +7,7 @@
 #include <uthash.h>
 #include <utlist.h>
 
+#include "base/address.h"
 #include "base/mem.h"
 #include "http/server.h"
 
@@ -24,16 +25,11 @@ static bool is_mapped(const struct sockaddr_in6 *in6)
 	return IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr);
 }
 
-bool http_address_is_loopback(const struct sockaddr_storage *address)
+/* A socket that is none of the internet is local, too. */
+static bool slots_are_local(const struct sockaddr_storage *address)
 {
-	const struct sockaddr_in *in = (const void *)address;
-	const struct sockaddr_in6 *in6 = (const void *)address;
-	if (address->ss_family == AF_INET)
-		return (ntohl(in->sin_addr.s_addr) >> 24) == 127;
-	if (address->ss_family != AF_INET6)
-		return true;
-	return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr) ||
-	       (is_mapped(in6) && in6->sin6_addr.s6_addr[12] == 127);
+	struct address_port a;
+	return !address_from_socket(address, &a) || address_is_loopback(&a.address);
 }
 
 static void put_key(const struct sockaddr_storage *address, uint8_t key[PEER_KEY_SIZE])
@@ -67,8 +63,7 @@ struct http_peer *http_peer_count(struct http_server *s, const struct sockaddr_s
 {
 	uint8_t key[PEER_KEY_SIZE];
 	struct http_peer *peer;
-	if (s->limits.per_address == 0 ||
-		(!s->limits.counts_loopback && http_address_is_loopback(address)))
+	if (s->limits.per_address == 0 || (!s->limits.counts_loopback && slots_are_local(address)))
 		return NULL;
 	put_key(address, key);
 	HASH_FIND(hh, s->peers, key, PEER_KEY_SIZE, peer);

@@ -14,7 +14,6 @@ struct http_server;
 
 /* Counts a connection of this address until http_peer_drop. NULL: it is not counted. */
 struct http_peer *http_peer_count(struct http_server *s, const struct sockaddr_storage *address);
-bool http_address_is_loopback(const struct sockaddr_storage *address);
 /* NULL is fine. */
 void http_peer_drop(struct http_server *s, struct http_peer *peer);
 /* Whether the connection just counted gets a slot; a stranger may have to go for it. */

@@ -10,16 +10,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/cleanup.h"
 
-static bool listen_loopback(const struct sockaddr *address)
+static bool listen_loopback(const struct addrinfo *info)
 {
-	if (address->sa_family == AF_INET) {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;
-		return ntohl(in->sin_addr.s_addr) >> 24 == 127;
-	}
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)address;
-	return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+	struct sockaddr_storage address = {0};
+	struct address_port a;
+	memcpy(&address, info->ai_addr, info->ai_addrlen);
+	return address_from_socket(&address, &a) && address_is_loopback(&a.address);
 }
 
 static int listen_split(const char *address, char host[64], char port[16], struct error *e)
@@ -78,7 +77,7 @@ int listen_open(
 		return error_set(e, ERROR_INVALID_REQUEST, "cannot listen on '%s': %s", address,
 			gai_strerror(r));
 	int fd = bind_one(info);
-	*is_loopback = listen_loopback(info->ai_addr);
+	*is_loopback = listen_loopback(info);
 	freeaddrinfo(info);
 	if (fd < 0)
 		return error_set_errno(e, fd, "cannot listen on %s", address);

@@ -42,11 +42,12 @@ function waitForLine(child, log, pattern, ms) {
 }
 
 export class Server {
-  /** options: args (more of them), env, data (of an earlier server, to restart it) */
+  /** options: args (more of them), env, data (of an earlier server, to restart it), listen */
   static async start(options = {}) {
     const s = new Server();
     s.data = options.data ?? dataDirectory();
     s.args = options.args ?? [];
+    s.listen = options.listen;
     s.wrapper = options.wrapper ?? []; // a program that starts it
     s.env = { ...process.env, ...options.env };
     for (const name of Object.keys(s.env))
@@ -67,7 +68,7 @@ export class Server {
     this.ended = new Promise((resolve) => this.child.on('close', (code, signal) => resolve({ code, signal })));
     const match = await waitForLine(this.child, this.log, /listening on https?:\/\/(\S+)/, 30000);
     this.listen = match[1];
-    this.url = `http://${match[1]}`;
+    this.url = `http://${match[1].replace('0.0.0.0', '127.0.0.1')}`;
     this.port = Number(match[1].split(':').pop());
     this.key = existsSync(join(this.data, 'api-key')) ? readFileSync(join(this.data, 'api-key'), 'utf8').trim() : '';
     this.agent ??= new http.Agent({ keepAlive: true });

@@ -9,19 +9,10 @@ import { join } from 'node:path';
 import https from 'node:https';
 import net from 'node:net';
 import tls from 'node:tls';
+import { makeCertificate } from '../lib/certificate.mjs';
 import { BUNKER, Server, dataDirectory, sleep, until } from '../lib/server.mjs';
 
 let server, dir, id;
-
-/** A certificate of its own authority; `name` tells them apart. */
-function makeCertificate(where, name) {
-  const made = spawnSync('openssl', [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
-    ...['-keyout', join(where, `${name}.key`), '-out', join(where, `${name}.pem`), '-subj', `/CN=${name}`],
-    ...['-addext', 'subjectAltName=DNS:localhost,DNS:*.localhost,IP:127.0.0.1'],
-  ]);
-  assert.equal(made.status, 0, String(made.stderr));
-}
 
 const path = (name) => join(dir, name);
 const certificate = () => readFileSync(path('current.pem'));
