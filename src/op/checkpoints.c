@@ -65,7 +65,7 @@ static void checkpoint_create_ask(struct op *op)
 struct op *op_checkpoint_create(const struct op_call *call, const char *name)
 {
 	static const struct op_type type = {
-		"checkpoint.create", true, true, .ask = checkpoint_create_ask};
+		"checkpoint.create", true, true, .ask = checkpoint_create_ask, .withdraws = true};
 	return checkpoint_ask(call, &type, name);
 }
 

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "box/core/reconcile.h"
 #include "box/disk/volume.h"
+#include "box/sandbox/turn.h"
 #include "op/op_core.h"
 
 static void op_free(struct op *op)
@@ -79,11 +80,21 @@ void op_fail(struct op *op, enum op_reason reason, const struct error *e)
 				    .kind = OP_FAILED, .error = &op->failure, .reason = reason});
 }
 
+/* Its callback, if it comes at once, finds the operation over. */
+static void op_withdraw(struct op *op)
+{
+	struct error e;
+	struct sandbox *s = op->type->withdraws && op->awaits ? op_sandbox(op, &e) : NULL;
+	if (s)
+		sandbox_withdraw_turn(s, op);
+}
+
 static void end_unheard(struct op *op, enum op_end end)
 {
 	op->over = true;
 	tell_hooks(op, op->failed ? &op->failure : NULL, true);
 	op_release(op, end);
+	op_withdraw(op);
 	op_free(op);
 }
 

@@ -40,6 +40,11 @@ struct op_type {
 	 * has answered. Required of types that begin before the first `resume`.
 	 */
 	bool early;
+	/*
+	 * It does not begin if its caller leaves while it waits for its turn of the sandbox. Set
+	 * for what is of use to nobody who has not heard of it; a pause is carried through.
+	 */
+	bool withdraws;
 };
 
 /* The first member of each type's own struct. */

@@ -1,4 +1,7 @@
-/* Snapshots. Changes are carried through even if the caller leaves. */
+/*
+ * Snapshots. A creation that still waits for its turn ends with its caller; all other changes are
+ * carried through.
+ */
 #include "op/snapshots.h"
 
 #include <stdlib.h>
@@ -70,7 +73,7 @@ static void snapshot_create_ask(struct op *op)
 struct op *op_snapshot_create(const struct op_call *call, const struct snapshot_spec *spec)
 {
 	static const struct op_type type = {
-		"snapshot.create", true, true, .ask = snapshot_create_ask};
+		"snapshot.create", true, true, .ask = snapshot_create_ask, .withdraws = true};
 	struct snapshot_op *o = snapshot_op_new(call, &type, NULL);
 	o->spec = *spec;
 	return &o->op;

@@ -2,10 +2,10 @@ import { after, before, describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { Server, sleep, until } from '../lib/server.mjs';
-import { finish, list, metric } from './support.mjs';
+import { finish, list, metric, serverProcesses } from './support.mjs';
 
 /** What has not begun ends with its caller: nobody has the id of what would be made. */
-describe('callers that leave before their sandbox is made', () => {
+describe('callers that leave before their operation has begun', () => {
   const COUNT = 100;
   let server;
   before(async () => {
@@ -53,5 +53,29 @@ describe('callers that leave before their sandbox is made', () => {
     const box = await server.create();
     await countBoots(t, `/v1/sandboxes/${box.id}/fork`, [box.id]);
     assert.equal((await server.exec(box.id, ['true'])).exitCode, 0);
+  });
+
+  it('snapshots and checkpoints: those that wait for their turn are not made, and a pause is', async (t) => {
+    const box = await server.create();
+    const at = `/v1/sandboxes/${box.id}`;
+    const [keeper] = serverProcesses(server).find(([, name]) => name === 'bunker-keeper');
+    process.kill(keeper, 'SIGSTOP');
+    t.after(() => process.kill(keeper, 'SIGCONT'));
+    const open = await metric(server, 'http_connections');
+    const first = server.request('POST', `${at}/snapshots`, { name: 'first' });
+    await sleep(300); // it has its turn, and waits for the keeper
+    const left = ['a', 'b', 'c'].flatMap((name) => [
+      sendAndReset(`${at}/snapshots`, { name }, 100), sendAndReset(`${at}/checkpoints`, { name }, 100),
+    ]);
+    await Promise.all([...left, sendAndReset(`${at}/pause`, { memory: true }, 100)]);
+    await until('their connections are gone', async () => (await metric(server, 'http_connections')) <= open + 2, 10000);
+    process.kill(keeper, 'SIGCONT');
+    assert.equal((await first).status, 201);
+    await until('it is paused', async () => (await server.request('GET', at)).json.status === 'paused', 10000);
+    const { json: made } = await server.request('GET', '/v1/snapshots');
+    assert.deepEqual(made.snapshots.map((snapshot) => snapshot.name), ['first']);
+    const { json: restorePoints } = await server.request('GET', `${at}/checkpoints`);
+    assert.deepEqual(restorePoints.checkpoints, []);
+    await server.request('DELETE', at);
   });
 });

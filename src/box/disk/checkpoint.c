@@ -175,7 +175,7 @@ int checkpoint_create(struct sandbox *s, const char *name, checkpoint_created_fn
 	struct creating *c = mem_new(sizeof *c);
 	id_generate(id);
 	*c = (struct creating){checkpoint_new(s, id, name), 0, created, arg};
-	sandbox_take_turn(s, disk_checkpoint_create_has_turn, c);
+	sandbox_take_turn_for(s, arg, disk_checkpoint_create_has_turn, c);
 	return 0;
 }
 

@@ -175,6 +175,6 @@ int snapshot_create(struct sandbox *sandbox, const struct snapshot_spec *spec,
 		.arg = arg};
 	memcpy(c->id, id, ID_SIZE);
 	b->disks.snapshots_pending++;
-	sandbox_take_turn(sandbox, snapshot_create_has_turn, c);
+	sandbox_take_turn_for(sandbox, arg, snapshot_create_has_turn, c);
 	return 0;
 }

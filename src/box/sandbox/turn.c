@@ -15,6 +15,7 @@
 
 struct turn_waiter {
 	struct turn_waiter *prev, *next;
+	const void *caller; /* by which it is withdrawn */
 	sandbox_turn_fn *granted;
 	void *arg;
 };
@@ -35,6 +36,12 @@ static void turn_refuse(struct sandbox *s, sandbox_turn_fn *granted, void *arg)
 
 void sandbox_take_turn(struct sandbox *s, sandbox_turn_fn *granted, void *arg)
 {
+	sandbox_take_turn_for(s, arg, granted, arg);
+}
+
+void sandbox_take_turn_for(
+	struct sandbox *s, const void *caller, sandbox_turn_fn *granted, void *arg)
+{
 	if (s->ending.doomed || s->turn.waiting_count == TURN_WAITERS_MAX) {
 		turn_refuse(s, granted, arg);
 		return;
@@ -45,19 +52,20 @@ void sandbox_take_turn(struct sandbox *s, sandbox_turn_fn *granted, void *arg)
 		return;
 	}
 	struct turn_waiter *w = mem_new(sizeof *w);
+	w->caller = caller;
 	w->granted = granted;
 	w->arg = arg;
 	DL_APPEND(s->turn.waiting, w);
 	s->turn.waiting_count++;
 }
 
-static struct turn_waiter turn_take_first(struct sandbox *s)
+static struct turn_waiter turn_remove(struct sandbox *s, struct turn_waiter *w)
 {
-	struct turn_waiter *first = s->turn.waiting, taken = *first;
-	DL_DELETE(s->turn.waiting, first);
-	free(first);
+	struct turn_waiter removed = *w;
+	DL_DELETE(s->turn.waiting, w);
+	free(w);
 	s->turn.waiting_count--;
-	return taken;
+	return removed;
 }
 
 /* An operation that has nothing to do releases at once, in the middle of this: no recursion. */
@@ -69,7 +77,7 @@ void sandbox_release(struct sandbox *s)
 		return;
 	s->turn.granting = true;
 	while (!s->turn.taken && !s->ending.doomed && s->turn.waiting) {
-		struct turn_waiter w = turn_take_first(s);
+		struct turn_waiter w = turn_remove(s, s->turn.waiting);
 		s->turn.taken = true;
 		w.granted(w.arg, s, NULL);
 	}
@@ -82,24 +90,21 @@ void sandbox_release(struct sandbox *s)
 void sandbox_refuse_turns(struct sandbox *s)
 {
 	while (s->turn.waiting) {
-		struct turn_waiter w = turn_take_first(s);
+		struct turn_waiter w = turn_remove(s, s->turn.waiting);
 		turn_refuse(s, w.granted, w.arg);
 	}
 }
 
-bool sandbox_withdraw_turn(struct sandbox *s, const void *arg)
+bool sandbox_withdraw_turn(struct sandbox *s, const void *caller)
 {
 	struct turn_waiter *w = s->turn.waiting;
 	struct error e;
-	while (w && w->arg != arg)
+	while (w && w->caller != caller)
 		w = w->next;
 	if (!w)
 		return false;
-	struct turn_waiter taken = *w;
-	DL_DELETE(s->turn.waiting, w);
-	free(w);
-	s->turn.waiting_count--;
+	struct turn_waiter removed = turn_remove(s, w);
 	error_set(&e, ERROR_NOT_RUNNING, "the operation was withdrawn before it began");
-	taken.granted(taken.arg, s, &e);
+	removed.granted(removed.arg, s, &e);
 	return true;
 }

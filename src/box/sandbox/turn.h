@@ -11,11 +11,14 @@ struct sandbox;
 typedef void sandbox_turn_fn(void *arg, struct sandbox *s, const struct error *e);
 /* Calls `granted` when the turn comes, perhaps at once. */
 void sandbox_take_turn(struct sandbox *s, sandbox_turn_fn *granted, void *arg);
+/* The same for a caller that may withdraw; with sandbox_take_turn `arg` is the caller. */
+void sandbox_take_turn_for(
+	struct sandbox *s, const void *caller, sandbox_turn_fn *granted, void *arg);
 /*
- * Withdraws the request for a turn that was made with `arg`; its callback is told a refusal. False:
- * none waits.
+ * Withdraws the caller's request for a turn; `granted` is told a refusal. Returns false if none
+ * waits: it was not made, or the turn has come.
  */
-bool sandbox_withdraw_turn(struct sandbox *s, const void *arg);
+bool sandbox_withdraw_turn(struct sandbox *s, const void *caller);
 /* Ends a turn: grants the next one, or ends the sandbox if it was deleted meanwhile. */
 void sandbox_release(struct sandbox *s);
 /* Refuses all that wait, because the sandbox is being deleted. */
