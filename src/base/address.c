@@ -17,7 +17,7 @@
 			0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d                       \
 		}                                                                                  \
 	}
-/* The first four groups of 16 bits; the others are 0. */
+/* Builds a prefix from the first four groups of 16 bits; the other groups are 0. */
 #define V6(a, b, c, d)                                                                             \
 	{                                                                                          \
 		{                                                                                  \
@@ -30,7 +30,10 @@ static const struct address_range v4_form = {V4(0, 0, 0, 0), V4_BITS};
 static const struct address_range nat64 = {V6(0x64, 0xff9b, 0, 0), V4_BITS};
 static const struct address_range global_v6 = {V6(0x2000, 0, 0, 0), 3};
 
-/* What is not global, from the registries of special-purpose addresses (RFC 6890 and later). */
+/*
+ * Ranges that are not global, from the IANA registries of special-purpose addresses (RFC 6890 and
+ * later).
+ */
 static const struct {
 	struct address_range range;
 	enum address_class class;

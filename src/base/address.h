@@ -43,7 +43,10 @@ bool address_is_in(const struct address *a, const struct address_range *r);
 /* Whether all of `inner` is in `outer`. */
 bool address_range_is_in(const struct address_range *inner, const struct address_range *outer);
 
-/* Of an address that carries an IPv4 address for a translator (NAT64), that one's class. */
+/*
+ * Returns the class of an address. An IPv6 address that carries an IPv4 address for a translator
+ * (NAT64) has the class of the latter.
+ */
 enum address_class address_classify(const struct address *a);
 /* Whether some address of the range is of the class ADDRESS_NEVER. */
 bool address_range_has_never(const struct address_range *r);

@@ -16,5 +16,8 @@ struct deflate_io {
 	void *arg;
 };
 
-/* All of it. -EBADMSG: it is no such stream, or longer; or the first error of read or write. */
+/*
+ * Expands the whole stream. Returns -EBADMSG if it is malformed or longer than `limit`, or the
+ * first error of read or write.
+ */
 int deflate_expand(const struct deflate_io *io, uint64_t limit);

@@ -33,7 +33,7 @@ void fault_point(void)
 	int64_t left = countdowns ? __atomic_load_n(&countdowns[own], __ATOMIC_RELAXED) : 0;
 	if (left > 0 && __atomic_sub_fetch(&countdowns[own], 1, __ATOMIC_RELAXED) == 0)
 		kill(getpid(), SIGKILL);
-	/* The one that is watched is the thread of the loop. */
+	/* Only the thread of the loop is watched. */
 	if (left < 0 && gettid() == getpid() &&
 		__atomic_add_fetch(&countdowns[own], 1, __ATOMIC_RELAXED) == 0)
 		for (volatile bool spin = true; spin;)

@@ -20,7 +20,7 @@ enum fault_process {
 
 /* Once, before the processes part. */
 void fault_open(void);
-/* Which one we are from now on. */
+/* Names the calling process from now on. */
 void fault_become(enum fault_process process);
 void fault_point(void);
 #define FAULT_POINT() fault_point()

@@ -9,7 +9,7 @@
 
 struct buf;
 
-/* What a call has returned, or -errno. */
+/* Returns r, or -errno if the call has failed. */
 static inline int fd_or_errno(long r)
 {
 	return r < 0 ? -errno : (int)r;
@@ -28,7 +28,7 @@ int64_t fd_read_number_at(int dir_fd, const char *path, const char *key);
 DIR *fd_open_dir_at(int dir_fd, const char *path);
 /* Writes to an existing file (procfs, cgroupfs, sysfs) in one write. */
 int fd_write_file_at(int dir_fd, const char *path, const char *text);
-/* The same, of a number. */
+/* Writes a number as text. */
 int fd_write_number_at(int dir_fd, const char *path, int64_t value);
 /*
  * Has a small file of the owner's own with this content, which is there as a whole or not at all.

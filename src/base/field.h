@@ -127,7 +127,7 @@ struct strings {
 	size_t len;
 };
 
-/* Which rows of a table were given: one bit each. */
+/* The set of a table's rows that a request gave: one bit per row. */
 #define FIELD_SET_MAX 128
 struct field_set {
 	uint64_t bits[FIELD_SET_MAX / 64];

@@ -17,6 +17,6 @@ struct id_list {
  * id_list_sort. A directory that cannot be opened has none. */
 void id_list_add(struct id_list *l, int dir_fd);
 void id_list_sort(struct id_list *l);
-/* The first behind this one, or NULL. */
+/* Returns the first id greater than this one, or NULL. */
 const char *id_list_after(const struct id_list *l, const char *id);
 void id_list_free(struct id_list *l);

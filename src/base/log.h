@@ -16,10 +16,10 @@ enum log_level {
 void log_set_level(enum log_level level);
 /* Returns whether the level is logged, so that callers can skip formatting values. */
 bool log_is_enabled(enum log_level level);
-/* Which of our processes is speaking: "front", "warden". The string is borrowed for good. */
+/* Names the process in each log line: "front", "warden". The string is borrowed for good. */
 void log_set_process(const char *name);
 
-/* After the message come pairs of const char * key and value, closed by NULL. */
+/* Logs a message, followed by pairs of const char * key and value, closed by NULL. */
 void log_write(enum log_level level, const char *message, ...) __attribute__((sentinel));
 /* A formatted value for log_write, valid for the full expression it stands in. */
 const char *log_format(char *scratch, unsigned long size, const char *format, ...)

@@ -1,11 +1,11 @@
-/* Where something is mounted, by /proc/self/mountinfo. */
+/* Lists mount points, from /proc/self/mountinfo. */
 #pragma once
 
 #include "base/buf.h"
 
 /* Fills out with the paths, each with its zero, in the order in which they were mounted. */
 int mount_points_read(struct buf *out);
-/* The same of a mountinfo that the caller has. */
+/* Parses a mountinfo that the caller has read. */
 void mount_points_parse(struct buf *out, const char *text, size_t len);
 /* The path before this one, or the last one for NULL; NULL when there is no more. */
 const char *mount_points_before(const struct buf *points, const char *point);

@@ -9,7 +9,7 @@
 
 #define PROCESSOR_MAX 1024
 
-/* Where we are. */
+/* Returns the number of the processor that the caller runs on, plus 1; 0 if it is unknown. */
 uint64_t processor_near(void);
 /* Pins the process to `near`; 0 restores the original affinity, for work that takes long. */
 void processor_stay(uint64_t near);

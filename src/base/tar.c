@@ -399,7 +399,7 @@ static void settle_type(struct tar_member *m, char type)
 	m->type = type == '\0' || type == '7' ? '0' : type;
 	if (m->type == '0' && len > 0 && m->path.data[len - 1] == '/')
 		m->type = '5';
-	/* Only files have content, whatever the header says of a link's size. */
+	/* A header may give a link a size, but only files have content. */
 	if (m->type >= '1' && m->type <= '6')
 		m->size = 0;
 }

@@ -9,8 +9,7 @@
 /* The length of the character that s starts with, or 0 when that is not UTF-8. len is not 0. */
 size_t utf8_char_len(const char *s, size_t len);
 bool utf8_is_valid(const char *text, size_t len);
-/* How many bytes at the end begin a sequence that goes on behind them: where text must not be cut.
- */
+/* Returns how many bytes at the end begin an incomplete sequence: text must not be cut there. */
 size_t utf8_incomplete_tail(const char *data, size_t len);
 
 /* The incomplete character at the end of a piece of text, kept for the next piece. */

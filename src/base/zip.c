@@ -176,7 +176,7 @@ static int64_t days_of(int64_t year, int64_t month, int64_t day)
 	       before[month - 1] + leap + day - 1;
 }
 
-/* It says no zone: it is taken as UTC. */
+/* Converts a DOS time, which has no time zone, as UTC. */
 static int64_t dos_time(uint32_t date, uint32_t time)
 {
 	int64_t month = date >> 5 & 15;

@@ -39,7 +39,7 @@ int zip_open(struct zip_reader *z);
 /* 1: an entry; 0: the end; -EBADMSG: damaged, or of a kind that is not read. */
 int zip_next(struct zip_reader *z);
 void zip_reader_finish(struct zip_reader *z);
-/* Where the entry's content begins. */
+/* Finds where the entry's content begins. */
 int zip_find_content(struct zip_reader *z, uint64_t *at);
 
 uint32_t zip_crc(uint32_t crc, const void *bytes, size_t len);

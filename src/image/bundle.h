@@ -34,7 +34,7 @@ struct bundle_manifest {
 };
 
 void bundle_append_manifest(struct buf *out, const struct bundle_manifest *m);
-/* How long the first frame is, from its first BUNDLE_HEAD_SIZE bytes. */
+/* Returns in *ret how long the first frame is, from its first BUNDLE_HEAD_SIZE bytes. */
 int bundle_manifest_size(const char *head, size_t *ret, struct error *e);
 /* The frame without its head. Strings live in the scratch. */
 int bundle_parse_manifest(const char *text, size_t len, struct scratch *memory,

@@ -421,7 +421,7 @@ static bool is_known(const char *name)
 	return false;
 }
 
-/* Before anything is built: every line is one that we understand. */
+/* Checks, before anything is built, that every line is understood. */
 static int dockerfile_check_names(
 	const struct dockerfile_line *lines, size_t count, struct dockerfile_error *e)
 {

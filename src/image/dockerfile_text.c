@@ -136,7 +136,7 @@ int dockerfile_split(const char *text, size_t len, struct scratch *memory,
 		const char *line = next_line(&s, &line_len);
 		if (dockerfile_text_take_line(&s, line, line_len) && s.at < s.end)
 			continue;
-		/* Nothing but an escape at the end is nothing. */
+		/* A line of only an escape character is empty. */
 		if (!s.first || s.line.len == 0) {
 			s.first = 0;
 			continue;
@@ -376,7 +376,7 @@ static void append_utf8(struct buf *out, unsigned code)
 	}
 }
 
-/* Behind the backslash; the text moves. False: no such escape. */
+/* Reads what follows a backslash and advances *text. Returns false for an unknown escape. */
 static bool read_escape(const char **text, struct buf *out)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -396,7 +396,7 @@ static bool read_escape(const char **text, struct buf *out)
 	return true;
 }
 
-/* Behind the opening quote; the text moves behind the closing one. */
+/* Reads a string behind its opening quote and advances *text past the closing one. */
 static bool read_string(const char **text, struct buf *out)
 {
 	while (**text && **text != '"') {

@@ -38,7 +38,7 @@ bool dockerfile_has(const struct dockerfile_scope *s, const char *name, size_t n
 int dockerfile_words(const struct dockerfile_line *line, const char *text,
 	const struct dockerfile_scope *scope, char escape, const char *const **ret,
 	struct dockerfile_error *e);
-/* All of it as one word. */
+/* Expands the whole text as one word. */
 int dockerfile_expand(const struct dockerfile_line *line, const char *text,
 	const struct dockerfile_scope *scope, char escape, const char **ret,
 	struct dockerfile_error *e);

@@ -22,5 +22,5 @@ int inflate_step(struct inflate *i, const char **data, size_t *len, size_t room,
 	struct error *e);
 /* Whether its first bytes were those of gzip; false before they have come. */
 bool inflate_is_gzip(const struct inflate *i);
-/* After the last byte: whether that was all of it. */
+/* Checks, after the last byte, that the stream was complete. */
 int inflate_end(const struct inflate *i, struct error *e);

@@ -60,6 +60,8 @@ struct image_config {
 	const char *const *env, *const *entrypoint, *const *command, *const *ports;
 };
 
-/* Also tells the layers of the document their digests without compression. */
+/*
+ * Parses the configuration, and tells the document's layers the digests of their uncompressed data.
+ */
 int image_parse_config(const char *text, size_t len, struct scratch *memory,
 	struct image_document *document, struct image_config *ret, struct error *e);

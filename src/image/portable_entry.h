@@ -47,16 +47,16 @@ struct portable_entry {
 
 void portable_entry_begin(struct portable_entry *n, enum entry_kind kind, size_t index);
 void portable_entry_finish(struct portable_entry *n);
-/* Which field a key is; negative: *e. Each is there once. */
+/* Returns which field a key names, or a negative number and *e. A field may be given once. */
 int portable_entry_field_of(struct portable_entry *n, const char *key, struct error *e);
 bool portable_entry_field_is_number(enum entry_field field);
 int portable_entry_put_text(
 	struct portable_entry *n, enum entry_field field, const struct buf *text, struct error *e);
 int portable_entry_put_number(
 	struct portable_entry *n, enum entry_field field, int64_t number, struct error *e);
-/* Some of its contents, in whatever encoding. */
+/* Takes a piece of the contents, in the entry's encoding. */
 int portable_entry_put_contents(struct portable_entry *n, struct portable_paths *used,
 	const char *text, size_t len, struct buf *out, struct error *e);
-/* It is complete. */
+/* Ends an entry: all its fields have come. */
 int portable_entry_end(
 	struct portable_entry *n, struct portable_paths *used, struct buf *out, struct error *e);

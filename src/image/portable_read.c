@@ -370,7 +370,7 @@ static int portable_read_finish(struct portable_reader *r, struct buf *out)
 	return PORTABLE_DONE;
 }
 
-/* Only with the end of the body is it known that nothing follows. */
+/* Trailing text is found only when the body has ended. */
 int portable_read(struct portable_reader *r, struct buf *out, size_t window, struct error *e)
 {
 	while (out->len < window) {

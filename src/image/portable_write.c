@@ -165,7 +165,7 @@ void portable_write_deleted(struct portable_writer *w, const char *path)
 	json_end_object(&w->json);
 }
 
-/* It stands for a deletion, which is told already. */
+/* A whiteout stands for a deletion, which was listed before. */
 static bool portable_write_is_whiteout(const struct tar_member *m)
 {
 	const char *slash = strrchr(m->path.data, '/'), *name = slash ? slash + 1 : m->path.data;

@@ -19,5 +19,8 @@ void zip_writer_free(struct zip_writer *z);
  */
 int zip_writer_step(struct zip_writer *z, const char **data, size_t *len, size_t room,
 	struct buf *out, struct error *e);
-/* After the last byte: appends of the directory what there is room for. 1: that was all of it. */
+/*
+ * Appends as much of the directory as there is room for, after the last byte. Returns 1 when it is
+ * complete.
+ */
 int zip_writer_finish(struct zip_writer *z, size_t room, struct buf *out, struct error *e);

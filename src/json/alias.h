@@ -12,7 +12,7 @@
 
 #define JSON_ALIASES_MAX 64 /* of one table */
 
-/* How a value that is 0 or "" is written. */
+/* Says how a value of 0 or "" is written. */
 enum json_empty {
 	JSON_EMPTY_SHOWN, /* like any other */
 	JSON_EMPTY_OMITTED,
@@ -60,6 +60,6 @@ size_t json_alias_rows(
 
 /* The members of an object, in the order of the table. */
 void json_encode_alias(struct json_writer *w, const struct json_alias_table *t, const void *record);
-/* The same with the braces around them. */
+/* Encodes the members with braces around them. */
 void json_encode_alias_object(
 	struct json_writer *w, const struct json_alias_table *t, const void *record);

@@ -69,7 +69,7 @@ int json_decode_known_parts(const cJSON *object, const struct json_part *parts,
 /* NAME=VALUE strings, NULL-terminated, from a FIELD_STRING_MAP; a NULL map leaves *ret alone. */
 int json_environment(const cJSON *map, const char *field, struct scratch *memory,
 	const char *const **ret, struct error *e);
-/* The same, one behind the other. */
+/* As json_environment, but the strings are packed one behind the other. */
 int json_strings(const cJSON *map, const char *field, struct scratch *memory, struct strings *ret,
 	struct error *e);
 /* A value as the text it is kept as; NULL leaves *ret alone. */
@@ -95,7 +95,7 @@ void json_key_plain(struct json_writer *w, const char *key, size_t len);
 void json_string(struct json_writer *w, const char *value);
 void json_string_n(struct json_writer *w, const char *value, size_t len);
 void json_base64(struct json_writer *w, const void *data, size_t len);
-/* The same of bytes that come in pieces; the rest is zeroed at the beginning. */
+/* Encodes bytes that come in pieces as base64; the rest is zeroed before the first one. */
 struct json_base64_rest {
 	unsigned char bytes[3];
 	size_t len;
@@ -138,7 +138,7 @@ struct json_path {
 	size_t len; /* with the last dot; 0: none is open */
 };
 void json_path_enter(struct json_writer *w, struct json_path *path, const char *name, size_t len);
-/* The same, and the key. */
+/* Enters the objects of a dotted name and writes its last part as a key. */
 void json_path_key(struct json_writer *w, struct json_path *path, const char *name);
 void json_path_end(struct json_writer *w, struct json_path *path);
 
@@ -149,7 +149,7 @@ void json_path_end(struct json_writer *w, struct json_path *path);
 typedef void json_own_fn(struct json_writer *w, const struct field *f, const void *record);
 void json_encode(
 	struct json_writer *w, const struct field_table *t, const void *record, json_own_fn *own);
-/* The same with the braces around them. */
+/* Encodes the members with braces around them. */
 void json_encode_object(
 	struct json_writer *w, const struct field_table *t, const void *record, json_own_fn *own);
 /* The schema of the rows that have all of `flags`; of an answer with FIELD_SHOWN, else a request.

@@ -245,7 +245,7 @@ static void json_write_put_quoted(struct buf *out, const char *s, size_t len)
 	buf_append_char(out, '"');
 }
 
-/* How many bytes from s on are JSON string content as they stand. */
+/* Returns how many bytes of s need no escape. */
 static size_t plain_run(const char *s, size_t len)
 {
 	size_t i = 0;

@@ -22,7 +22,7 @@ enum build_status {
 extern const char *const build_status_names[];
 const char *build_status_name(enum build_status status);
 
-/* Where in a build something happens: 0 is what it begins with, then the steps from 1. */
+/* Steps of a build are numbered from 1; 0 is the template that it begins with. */
 #define BUILD_STEP_BASE     0
 #define BUILD_STEP_FINALIZE (-1)
 /* "base", "1", "2", …, "finalize" */
@@ -56,7 +56,7 @@ struct build_view {
 	const char *const *tags; /* that are names for it; NULL ends */
 };
 
-/* Its tags are written by the API. */
+/* The API writes the tags, which are a row of kind FIELD_OWN. */
 extern const struct field_table build_model;
 
 struct build_new {
@@ -138,5 +138,5 @@ struct build_log_entry {
 	const char *message; /* any bytes, without NUL and line feed */
 };
 
-/* Its number is told beside it. */
+/* The API adds the entry's number, which is not in the table. */
 extern const struct field_table build_log_model;

@@ -13,7 +13,7 @@ static const struct field checkpoint_fields[] = {
 		.about = "The id of the checkpoint before it, in the sense of the disk; empty: none"},
 	{.name = "status", AT(ENUM, status), .flags = FIELD_SHOWN, .names = disk_status_names},
 	{.name = "createdAt", AT(TIME, created_ms), .flags = FIELD_SHOWN},
-	/* Not shown by the native API. */
+	/* For dialects: the native API does not show it. */
 	{AT(TEXT, parent_name)},
 };
 /* clang-format on */

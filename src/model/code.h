@@ -36,7 +36,7 @@ enum code_context_status {
 	CODE_CONTEXT_STOPPED  /* it has no interpreter now, and gets one with its next run */
 };
 
-/* Where and as whom an interpreter runs. */
+/* The user and directory of an interpreter. */
 struct code_place {
 	const char *cwd;  /* NULL: where the sandbox's commands begin */
 	const char *user; /* NULL: the sandbox's */
@@ -73,8 +73,8 @@ struct code_field {
 };
 
 /*
- * All that it points to came from inside the sandbox, and is valid during the call. A result's
- * fields are pairs: a MIME type and its data; binary data is in base64.
+ * Everything that an event points to came from inside the sandbox and is valid during the call. The
+ * fields of a result are pairs of a MIME type and its data; binary data is in base64.
  */
 struct code_event {
 	enum code_event_type type;

@@ -159,7 +159,7 @@ static const struct field process_fields[] = {
 	{.name = "stderr.kept", AT(COUNT, stored[1]), .flags = FIELD_SHOWN},
 	{.name = "stdin.open", AT(BOOL, input_open), .flags = FIELD_SHOWN},
 	{.name = "stdin.offset", AT(COUNT, input_offset), .flags = FIELD_SHOWN},
-	/* Not shown by the native API, which has a status of its own for jobs. */
+	/* For dialects: the native API has a status of its own for jobs. */
 	{AT(ENUM, status), .names = status_names},
 };
 

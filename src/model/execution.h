@@ -46,7 +46,7 @@ struct execution_spec {
 	enum execution_kind kind;
 	bool attended;      /* it is cancelled when no client has attended it for a second */
 	int64_t timeout_ms; /* 0: the sandbox's */
-	bool unlisted;      /* of ours, although it is no file work: not counted, not stored */
+	bool unlisted; /* started by the server itself, but no file work: not counted, not stored */
 };
 
 #define EXECUTION_STREAMS 2
@@ -98,7 +98,7 @@ struct execution_usage {
 /* In an answer behind process_model. */
 extern const struct field_table execution_usage_model;
 
-/* How a request names an execution. */
+/* Says by what a request names an execution. */
 enum execution_by {
 	EXECUTION_BY_ID,
 	EXECUTION_BY_ANY, /* of a sandbox: id, pid in digits, or name */

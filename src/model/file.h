@@ -57,7 +57,7 @@ struct watch_spec {
 	bool entries; /* what a notice is about is told with it, if it is still there */
 };
 
-/* How an archive that is asked for is put: a tar archive, but for the last. */
+/* The format of a requested archive: all but the last are tar. */
 enum archive_coding {
 	ARCHIVE_PLAIN,
 	ARCHIVE_GZIP,

@@ -12,7 +12,7 @@
 #define KEY_LIFE_MIN_MS  1000
 #define KEY_LIFE_MAX_MS  (INT64_C(3650) * 24 * 3600 * 1000)
 #define KEY_GRACE_MAX_MS (INT64_C(7) * 24 * 3600 * 1000)
-/* The tenant of whoever runs the server: its admins have the keys of all tenants. */
+/* The tenant of the server's operator: its admins manage the keys of all tenants. */
 #define KEY_SERVER_TENANT "default"
 
 /* Each includes those before it. */

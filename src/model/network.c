@@ -23,7 +23,7 @@ const char *const network_mode_names[] = {[NETWORK_NONE] = "none",
 	[NETWORK_DENY] = "deny",
 	NULL};
 
-/* The same rows as those of a sandbox whose names begin with "network." */
+/* The same rows as those of a sandbox whose names begin with "network.". */
 static const struct field network_rows[] = {
 	{.name = "mode",
 		FIELD_AT(ENUM, struct network_settings, mode),

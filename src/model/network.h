@@ -1,4 +1,4 @@
-/* What a sandbox may reach, as data. */
+/* The network settings of a sandbox, as data. */
 #pragma once
 
 #include "base/address.h"

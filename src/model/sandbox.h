@@ -36,7 +36,7 @@ enum sandbox_expiry {
 	EXPIRY_COUNT
 };
 
-/* Who may see what listens on its ports, beside those who have a key of its tenant. */
+/* Says who, besides the tenant's keys, may see what listens on a sandbox's ports. */
 enum sandbox_previews {
 	PREVIEWS_PRIVATE, /* whoever holds a token of a port */
 	PREVIEWS_PUBLIC,  /* everyone */
@@ -164,24 +164,27 @@ struct sandbox_view {
 	const char *volume_names[WARDEN_VOLUMES_MAX]; /* of those that still exist; else NULL */
 };
 
-/* It has not ended, and is not about to; one that has failed can be resumed. */
+/* Returns whether the sandbox has not ended and is not about to. A failed one can be resumed. */
 static inline bool sandbox_lives(const struct sandbox_view *view)
 {
 	return !view->ending &&
 	       (view->status <= SANDBOX_SUSPENDED || view->status == SANDBOX_FAILED);
 }
 
-/* It is paused or suspended, or on its way there, or has failed: a resume brings it back. */
+/*
+ * Returns whether a resume is needed: the sandbox is paused, suspended, on its way there, or has
+ * failed.
+ */
 static inline bool sandbox_sleeps(const struct sandbox_view *view)
 {
 	return view->status == SANDBOX_PAUSED || view->status == SANDBOX_STOPPING ||
 	       view->status == SANDBOX_SUSPENDED || view->status == SANDBOX_FAILED;
 }
 
-/* Its status to those who wait for its one command: it is never idle. */
+/* Returns the status for callers that wait for the sandbox's one command: never idle. */
 enum sandbox_status sandbox_apparent_status(const struct sandbox_view *view);
 
-/* Only the settings that are given are changed. */
+/* A change of settings: only those that are marked as given are applied. */
 struct sandbox_change {
 	union {
 		struct sandbox_settings settings;
@@ -208,7 +211,7 @@ enum sandbox_order {
 	SANDBOX_ORDER_EXECUTIONS
 };
 
-/* Which of those that have ended, and which part of the list. */
+/* Selects ended sandboxes, and a page of them. */
 struct sandbox_filter {
 	const char *tenant, *status;
 	const char *name, *project, *snapshot; /* NULL or "": any */

@@ -34,7 +34,7 @@ static const struct field snapshot_fields[] = {
 		.about = "What its files take on the medium, shared or not"},
 	{.name = "fileCount", AT(INTEGER, files), .flags = FIELD_SHOWN,
 		.shown_if = snapshot_is_counted},
-	/* Not shown by the native API. */
+	/* For dialects: the native API does not show it. */
 	{AT(TEXT, tenant)},
 };
 /* clang-format on */

@@ -44,7 +44,7 @@ enum snapshot_order {
 	SNAPSHOT_ORDER_FILES
 };
 
-/* Which snapshots of a tenant are listed, and which part of the list. */
+/* Selects snapshots of a tenant, and a page of them. */
 struct snapshot_filter {
 	const char *name, *tag, *sandbox; /* NULL: any */
 	int64_t after_ms;                 /* made after this moment and id; 0: whenever */

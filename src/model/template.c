@@ -79,7 +79,7 @@ static const struct field template_fields[] = {
 		.about = "Bytes that its latest build has added"},
 	{.name = "createdAt", AT(TIME, created_ms), .flags = FIELD_SHOWN | FIELD_OMIT_EMPTY},
 	{.name = "tags", .kind = FIELD_OWN, .flags = FIELD_SHOWN},
-	/* Not shown by the native API. */
+	/* For dialects: the native API does not show these. */
 	{AT(BYTES, resources.memory)},
 	{AT(CPU, resources.cpu)},
 	{AT(BYTES, resources.disk)},

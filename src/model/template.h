@@ -30,7 +30,7 @@ struct template_view {
 	const char *name, *description;
 	bool built_in, is_default;
 	int64_t created_ms;              /* 0: built in */
-	const struct build_view *builds; /* newest first, whatever came of them; none: built in */
+	const struct build_view *builds; /* newest first, in any state; none: built in */
 	size_t build_count;
 	const struct build_view *latest; /* what the name alone stands for; NULL: nothing yet */
 	const struct tag_view *tags;     /* in the order of their names */
@@ -41,7 +41,7 @@ struct template_view {
 	struct resources resources; /* of its sandboxes, unless they ask for their own */
 };
 
-/* Its tags are written by the API. */
+/* The API writes a template's tags, which are a row of kind FIELD_OWN. */
 extern const struct field_table template_model, tag_model;
 
 /*

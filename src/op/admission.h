@@ -12,9 +12,9 @@
 
 /* Whether a sandbox runs, or sleeps and wakes by itself when it is called. */
 bool op_is_reachable(const struct ops *ops, const char *id);
-/* Whose sandbox it is; NULL: there is none. */
+/* Returns the tenant that owns a sandbox, or NULL if there is no such sandbox. */
 const char *op_tenant_of(const struct ops *ops, const char *id);
-/* Searches all tenants' sandboxes for the one that `matches`; false: there is none. */
+/* Searches the sandboxes of all tenants for one that `matches`. Returns false if there is none. */
 bool op_find_matching(const struct ops *ops,
 	bool (*matches)(void *arg, const char *id, const char *tenant), void *arg,
 	char ret[ID_SIZE]);

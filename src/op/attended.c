@@ -73,7 +73,7 @@ void op_guard(struct ops *ops, struct execution *x)
 		guard_begin(ops, x, ALONE_MS);
 }
 
-/* Those that have begun since we serve have a guard. */
+/* Executions that began under this front have a guard already. */
 static void guard_again(void *arg, struct execution *x)
 {
 	struct ops *ops = arg;

@@ -11,7 +11,7 @@
 struct op *op_build_create(
 	const struct op_call *call, const struct build_new *what, const struct build_spec *spec);
 
-/* Which build: one that is not of the template is not found. */
+/* Names a build. A build of another template is not found. */
 struct op_build_ref {
 	const char *build;         /* an id */
 	const char *template_name; /* or its id; NULL: of any */

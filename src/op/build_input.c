@@ -28,7 +28,7 @@ static void import_flush(struct import_op *x)
 		build_import_end(x->build);
 }
 
-/* Told whether or not the caller is paused: it is about the other direction. */
+/* ROOM is told even to a paused caller: it concerns the other direction. */
 static void build_input_import_has_room(void *arg)
 {
 	struct import_op *x = arg;

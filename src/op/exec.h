@@ -34,15 +34,20 @@ struct op_exec {
 };
 struct op *op_exec(const struct op_call *call, const struct op_exec *request);
 
-/* The output of a command that runs or has ended, and whatever is put: stdin, signals, sizes. */
+/*
+ * Attaches to a command that runs or has ended: tells its output and takes stdin, signals and
+ * sizes.
+ */
 struct op_attach {
 	struct execution_ref process;
-	bool among_ended;         /* by pid or name: also one that has ended */
+	bool among_ended;         /* by pid or name: also find a process that has ended */
 	enum op_exec_wants wants; /* a stream; or a result, as it is now if it still runs */
 	int64_t wait_ms;          /* of a result: for the end, at most */
 	uint64_t position[EXECUTION_STREAMS];
 	bool from_end[EXECUTION_STREAMS]; /* the position counts back from what there is now */
-	/* The field to refuse, if its position is behind the end of one that has ended; or NULL. */
+	/*
+	 * Field to name in the error if the position is behind the end of an ended stream; or NULL.
+	 */
 	const char *checked[EXECUTION_STREAMS];
 	bool where_left; /* instead: from where the callers before have stopped */
 	bool ignores[EXECUTION_STREAMS];

@@ -4,7 +4,7 @@
 #include "op/exec.h"
 #include "op/op_core.h"
 
-/* How far the caller had been told at a moment; 0: before it was told anything. */
+/* How far the caller had been told at a time; 0: nothing was told yet. */
 struct exec_mark {
 	uint64_t time_ms; /* of the loop */
 	uint64_t position[EXECUTION_STREAMS];
@@ -27,8 +27,8 @@ struct exec_op {
 	struct execution *execution;
 	struct execution_watcher watcher;
 	bool woke, announced, exited;
-	uint64_t until[EXECUTION_STREAMS]; /* of one that stops */
-	/* Of a stream: the oldest first, MARK_MS apart. */
+	uint64_t until[EXECUTION_STREAMS]; /* of an attachment that stops here */
+	/* The positions of a stream, oldest first, MARK_MS apart. */
 	struct exec_mark marks[EXEC_MARKS];
 	unsigned mark_count;
 	uint64_t last_told_ms;
@@ -48,7 +48,7 @@ void exec_release(struct op *op, enum op_end end);
 
 /* Tells the caller what is new, as far as it takes it. The operation may be gone after that. */
 void exec_tell(struct exec_op *x);
-/* How far the caller surely has got; the watcher's `arrived`. */
+/* Returns the position that the caller has certainly received; the watcher's `arrived`. */
 void exec_tell_arrived(void *arg, uint64_t position[EXECUTION_STREAMS]);
 /* Counts output as not seen that a caller who left was most likely still being sent. */
 void exec_tell_unsee(struct exec_op *x);

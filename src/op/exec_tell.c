@@ -66,7 +66,7 @@ void exec_tell_unsee(struct exec_op *x)
 	execution_unsee(x->execution, arrived);
 }
 
-/* It ended because its sandbox did, or was put to sleep without its memory. */
+/* Returns whether the command ended because its sandbox did, or was suspended. */
 static bool exec_tell_lost(const struct exec_op *x, const struct execution_view *ended)
 {
 	struct sandbox_view view;

@@ -1,4 +1,4 @@
-/* Which execution a request means: one that runs, or one that the store remembers. */
+/* Finds the execution that a request names: a running one, or one in the store. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,7 +129,7 @@ static void search_again(void *arg, const struct error *e)
 		op_search(search);
 }
 
-/* After a restart, if nothing but the execution is named: its sandbox's init has yet to answer. */
+/* Holds a search for an execution without a sandbox after a restart: init has yet to answer. */
 static bool search_is_held(struct op_search *search)
 {
 	struct op *op = search->op;

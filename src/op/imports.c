@@ -17,7 +17,7 @@ static void import_resume(struct op *op)
 	(void)op;
 }
 
-/* Told whether or not the caller is paused: it is about the other direction. */
+/* ROOM is told even to a paused caller: it concerns the other direction. */
 static void op_imports_import_has_room(void *arg)
 {
 	struct op *op = arg;

@@ -10,7 +10,7 @@ static bool op_has_all_keys(const struct op *op)
 	return strcmp(op->tenant, KEY_SERVER_TENANT) == 0;
 }
 
-/* The one place where a key is given to whoever asks for it. */
+/* Finds a key that the caller may manage. No other function hands out keys. */
 static struct key *op_key_find(const struct op *op, const char *id_or_name, struct error *e)
 {
 	struct key *key = keys_find(op->ops->keys, op->tenant, id_or_name);

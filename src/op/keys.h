@@ -7,7 +7,10 @@
 
 #include "op/op.h"
 
-/* Of the request: name, tenant ("": the caller's), scope, life_ms. OP_DONE: key, with its text. */
+/*
+ * Creates a key from the request's name, tenant ("": the caller's), scope and life_ms. OP_DONE:
+ * key, with its text.
+ */
 struct op *op_key_create(const struct op_call *call, const struct key_record *request);
 /* OP_ROW: key, each. tenant: only its; NULL: all that the caller has. */
 struct op *op_key_list(const struct op_call *call, const char *tenant);

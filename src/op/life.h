@@ -3,12 +3,12 @@
 
 #include "op/op.h"
 
-/* ---- one that is there ---- */
+/* ---- an existing sandbox ---- */
 
 /* A sandbox as it is. OP_DONE with it. */
 struct op_get {
-	bool ended;   /* one that has ended is told, too, for as long as its row is kept */
-	bool deleted; /* the same for one that was deleted */
+	bool ended;   /* also find one that has ended, as long as its row is kept */
+	bool deleted; /* also find one that was deleted */
 	/*
 	 * OP_ROW with it; then, of one made for a single command, OP_STARTED while that runs or
 	 * OP_EXITED; then OP_DONE without a sandbox.
@@ -28,7 +28,7 @@ struct op_network {
 	struct network_settings network;
 	bool is_wish; /* a host that has no networks gives none */
 };
-/* What it may reach from now on. OP_DONE with the sandbox, when that is in force. */
+/* Changes what the sandbox may reach. OP_DONE with the sandbox, when the change is in force. */
 struct op *op_set_network(const struct op_call *call, const struct op_network *request);
 
 /* OP_DONE without a sandbox, when nothing is left of it. */
@@ -36,7 +36,7 @@ struct op *op_delete(const struct op_call *call);
 
 struct op_pause {
 	bool keep_memory;
-	bool unless_paused; /* one that sleeps already is a failure: ERROR_PAUSED */
+	bool unless_paused; /* fail with ERROR_PAUSED if it sleeps already */
 };
 /* OP_DONE with the sandbox as it is then. */
 struct op *op_pause(const struct op_call *call, const struct op_pause *request);
@@ -77,8 +77,8 @@ struct op_pair {
 };
 
 /*
- * Which of the tenant's sandboxes, and which part of the list. OP_ROW for each, then
- * OP_DONE. It is told at once, whether or not the caller is paused.
+ * Lists the tenant's sandboxes that match, a page at a time. OP_ROW for each, then OP_DONE. The
+ * rows are told at once, even to a paused caller.
  */
 struct op_list_sandboxes {
 	unsigned statuses; /* bits of 1 << enum sandbox_status; 0: all that have not ended */
@@ -91,7 +91,7 @@ struct op_list_sandboxes {
 	size_t metadata_count;
 	enum sandbox_order order;
 	bool backwards;
-	/* Where the page before has ended, in the order of creation; "": it is the first. */
+	/* The end of the previous page, in the order of creation; "": this is the first. */
 	int64_t place_ms;
 	char place_id[ID_SIZE];
 	bool counts_awake; /* tells op_event.awake */

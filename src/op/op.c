@@ -299,7 +299,10 @@ static void op_sandbox_found(void *arg, const struct error *e)
 		op_resume(op);
 }
 
-/* After a restart: what runs in the sandbox is known when its init has answered. */
+/*
+ * Holds the operation after a restart until the sandbox's init has answered: what runs is unknown
+ * before.
+ */
 static void op_hold(struct op *op)
 {
 	struct error e;

@@ -58,7 +58,7 @@ enum op_event_kind {
 	OP_ATTRIBUTE, /* attribute */
 	OP_MATCH,     /* match */
 	OP_CHANGE,    /* change */
-	OP_READY,     /* of what is followed: whatever happens from now on is told */
+	OP_READY,     /* the watch is in place: every later change is told */
 	OP_NOTICE,    /* notice */
 	OP_ROW,       /* one of a list: what the operation's header says */
 	OP_CODE,      /* code: what a run of code tells, to its last event */
@@ -169,11 +169,11 @@ struct op_call {
 	const char *sandbox, *volume; /* ids, one of them */
 	int64_t deadline_ms;          /* how long the caller listens; 0: for ever */
 	bool finds_gone;              /* the sandbox may be gone: what it left is asked for */
-	bool wants_usable;            /* one that is ending counts as missing */
+	bool wants_usable;            /* a sandbox that is ending counts as missing */
 	const char *wants_metadata;   /* a key: without it in its metadata, the same; or NULL */
-	bool asks_for_ended;          /* tell one that has ended from one that never was */
-	bool takes_ended;             /* one that has ended will do: its records are asked for */
-	struct scratch memory;        /* taken */
+	bool asks_for_ended;   /* tell a sandbox that has ended from one that never existed */
+	bool takes_ended;      /* accept a sandbox that has ended: its records are asked for */
+	struct scratch memory; /* taken */
 	op_event_fn *event;
 	void *arg;
 };
@@ -242,7 +242,7 @@ struct op_summary {
 };
 
 struct op_hook {
-	/* Before anything happens; negative: *e is why not. */
+	/* Called before anything happens; negative: refused, and *e says why. */
 	int (*admit)(void *arg, const struct op_summary *summary, struct error *e);
 	/* e: why it failed, or NULL; left: it was ended by its caller's going. */
 	void (*ended)(

@@ -36,18 +36,18 @@ struct op_type {
 	 * NULL: it makes no difference. */
 	void (*past)(struct op *op, const struct sandbox_view *view);
 	/*
-	 * It need not know what runs in the sandbox, so after a restart it is not held until init
-	 * has answered. Required of types that begin before the first `resume`.
+	 * The operation does not depend on what runs in the sandbox, so after a restart it is not
+	 * held until init has answered. Required of types that begin before the first `resume`.
 	 */
 	bool early;
 	/*
-	 * It does not begin if its caller leaves while it waits for its turn of the sandbox. Set
-	 * for what is of use to nobody who has not heard of it; a pause is carried through.
+	 * The operation does not begin if its caller leaves while it waits for its turn of the
+	 * sandbox. Set for results that only the caller would know of; a pause is carried through.
 	 */
 	bool withdraws;
 };
 
-/* The first member of each type's own struct. */
+/* The frame of an operation, and the first member of each type's own struct. */
 struct op {
 	const struct op_type *type;
 	struct ops *ops;
@@ -55,7 +55,7 @@ struct op {
 	void *arg;
 	bool paused; /* the caller cannot take more; from the beginning on */
 	bool failed;
-	bool over;   /* nothing is told any more, whatever `release` sets off */
+	bool over;   /* no event is told any more, even if `release` causes one */
 	bool awaits; /* a callback is due that cannot be taken back */
 	bool gone;   /* ... and is all that keeps this alive */
 	bool asked;  /* its type's `ask` was called */
@@ -85,14 +85,14 @@ struct sandbox *op_sandbox(const struct op *op, struct error *e);
 /* The operation is about a sandbox that is gone meanwhile, or going: *e says so. */
 bool op_has_lost_sandbox(const struct op *op, struct error *e);
 struct volume;
-/* The same of the volume. */
+/* Finds the operation's volume now; NULL and *e when it is gone meanwhile. */
 struct volume *op_volume(const struct op *op, struct error *e);
 /*
- * Where paths begin when root works for a user: in its home, or where the sandbox begins if `user`
- * is NULL. To be freed.
+ * Returns the directory that relative paths begin at when root works for a user: the user's home,
+ * or the sandbox's working directory if `user` is NULL. To be freed.
  */
 char *op_root_cwd(const struct sandbox *s, const char *user);
-/* Makes a directory for the sandbox's user, with those above it; one that is there will do. */
+/* Makes a directory for the sandbox's user, with its parents; an existing one is accepted. */
 int op_make_home(struct sandbox *s, const char *home, const struct file_events *events, void *arg,
 	struct file_call **ret, struct error *e);
 /* A callback is due that cannot be taken back. */
@@ -105,14 +105,14 @@ void op_has_begun(struct op *op);
 bool op_emit(struct op *op, const struct op_event *event);
 /* For callbacks that tell nothing but how it went: OP_DONE, or OP_FAILED if e is not NULL. */
 void op_called_back(void *op, const struct error *e);
-/* The last event. op is gone. */
+/* Tells the last event and frees op. */
 void op_done(struct op *op, const struct op_event *event);
-/* The same when it failed; told now, or as soon as the caller listens. */
+/* Tells OP_FAILED, now or as soon as the caller listens, and frees op. */
 void op_fail(struct op *op, enum op_reason reason, const struct error *e);
 
 /* A timer that calls back once, with the operation as its data. */
 uv_timer_t *op_timer_start(struct op *op, int64_t ms, uv_timer_cb passed);
-/* It is freed, and *timer is NULL. Nothing happens if it was. */
+/* Stops and frees a timer and sets it to NULL. Does nothing for NULL. */
 void op_timer_stop(uv_timer_t **timer);
 
 /* ---- attended.c ---- */
@@ -130,7 +130,9 @@ struct op_search {
 	/* Called once, now or later, unless the operation is left. NULL: there is none. */
 	void (*found)(struct op *op, struct execution *x);
 	char past[ID_SIZE]; /* "": none yet */
-	/* How many that have ended were looked at, in all and of this slice, and the last one: */
+	/*
+	 * How many ended executions were looked at, in all and in this slice, and the last of them:
+	 */
 	unsigned seen, slice;
 	int64_t before_ms;
 	char before_id[ID_SIZE];
@@ -138,7 +140,7 @@ struct op_search {
 
 /* Searches in memory, then in the store; in op's sandbox, if it has one, which may be gone. */
 void op_search(struct op_search *search);
-/* Fails for one that was not found. */
+/* Fails with "there is no such execution". */
 void op_fail_missing(struct op *op);
 /*
  * The environment with a variable in front that names the sandbox's template: those behind it win.

@@ -1,4 +1,4 @@
-/* Opens and closes ports of a sandbox: for everyone, or for whoever holds a token. */
+/* Opens and closes ports of a sandbox: for everyone, or for holders of a token. */
 #include <string.h>
 
 #include "base/buf.h"

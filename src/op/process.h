@@ -16,12 +16,12 @@ enum op_process_act {
 
 struct op_process {
 	struct execution_ref process;
-	enum op_process_act act; /* on one that has ended it does nothing */
+	enum op_process_act act; /* does nothing to a process that has ended */
 	int signal;
 	bool tree; /* the signal goes to everything that it started, too */
 	int64_t grace_ms;
 	unsigned rows, columns;
-	bool only_running; /* one that has ended is refused, with ERROR_NOT_RUNNING */
+	bool only_running; /* refuse a process that has ended, with ERROR_NOT_RUNNING */
 	int64_t wait_ms;   /* for its end, at most */
 	bool usage;        /* is asked for, if it still runs then */
 };

@@ -22,12 +22,12 @@ struct list_op {
 	struct op_process_list request;
 	unsigned left;
 	bool more;
-	/* Of those that run: */
+	/* For running executions: */
 	bool collected;
 	char (*ids)[ID_SIZE];
 	size_t count, next;
-	/* Of those that have ended: */
-	char place[ID_SIZE]; /* of the last one that was told, or where the page begins */
+	/* For ended executions: */
+	char place[ID_SIZE]; /* of the last row that was told, or where the page begins */
 	unsigned asked, seen;
 	size_t bytes;  /* of the slice's arguments */
 	bool skipped;  /* something of the slice was not told */
@@ -111,7 +111,7 @@ static bool process_list_wants(const struct list_op *l, const struct execution *
 	       (!r->kinds || ((r->kinds >> view.kind) & 1));
 }
 
-/* Their ids: between two of them the caller may take its time. */
+/* Collects ids, not pointers: the caller may take its time between two rows. */
 static void process_list_collect(struct list_op *l)
 {
 	struct execution_view view;

@@ -27,7 +27,7 @@ struct list_op {
 	int64_t left;                     /* on the page */
 	int64_t total;
 	bool more; /* than the page has */
-	/* Of those that have ended, in the store's slice: */
+	/* For ended sandboxes, in the store's slice: */
 	unsigned asked, seen;
 	bool skipped; /* some of them were not told */
 };

@@ -15,7 +15,7 @@ struct snapshot_op {
 	const char *ref, *tag; /* the request's */
 	struct snapshot_spec spec;
 	struct snapshot_filter filter;
-	char id[ID_SIZE]; /* of the one that is being changed */
+	char id[ID_SIZE]; /* of the snapshot being changed */
 };
 
 /* NULL: the operation has failed, and is gone. */

@@ -48,7 +48,7 @@ static void watch_keep(void *arg, const struct file_notice *n)
 	buf_append(&w->queue, destination, strlen(destination) + 1);
 }
 
-/* The first of the queue; returns its size there. */
+/* Decodes the first notice of the queue; returns its size there. */
 static size_t watch_first(const struct watch_op *w, struct file_notice *ret)
 {
 	const char *path = w->queue.data + 2, *destination = path + strlen(path) + 1;

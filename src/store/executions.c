@@ -8,8 +8,8 @@
 #define AT(KIND, member) FIELD_AT(KIND, struct execution_row, member)
 
 /*
- * The first rows are what is known of one that runs: the table of processes has just these. The
- * output comes last: lists leave it out.
+ * The first rows describe a running execution: the table of processes has just these. The output
+ * comes last: lists leave it out.
  */
 #define PROCESS_ROWS 11
 #define OUTPUT_ROWS  2
@@ -78,7 +78,7 @@ static const char sql_expire[] =
 	"DELETE FROM executions WHERE id IN (SELECT id FROM executions"
 	" WHERE started_ms + duration_us / 1000 < ?1 ORDER BY started_ms + duration_us / 1000"
 	" LIMIT ?2)" GONE;
-/* They are stored when they end: the smallest numbers of rows are the oldest. */
+/* Rows are numbered in the order in which executions end, so the smallest are the oldest. */
 static const char sql_evict[] =
 	"DELETE FROM executions WHERE rowid IN (SELECT number FROM (SELECT number,"
 	" sum(kept) OVER (ORDER BY number) - kept AS before FROM (SELECT rowid AS number, kept"

@@ -1,4 +1,4 @@
-/* What the files of this room share. */
+/* Declarations that the files of this room share. */
 #pragma once
 
 #include "store/backend.h"
@@ -12,7 +12,10 @@
 
 struct store {
 	const struct backend *backend;
-	/* Of the writes; also for reading at start, before the queue's thread has work. */
+	/*
+	 * The connection of the writes; also for reading at start, before the queue's thread has
+	 * work.
+	 */
 	struct connection *connection;
 	struct connection *reading;
 	struct queue *writes, *reads;

@@ -25,7 +25,7 @@ static const char sql_put_use[] = "UPDATE api_keys SET used_ms = ? WHERE id = ?"
 static const char sql_get_secret[] = "SELECT secret FROM secrets WHERE name = ?";
 static const char sql_set_secret[] = "INSERT INTO secrets (name, secret) VALUES (?,?)"
 				     " ON CONFLICT (name) DO UPDATE SET secret = excluded.secret";
-/* The table `keys` is that of version 0.2, whose keys nobody could take back: it is not read. */
+/* The table `keys` is version 0.2's; its keys could not be revoked, so it is not read. */
 static const char sql_count_keys[] =
 	"SELECT (SELECT count(*) FROM keys) + (SELECT count(*) FROM api_keys)";
 
@@ -83,7 +83,7 @@ int store_keep_secret(
 {
 	struct secret_search search = {.secret = secret};
 	const struct value values[] = {text_value(name), bytes_value(secret, STORE_SECRET_SIZE)};
-	/* Only a new one is written: a start needs no room. */
+	/* Only a new secret is written, so that a server starts on a full disk. */
 	int r = s->backend->run(s->connection, sql_get_secret, values, 1, take_secret, &search);
 	if (r == 0 && !search.found)
 		r = s->backend->run(

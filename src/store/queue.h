@@ -35,7 +35,7 @@ struct operation {
 	bool ends_turn;
 	bool makes_room;  /* it may use the reserve when the disk is full */
 	uint64_t follows; /* of a read: how many writes were submitted before it */
-	/* Of the public call: */
+	/* From the public call: */
 	store_done_fn *done;
 	store_added_fn *added;
 	bool is_new; /* what was to be added */
@@ -62,9 +62,9 @@ void queue_submit(struct queue *q, struct operation *op);
 bool queue_is_busy(const struct queue *q);
 /* Runs what is queued, delivers it, ends the thread. */
 void queue_stop(struct queue *q);
-/* After queue_stop: runs what was submitted since, here. Returns whether there was any. */
+/* Runs, in this thread, what was submitted after queue_stop. Returns whether there was any. */
 bool queue_run_rest(struct queue *q);
-/* After queue_stop. The connection stays the caller's. */
+/* Frees a stopped queue. The connection stays the caller's. */
 void queue_close(struct queue *q);
 
 /* To the store's own queues. */

@@ -146,7 +146,7 @@ static bool ended_is_filtered(const struct ended_query *q)
 	return q->name[0] || q->project[0] || q->snapshot[0] || q->ephemeral >= 0;
 }
 
-/* All that have one status are in the order of status as they were made. */
+/* Rows of one status that are sorted by status are in the order of creation. */
 static bool ended_is_by_creation(const struct ended_query *q)
 {
 	return q->order == ENDED_BY_CREATION || q->order == ENDED_BY_STATUS;

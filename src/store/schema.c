@@ -152,7 +152,7 @@ static const char *const migrations[] = {
 	" DELETE FROM processes WHERE id = NEW.id;"
 	" END;",
 
-	/* What a sandbox's disk began with. Older rows began with their build's. */
+	/* The layer that a sandbox's disk began with. Older rows began with their build's. */
 	"ALTER TABLE sandboxes ADD COLUMN layer TEXT NOT NULL DEFAULT '';"
 	"UPDATE sandboxes SET layer = coalesce((SELECT layer FROM builds WHERE builds.id = build), '')"
 	" WHERE build <> '';",
@@ -161,13 +161,16 @@ static const char *const migrations[] = {
 
 	"CREATE INDEX execution_names ON executions (sandbox, name, started_ms, id) WHERE name <> '';",
 
-	/* What sandboxes get from a snapshot besides its disk, and what its maker says of it. */
+	/*
+	 * The settings that sandboxes inherit from a snapshot besides its disk, and its
+	 * description.
+	 */
 	"ALTER TABLE snapshots ADD COLUMN metadata TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE snapshots ADD COLUMN env BLOB NOT NULL DEFAULT x'';",
 
 	/*
-	 * What each tenant's executions take of the disk. The index has the rows of a tenant in the
-	 * order in which they were stored.
+	 * The disk space of each tenant's executions. The index has a tenant's rows in the order in
+	 * which they were stored.
 	 */
 	"ALTER TABLE executions ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;"
 	"UPDATE executions SET kept = 1024 + length(command) + out_stored + err_stored;"

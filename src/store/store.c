@@ -15,7 +15,7 @@ static const struct store_table *const tables[] = {&store_sandboxes, &store_even
 	&store_tags, &store_layers, &store_processes, &store_executions, &store_keys,
 	&store_secrets};
 
-/* What a database of an older program lacks; all of it or nothing. */
+/* Adds tables and columns that an older program's database lacks, all or none. */
 static int complete_tables(struct store *s, struct error *e)
 {
 	if (s->backend->script(s->connection, s->backend->begin) < 0)
@@ -37,7 +37,7 @@ int store_open(struct store **ret, uv_loop_t *loop, const char *path, struct err
 		return error_set(e, ERROR_INTERNAL, "out of memory");
 	s->backend = &backend_sqlite;
 	reserve_open(&s->reserve, path);
-	/* What is shared of the log's index needs 32 KiB, even of one who only reads. */
+	/* Even a reader needs 32 KiB for the shared index of the log. */
 	int r;
 	while ((r = s->backend->open(&s->connection, path, true, e)) == -ENOSPC &&
 		reserve_give(&s->reserve))
@@ -76,7 +76,7 @@ void store_close(struct store *s)
 {
 	queue_stop(s->writes);
 	queue_stop(s->reads);
-	/* What the last callbacks ask for. */
+	/* The last callbacks may submit more. */
 	while (queue_run_rest(s->writes) || queue_run_rest(s->reads))
 		;
 	queue_close(s->writes);

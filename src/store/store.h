@@ -22,7 +22,7 @@ struct store;
 
 /* error: 0, or negative with the reason in the log. */
 typedef void store_done_fn(void *arg, int error);
-/* The same of a row that was to be added. is_new: there was none of its key. */
+/* As store_done_fn, for a row to be added. is_new: there was no row with its key. */
 typedef void store_added_fn(void *arg, int error, bool is_new);
 /*
  * row is NULL when there is none, or no more, or when they could not be read: then error is not 0.
@@ -40,11 +40,11 @@ void store_close(struct store *s);
 
 void store_put_sandbox(
 	struct store *s, const struct sandbox_record *row, store_done_fn *done, void *arg);
-/* It is meant to be gone: the row stays for those who ask later. */
+/* Marks a sandbox as ended: the row stays for later look-ups. */
 void store_end_sandbox(struct store *s, const char *id, const char *status, const char *ended_by,
 	int64_t ended_ms, store_done_fn *done, void *arg);
 void store_put_usage(struct store *s, const char *id, int64_t cpu_us, int64_t memory_byte_seconds);
-/* Of any tenant, whether it has ended or not. */
+/* Finds a sandbox of any tenant, ended or not. */
 void store_find_sandbox(struct store *s, const char *id, store_found_fn *found, void *arg);
 /* found is called with NULL when none of this id and tenant has ended. */
 void store_get_ended_sandbox(
@@ -97,10 +97,12 @@ void store_put_event(struct store *s, const struct event_row *row, store_done_fn
 void store_expire_events(struct store *s, const char *sandbox, int64_t up_to);
 /* rows is NULL when they could not be read. */
 typedef void store_events_fn(void *arg, const struct event_row *rows, size_t count);
-/* Those with a greater number, or backwards those with a smaller one (0: from the newest). */
+/*
+ * Lists events with a greater number, or backwards those with a smaller one (0: from the newest).
+ */
 void store_list_events(struct store *s, const char *tenant, const char *sandbox, int64_t after,
 	bool backwards, unsigned limit, store_events_fn *found, void *arg);
-/* Those that have not ended. At start, before the loop runs. */
+/* Calls `each` with every sandbox that has not ended. At start, before the loop runs. */
 int store_each_sandbox(struct store *s, void (*each)(void *arg, const void *row), void *arg);
 
 struct execution_row {
@@ -125,15 +127,15 @@ struct execution_row {
 	struct strings data[2];
 };
 
-/* It runs, and somebody knows its id: what it is, without how it ends. */
+/* Records that an execution runs whose id was told; how it ends is not known yet. */
 void store_begin_execution(struct store *s, const struct execution_row *row);
-/* All of a sandbox whose end is not stored were killed with it just now. */
+/* Ends all executions of a sandbox whose end is not stored: they were killed with it just now. */
 void store_end_begun(struct store *s, const char *sandbox, const char *status, int64_t now_ms);
 /* At start, before the loop runs: those that have begun and whose end was never stored. */
 int store_each_begun(struct store *s, void (*each)(void *arg, const void *row), void *arg);
 /*
- * Its end, which replaces what store_begin_execution wrote and is counted in its sandbox. One that
- * is stored already stays as it is and is not counted again: is_new says so.
+ * Stores an execution's end, which replaces what store_begin_execution wrote and is counted in its
+ * sandbox. If it is stored already, nothing changes and nothing is counted: is_new says so.
  */
 void store_put_execution(
 	struct store *s, const struct execution_row *row, store_added_fn *stored, void *arg);
@@ -158,7 +160,7 @@ void store_list_executions(
 /* Whether one of this id has begun or ended: `found` is called with a row if so, then with NULL. */
 void store_know_execution(struct store *s, const char *id, store_found_fn *found, void *arg);
 
-/* What is gone, whose spool files can go. */
+/* An execution that was removed: its spool files can go. */
 struct execution_gone {
 	const char *id, *tenant;
 	int64_t kept;
@@ -195,13 +197,13 @@ void store_delete_context(struct store *s, const char *id, store_done_fn *done, 
 int store_each_context(struct store *s, void (*each)(void *arg, const void *row), void *arg);
 
 /*
- * The database's identity, which its disks are marked with. "" while it has none: it is new, and
- * nobody has said yet that it may have these disks. One that an older program made gets one here.
+ * Reads the database's identity, with which its disks are marked. "": the database is new, and it
+ * is not decided yet that it owns these disks. A database of an older program gets one here.
  */
 int store_get_identity(struct store *s, char ret[ID_SIZE], struct error *e);
 int store_set_identity(struct store *s, const char id[ID_SIZE], struct error *e);
 
 #define STORE_SECRET_SIZE 32
-/* What was once kept under this name, or else *secret, which is kept from now on. At start only. */
+/* Reads the secret that is stored under this name, or stores *secret. At start only. */
 int store_keep_secret(
 	struct store *s, const char *name, uint8_t secret[STORE_SECRET_SIZE], struct error *e);

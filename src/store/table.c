@@ -221,7 +221,7 @@ void store_put(struct store *s, const struct store_table *t, const void *row, st
 	store_submit(s, operation_with_row(s, t, put_text, row), done, arg);
 }
 
-/* A row comes back for one that is new. */
+/* The statement returns a row only if it inserted one. */
 static void added_row(struct operation *op, const struct value *columns, size_t count)
 {
 	(void)count;

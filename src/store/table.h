@@ -20,7 +20,7 @@ void store_put(struct store *s, const struct store_table *t, const void *row, st
 /* Adds a row; one of its key that is there stays as it is, and is_new is false. */
 void store_add(struct store *s, const struct store_table *t, const void *row, store_added_fn *added,
 	void *arg);
-/* Of one with a single key. */
+/* Deletes a row of a table with a single key. */
 void store_delete(struct store *s, const struct store_table *t, const char *key,
 	store_done_fn *done, void *arg);
 void store_find(struct store *s, const struct store_table *t, const char *key,
