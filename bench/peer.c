@@ -6,12 +6,14 @@
  *     bunker-peer get HOST PORT NAME PATH N
  *                                        the same with an HTTP request whose Host is NAME
  *
- * GET /BYTES answers with so many. The clients print the microseconds of each turn.
+ * GET /BYTES answers with so many, and the connection is kept unless the request says otherwise,
+ * or unless the answer is long. The clients print the microseconds of each turn.
  */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,7 @@
 
 #define PIECE     (256u * 1024)
 #define SMALL_MAX 65536 /* answered without a process of its own */
+#define FDS_MAX   64
 
 static _Noreturn void peer_die(const char *what)
 {
@@ -72,16 +75,19 @@ static void peer_send_zeros(int fd, uint64_t count)
 	}
 }
 
-static void peer_answer(int fd)
+/* Returns whether the connection is kept. */
+static bool peer_answer(int fd)
 {
 	char head[4096], answer[SMALL_MAX + 256] = "";
 	unsigned long long count = 0;
 	ssize_t n = recv(fd, head, sizeof head - 1, 0);
 	head[n > 0 ? n : 0] = '\0';
 	if (sscanf(head, "GET /%llu", &count) != 1)
-		return;
-	int len = snprintf(answer, sizeof answer,
-		"HTTP/1.1 200 OK\r\nContent-Length: %llu\r\nConnection: close\r\n\r\n", count);
+		return false;
+	bool kept = count <= SMALL_MAX && !strstr(head, "Connection: close");
+	int len =
+		snprintf(answer, sizeof answer, "HTTP/1.1 200 OK\r\nContent-Length: %llu\r\n%s\r\n",
+			count, kept ? "" : "Connection: close\r\n");
 	if (count <= SMALL_MAX) {
 		peer_send(fd, answer, (size_t)len + count);
 	} else if (fork() == 0) {
@@ -89,24 +95,38 @@ static void peer_answer(int fd)
 		peer_send_zeros(fd, count);
 		_exit(0);
 	}
+	return kept;
 }
 
+static int peer_accept(int listener)
+{
+	const int on = 1;
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	return fd;
+}
+
+/* The two listeners, then connections. */
 static _Noreturn void peer_serve(unsigned port)
 {
-	struct pollfd fds[] = {{peer_listen(port), POLLIN, 0}, {peer_listen(port + 1), POLLIN, 0}};
-	const int on = 1;
+	struct pollfd fds[FDS_MAX] = {
+		{peer_listen(port), POLLIN, 0}, {peer_listen(port + 1), POLLIN, 0}};
+	nfds_t count = 2;
 	signal(SIGCHLD, SIG_IGN);
 	for (;;) {
-		poll(fds, ARRAY_LEN(fds), -1);
-		for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
-			int fd = fds[i].revents ? accept4(fds[i].fd, NULL, NULL, SOCK_CLOEXEC) : -1;
-			if (fd < 0)
-				continue;
-			setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-			if (i == 0)
-				peer_answer(fd);
-			else
-				peer_send(fd, "x", 1);
+		poll(fds, count, -1);
+		for (nfds_t i = count; i-- > 2;)
+			if (fds[i].revents && !peer_answer(fds[i].fd)) {
+				close(fds[i].fd);
+				fds[i] = fds[--count];
+			}
+		int fd = fds[0].revents && count < FDS_MAX ? peer_accept(fds[0].fd) : -1;
+		if (fd >= 0)
+			fds[count++] = (struct pollfd){fd, POLLIN, 0};
+		fd = fds[1].revents ? peer_accept(fds[1].fd) : -1;
+		if (fd >= 0) {
+			peer_send(fd, "x", 1);
 			close(fd);
 		}
 	}
