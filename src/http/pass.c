@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -28,7 +27,7 @@ enum pass_state {
 struct http_pass {
 	struct http_request *req;
 	struct http_pass_form form;
-	uv_tcp_t tcp;
+	uv_tcp_t *tcp;
 	uv_timer_t timer;
 	unsigned handles_open;
 	enum pass_state state;
@@ -43,7 +42,10 @@ struct http_pass {
 	bool body_paused; /* until `out` is sent */
 
 	struct http_head_scan scan;
-	struct buf in; /* read and not handed on */
+	struct buf in;  /* read and not handed on */
+	bool heard;     /* a byte has come */
+	bool excessive; /* more has come than belongs to the answer */
+	bool complete;  /* all of the answer has come */
 	char *head_text;
 	struct http_head head;
 	bool raw; /* after an upgrade */
@@ -57,11 +59,27 @@ struct http_pass {
 static void pass_read(struct http_pass *p);
 static void pass_flush(struct http_pass *p);
 
+/* ---- what may be repeated, and what may follow ---- */
+
+/* Returns whether there is neither a body nor an upgrade. */
+static bool request_is_bare(const struct http_request *req)
+{
+	return !req->head.chunked && req->head.content_length == 0 && !http_header(req, "Upgrade");
+}
+
+bool http_pass_can_repeat(const struct http_request *req)
+{
+	const struct http_head *head = &req->head;
+	bool is_safe =
+		head->method_known && (head->method == HTTP_GET || head->method == HTTP_HEAD ||
+					      head->method == HTTP_OPTIONS);
+	return is_safe && request_is_bare(req);
+}
+
 /* ---- the end ---- */
 
-static void pass_free(uv_handle_t *handle)
+static void pass_free(struct http_pass *p)
 {
-	struct http_pass *p = handle->data;
 	if (--p->handles_open > 0)
 		return;
 	buf_finish(&p->in);
@@ -71,14 +89,56 @@ static void pass_free(uv_handle_t *handle)
 	free(p);
 }
 
+static void pass_timer_closed(uv_handle_t *timer)
+{
+	pass_free(timer->data);
+}
+
+static void pass_tcp_closed(uv_handle_t *tcp)
+{
+	pass_free(tcp->data);
+	free(tcp);
+}
+
+static bool pass_leaves_stream(const struct http_pass *p)
+{
+	bool framed = p->sized || p->head.chunked;
+	bool quiet = !p->writing && !p->deaf && p->out.len == 0 && p->in.len == 0;
+	return p->complete && framed && quiet && !p->raw && !p->eof && !p->excessive &&
+	       p->head.keep_alive && request_is_bare(p->req);
+}
+
+static void pass_close_handles(struct http_pass *p, bool with_stream)
+{
+	p->state = PASS_CLOSED;
+	if (with_stream)
+		uv_close((uv_handle_t *)p->tcp, pass_tcp_closed);
+	else
+		p->handles_open--;
+	uv_close((uv_handle_t *)&p->timer, pass_timer_closed);
+}
+
 static void pass_close(struct http_pass *p)
 {
 	if (p->state == PASS_CLOSED)
 		return;
-	p->state = PASS_CLOSED;
-	uv_close((uv_handle_t *)&p->tcp, pass_free);
-	uv_close((uv_handle_t *)&p->timer, pass_free);
-	p->form.ended(p->form.arg);
+	pass_close_handles(p, true);
+	p->form.ended(p->form.arg, NULL);
+}
+
+/* The stream stays, for whoever has the next request. */
+static void pass_leave(struct http_pass *p)
+{
+	uv_read_stop((uv_stream_t *)p->tcp);
+	p->tcp->data = NULL;
+	pass_close_handles(p, false);
+	p->form.ended(p->form.arg, p->tcp);
+}
+
+static void pass_is_stale(struct http_pass *p)
+{
+	pass_close_handles(p, true);
+	p->form.stale(p->form.arg);
 }
 
 /* The client is gone. */
@@ -100,11 +160,15 @@ static void pass_fail(struct http_pass *p, const char *why)
 		http_respond_error(req, &e);
 }
 
+/* The client has its end before the other side has ours. */
 static void pass_finish(struct http_pass *p)
 {
-	struct http_request *req = p->req;
-	pass_close(p);
-	http_stream_end(req);
+	bool leaves = pass_leaves_stream(p);
+	http_stream_end(p->req);
+	if (leaves)
+		pass_leave(p);
+	else
+		pass_close(p);
 }
 
 /* ---- heads ---- */
@@ -137,7 +201,8 @@ static void put_request_framing(const struct http_pass *p, struct buf *out)
 		http_put_field(out, "Upgrade", upgrade);
 		return;
 	}
-	http_put_field(out, "Connection", "close");
+	if (!request_is_bare(p->req))
+		http_put_field(out, "Connection", "close");
 	if (p->req->head.chunked)
 		http_put_field(out, "Transfer-Encoding", "chunked");
 	else if (http_header(p->req, "Content-Length"))
@@ -175,6 +240,12 @@ static void pass_traffic(const struct http_pass *p)
 		p->form.traffic(p->form.arg);
 }
 
+static void pass_answered(const struct http_pass *p)
+{
+	if (p->form.answered)
+		p->form.answered(p->form.arg);
+}
+
 /* What it has answered by now is still passed on. */
 static void pass_is_not_heard(struct http_pass *p)
 {
@@ -196,7 +267,7 @@ static void pass_written(uv_write_t *write, int status)
 
 static void pass_flush(struct http_pass *p)
 {
-	uv_stream_t *stream = (uv_stream_t *)&p->tcp;
+	uv_stream_t *stream = (uv_stream_t *)p->tcp;
 	if (p->writing)
 		return;
 	if (p->out.len > 0) {
@@ -255,18 +326,19 @@ static void pass_body_end(void *arg)
 /* ---- from the other server ---- */
 
 /* Takes as much of `in` as belongs to the answer. Returns false when it is malformed. */
-static bool take_answer(struct http_pass *p, struct buf *out, bool *complete)
+static bool take_answer(struct http_pass *p, struct buf *out)
 {
 	struct http_piece piece;
 	struct error e;
 	size_t used = 0;
 	if (!p->head.chunked || p->raw) {
-		size_t n = p->sized && p->in.len > p->left ? (size_t)p->left : p->in.len;
+		p->excessive = p->sized && p->in.len > p->left;
+		size_t n = p->excessive ? (size_t)p->left : p->in.len;
 		p->left -= p->sized ? n : 0;
-		*complete = p->sized ? p->left == 0 : p->eof;
+		p->complete = p->sized ? p->left == 0 : p->eof;
 		p->in.len = n;
 		*out = buf_take(&p->in);
-		return !p->eof || !p->sized || *complete;
+		return !p->eof || !p->sized || p->complete;
 	}
 	while (used < p->in.len && p->chunks.state != HTTP_CHUNK_DONE) {
 		ptrdiff_t n = http_take_chunk(
@@ -277,8 +349,8 @@ static bool take_answer(struct http_pass *p, struct buf *out, bool *complete)
 		used += (size_t)n;
 	}
 	buf_consume(&p->in, used);
-	*complete = p->chunks.state == HTTP_CHUNK_DONE;
-	return *complete || !p->eof;
+	p->complete = p->chunks.state == HTTP_CHUNK_DONE;
+	return p->complete || !p->eof;
 }
 
 /* The client takes more: gives it what has come, or reads on. */
@@ -286,10 +358,9 @@ static void pass_proceed(void *arg)
 {
 	struct http_pass *p = arg;
 	struct http_request *req = p->req;
-	bool complete = false;
 	autobuf out = {0};
 	p->hungry = true;
-	bool well = take_answer(p, &out, &complete);
+	bool well = take_answer(p, &out);
 	if (well && out.len > 0) {
 		p->hungry = false;
 		pass_traffic(p);
@@ -297,7 +368,7 @@ static void pass_proceed(void *arg)
 	}
 	if (!well)
 		pass_fail(p, "the answer is cut short");
-	else if (complete)
+	else if (p->complete)
 		pass_finish(p);
 	else
 		pass_read(p);
@@ -329,6 +400,7 @@ static bool begin_answer(struct http_pass *p, int status)
 	const char *protocol = http_head_field(&p->head, "Upgrade");
 	if (status == 101 && protocol && http_wants_upgrade(p->req, protocol)) {
 		p->state = PASS_ANSWERING;
+		pass_answered(p);
 		add_answer_fields(p);
 		begin_raw(p, protocol);
 		return true;
@@ -340,6 +412,7 @@ static bool begin_answer(struct http_pass *p, int status)
 	if (status < 200)
 		return false;
 	p->state = PASS_ANSWERING;
+	pass_answered(p);
 	add_answer_fields(p);
 	begin_body(p, status);
 	return true;
@@ -385,6 +458,11 @@ static void pass_ready(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
 	(void)bytes;
 	if (n == 0 || p->state == PASS_CLOSED)
 		return;
+	p->heard |= n > 0;
+	if (n < 0 && p->form.spare && !p->heard) {
+		pass_is_stale(p);
+		return;
+	}
 	/* A reset is no end, whatever the length. */
 	if (n < 0 && n != UV_EOF) {
 		pass_fail(p, "the connection inside the sandbox was lost");
@@ -406,12 +484,7 @@ static void pass_ready(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
 static void pass_read(struct http_pass *p)
 {
 	if (!p->eof)
-		uv_read_start((uv_stream_t *)&p->tcp, pass_give_buffer, pass_ready);
-}
-
-static void pass_is_unusable(uv_timer_t *timer)
-{
-	pass_fail(timer->data, "the connection inside the sandbox cannot be used");
+		uv_read_start((uv_stream_t *)p->tcp, pass_give_buffer, pass_ready);
 }
 
 static void pass_is_late(uv_timer_t *timer)
@@ -421,25 +494,19 @@ static void pass_is_late(uv_timer_t *timer)
 
 /* ---- the begin ---- */
 
-void http_pass(struct http_request *req, int fd, const struct http_pass_form *form)
+void http_pass(struct http_request *req, uv_tcp_t *stream, const struct http_pass_form *form)
 {
-	uv_loop_t *loop = req->connection->server->loop;
 	struct http_pass *p = mem_new(sizeof *p);
 	p->req = req;
 	p->form = *form;
-	p->tcp.data = p->timer.data = p->write.data = p;
+	p->tcp = stream;
+	stream->data = p->timer.data = p->write.data = p;
 	p->handles_open = 2;
-	uv_tcp_init(loop, &p->tcp);
-	uv_timer_init(loop, &p->timer);
+	uv_timer_init(req->connection->server->loop, &p->timer);
 	http_on_abort(req, pass_left, p);
-	if (uv_tcp_open(&p->tcp, fd) < 0) {
-		close(fd);
-		uv_timer_start(&p->timer, pass_is_unusable, 0, 0);
-		return;
-	}
-	uv_tcp_nodelay(&p->tcp, 1);
 	if (form->tunnel) {
 		p->state = PASS_ANSWERING;
+		pass_answered(p);
 		begin_raw(p, form->tunnel);
 		return;
 	}
@@ -447,6 +514,8 @@ void http_pass(struct http_request *req, int fd, const struct http_pass_form *fo
 	put_request(p, &p->out);
 	pass_read(p);
 	pass_flush(p);
-	http_body_stream(
-		req, &(struct http_body_sink){pass_body_data, pass_body_end, pass_left, p});
+	/* One without a body may be passed on anew, and its body can be asked for once only. */
+	if (!request_is_bare(req))
+		http_body_stream(
+			req, &(struct http_body_sink){pass_body_data, pass_body_end, pass_left, p});
 }

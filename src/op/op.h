@@ -128,7 +128,8 @@ struct op_event {
 		const struct code_context_view *context;
 		const struct code_event *code;
 		struct {
-			int fd;
+			uv_tcp_t *stream; /* of the heap, and read by nobody */
+			bool spare;       /* it has carried requests, and may be closed by now */
 			const char
 				*host; /* what Host is to say there; NULL: as the client has it */
 		} socket;

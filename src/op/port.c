@@ -18,6 +18,7 @@ struct port_op {
 	bool begun;
 	struct port_call *call; /* while it is being connected */
 	char *holder;           /* the tenant that has the connection's descriptor; NULL: none */
+	bool waits;             /* it has a connection and no answer */
 	int64_t noted_us;
 };
 
@@ -37,7 +38,18 @@ static void port_op_name_host(const char *setting, unsigned port, struct buf *ou
 	buf_append_char(out, '\0');
 }
 
-static void port_op_tell(struct port_op *p, int fd)
+static void port_op_wait(struct port_op *p, bool waits)
+{
+	struct error e;
+	struct sandbox *s = op_sandbox(&p->op, &e);
+	if (s && waits && !p->waits)
+		port_begin_waiting(s);
+	if (s && !waits && p->waits)
+		port_end_waiting(s);
+	p->waits = waits;
+}
+
+static void port_op_tell(struct port_op *p, uv_tcp_t *stream, bool spare)
 {
 	struct error e;
 	struct sandbox_view view = {0};
@@ -47,17 +59,31 @@ static void port_op_tell(struct port_op *p, int fd)
 		sandbox_view(s, &view);
 	if (s && view.preview_host[0])
 		port_op_name_host(view.preview_host, p->request.port, &host);
-	op_emit(&p->op, &(struct op_event){.kind = OP_SOCKET, .socket = {fd, host.data}});
+	port_op_wait(p, true);
+	op_emit(&p->op,
+		&(struct op_event){.kind = OP_SOCKET, .socket = {stream, spare, host.data}});
 }
 
-static void port_op_connected(void *arg, int fd, const struct error *e)
+static void port_op_connected(void *arg, uv_tcp_t *stream, const struct error *e)
 {
 	struct port_op *p = arg;
 	p->call = NULL;
-	if (fd < 0)
+	if (!stream)
 		op_fail(&p->op, OP_ERROR, e);
 	else
-		port_op_tell(p, fd);
+		port_op_tell(p, stream, false);
+}
+
+static void port_op_connect(struct port_op *p, struct sandbox *s)
+{
+	struct port_try found;
+	struct error e;
+	if (port_connect(s, p->request.port, port_op_connected, p, &found, &e) < 0)
+		op_fail(&p->op, OP_ERROR, &e);
+	else if (found.stream)
+		port_op_tell(p, found.stream, false);
+	else
+		p->call = found.call;
 }
 
 /* Returns 0 if the caller, who has shown no key, may have the port. */
@@ -80,6 +106,21 @@ static int port_op_admit(const struct port_op *p, const struct sandbox *s, struc
 		e, ERROR_UNAUTHORIZED, "this preview needs an API key, or a token of the port");
 }
 
+static void port_op_begin(struct port_op *p, struct sandbox *s)
+{
+	struct error e;
+	uv_tcp_t *spare = p->request.repeatable ? port_take_spare(s, p->request.port) : NULL;
+	p->holder = port_hold(s, &e);
+	if (!p->holder) {
+		port_close(spare);
+		op_fail(&p->op, OP_ERROR, &e);
+	} else if (spare) {
+		port_op_tell(p, spare, true);
+	} else {
+		port_op_connect(p, s);
+	}
+}
+
 static void port_op_resume(struct op *op)
 {
 	struct port_op *p = (struct port_op *)op;
@@ -92,15 +133,15 @@ static void port_op_resume(struct op *op)
 		op_fail(op, OP_NO_SANDBOX, &e);
 	else if (port_op_admit(p, s, &e) < 0)
 		op_fail(op, OP_DENIED, &e);
-	else if (!(p->holder = port_hold(s, &e)) ||
-		 port_connect(s, p->request.port, port_op_connected, p, &p->call, &e) < 0)
-		op_fail(op, OP_ERROR, &e);
+	else
+		port_op_begin(p, s);
 }
 
 static void port_op_release(struct op *op, enum op_end end)
 {
 	struct port_op *p = (struct port_op *)op;
 	(void)end;
+	port_op_wait(p, false);
 	if (p->call)
 		port_cancel(take_ptr(p->call));
 	if (p->holder)
@@ -116,6 +157,34 @@ struct op *op_port(const struct op_call *call, const struct op_port *request)
 	struct port_op *p = (struct port_op *)op_new(call, &type, sizeof *p, &s);
 	p->request = *request;
 	return &p->op;
+}
+
+void op_port_again(struct op *op)
+{
+	struct error e;
+	struct sandbox *s = op_sandbox(op, &e);
+	op->paused = false;
+	port_op_wait((struct port_op *)op, false);
+	if (s)
+		port_op_connect((struct port_op *)op, s);
+	else
+		op_fail(op, OP_NO_SANDBOX, &e);
+}
+
+void op_port_note_answer(struct op *op)
+{
+	port_op_wait((struct port_op *)op, false);
+}
+
+void op_port_put_spare(struct op *op, uv_tcp_t *stream)
+{
+	const struct port_op *p = (const struct port_op *)op;
+	struct error e;
+	struct sandbox *s = op_sandbox(op, &e);
+	if (s)
+		port_put_spare(s, p->request.port, stream);
+	else
+		port_close(stream);
 }
 
 void op_port_note_traffic(struct op *op)

@@ -12,6 +12,7 @@ struct op_port {
 	unsigned port;
 	char token[ID_SIZE];      /* the id of the one of this port that was shown; "": none */
 	bool holds_traffic_token; /* of this sandbox, for all its ports */
+	bool repeatable;          /* a spare connection will do: op_port_again */
 };
 
 /*
@@ -20,6 +21,15 @@ struct op_port {
  * socket is. If nothing listens, it fails with ERROR_PORT_CLOSED.
  */
 struct op *op_port(const struct op_call *call, const struct op_port *request);
+/* The spare connection is closed: OP_SOCKET follows with a new one, or OP_FAILED. */
+void op_port_again(struct op *op);
+/* The answer has begun. */
+void op_port_note_answer(struct op *op);
+/*
+ * Takes the connection back, for the next request to this port: it has carried requests without a
+ * body only, and whole answers.
+ */
+void op_port_put_spare(struct op *op, uv_tcp_t *stream);
 /* Bytes have passed: the sandbox is not idle. Cheap enough for each of them. */
 void op_port_note_traffic(struct op *op);
 

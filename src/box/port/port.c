@@ -1,13 +1,15 @@
 /*
  * Calls: from a port's number to a connected socket.
  *
- * A sandbox whose ports are in use has one socket in stock, asked for when the one before was
- * connected: so a call does not wait for init.
+ * A sandbox whose ports are in use has sockets in stock, so that a call does not wait for init.
+ * They are asked for several at a time: init does not run beside each request. In the same network
+ * namespace a connection is made, or refused, before connect returns.
  */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utlist.h>
@@ -58,13 +60,13 @@ void port_cancel(struct port_call *c)
 		port_sockets_lost(s);
 }
 
-static void port_call_done(struct port_call *c, int fd, const struct error *e)
+static void port_call_done(struct port_call *c, uv_tcp_t *stream, const struct error *e)
 {
 	port_connected_fn *connected = c->connected;
 	void *arg = c->arg;
 	port_call_free(c);
 	if (connected)
-		connected(arg, fd, e);
+		connected(arg, stream, e);
 }
 
 static void port_call_fail(struct port_call *c, int error)
@@ -76,7 +78,7 @@ static void port_call_fail(struct port_call *c, int error)
 	else
 		error_set(&e, ERROR_UNAVAILABLE, "port %u of the sandbox cannot be reached: %s",
 			port, strerror(-error));
-	port_call_done(c, -1, &e);
+	port_call_done(c, NULL, &e);
 }
 
 static void port_call_late(uv_timer_t *timer)
@@ -89,35 +91,76 @@ static void port_call_late(uv_timer_t *timer)
 		port_sockets_lost(s);
 }
 
+/* ---- the stock ---- */
+
+static void port_drop_stock(struct sandbox *s)
+{
+	while (s->ports.stocked > 0)
+		close(s->ports.stock[--s->ports.stocked]);
+}
+
+/* Asks for as many as there is room for, unless there are two or init owes some. */
+static void port_refill(struct sandbox *s)
+{
+	struct port_call *c;
+	unsigned room = ARRAY_LEN(s->ports.stock) - s->ports.stocked;
+	DL_FOREACH (s->ports.calls, c)
+		if (!c->connected)
+			return;
+	if (s->ports.stocked > 1 || port_link_ask(s, 4, room) < 0)
+		return;
+	for (; room > 0; room--) {
+		c = mem_new(sizeof *c);
+		*c = (struct port_call){.sandbox = s, .state = PORT_ASKING, .version = 4, .fd = -1};
+		DL_APPEND(s->ports.calls, c);
+	}
+}
+
 /* ---- connecting ---- */
 
 static void port_call_ask(struct port_call *c)
 {
 	c->state = PORT_ASKING;
-	int r = c->tries++ < TRIES_MAX ? port_link_ask(c->sandbox, c->version) : -ECONNRESET;
+	int r = c->tries++ < TRIES_MAX ? port_link_ask(c->sandbox, c->version, 1) : -ECONNRESET;
 	if (r < 0)
 		port_call_fail(c, r);
 }
 
-static void port_drop_spare(struct sandbox *s)
+/* Returns 0 when it is connected, -EINPROGRESS when that takes time, or another -errno. */
+static int port_connect_socket(int fd, unsigned port, unsigned version)
 {
-	if (s->ports.spare)
-		close(s->ports.spare);
-	s->ports.spare = 0;
+	const struct sockaddr_in v4 = {.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
+		.sin6_port = htons((uint16_t)port),
+		.sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	const struct sockaddr *to =
+		version == 4 ? (const struct sockaddr *)&v4 : (const struct sockaddr *)&v6;
+	socklen_t len = version == 4 ? sizeof v4 : sizeof v6;
+	const int on = 1;
+	/* Whatever init has made of it. */
+	if (ioctl(fd, FIONBIO, &on) < 0)
+		return -errno;
+	int r = connect(fd, to, len) < 0 ? -errno : 0;
+	/* The answer is there by now, but only a second call tells it. */
+	if (r == -EINPROGRESS)
+		r = connect(fd, to, len) < 0 ? -errno : 0;
+	return r == -EALREADY ? -EINPROGRESS : r;
 }
 
-/* Asks for the socket of the next call, unless there is one or init owes one. */
-static void port_ask_spare(struct sandbox *s)
+/* Takes the socket. Returns NULL if it cannot be used. */
+static uv_tcp_t *port_open_stream(struct sandbox *s, int fd)
 {
-	struct port_call *c;
-	DL_FOREACH (s->ports.calls, c)
-		if (!c->connected)
-			return;
-	if (s->ports.spare || port_link_ask(s, 4) < 0)
-		return;
-	c = mem_new(sizeof *c);
-	*c = (struct port_call){.sandbox = s, .state = PORT_ASKING, .version = 4, .fd = -1};
-	DL_APPEND(s->ports.calls, c);
+	uv_tcp_t *stream = mem_new(sizeof *stream);
+	uv_tcp_init(s->box->loop, stream);
+	if (uv_tcp_open(stream, fd) < 0) {
+		close(fd);
+		port_close(stream);
+		return NULL;
+	}
+	uv_tcp_nodelay(stream, 1);
+	return stream;
 }
 
 /* 127.0.0.1 was refused: the same question for ::1, at the end of the queue. */
@@ -135,6 +178,20 @@ static void port_try_next(struct port_call *c, int error)
 	port_call_ask(c);
 }
 
+static void port_call_settle(struct port_call *c, int error)
+{
+	if (error) {
+		port_try_next(c, error);
+		return;
+	}
+	uv_tcp_t *stream = port_open_stream(c->sandbox, take_fd(&c->fd));
+	port_refill(c->sandbox);
+	if (stream)
+		port_call_done(c, stream, NULL);
+	else
+		port_call_fail(c, -EMFILE);
+}
+
 static void port_connect_ready(uv_poll_t *poll, int status, int events)
 {
 	struct port_call *c = poll->data;
@@ -145,56 +202,40 @@ static void port_connect_ready(uv_poll_t *poll, int status, int events)
 	getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len);
 	if (status < 0 && error == 0)
 		error = EIO;
-	if (error) {
-		port_try_next(c, -error);
-		return;
-	}
 	uv_close((uv_handle_t *)take_ptr(c->poll), (uv_close_cb)free);
-	port_ask_spare(c->sandbox);
-	port_call_done(c, take_fd(&c->fd), NULL);
+	port_call_settle(c, -error);
 }
 
-static int port_connect_socket(const struct port_call *c)
+/* Waits until a socket is connected, or is not. */
+static void port_call_wait(struct port_call *c, int fd)
 {
-	const struct sockaddr_in v4 = {.sin_family = AF_INET,
-		.sin_port = htons((uint16_t)c->port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	const struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
-		.sin6_port = htons((uint16_t)c->port),
-		.sin6_addr = IN6ADDR_LOOPBACK_INIT};
-	int r = c->version == 4 ? connect(c->fd, (const struct sockaddr *)&v4, sizeof v4)
-				: connect(c->fd, (const struct sockaddr *)&v6, sizeof v6);
-	return r < 0 ? -errno : 0;
-}
-
-static void port_call_refused(uv_timer_t *timer)
-{
-	struct port_call *c = timer->data;
-	uv_timer_start(c->timer, port_call_late, CONNECT_MS, 0);
-	port_try_next(c, c->error);
-}
-
-/* Takes the socket. Nothing is called back before the loop's next turn. */
-static void port_call_connect(struct port_call *c, int fd)
-{
+	uv_poll_t *poll = mem_new(sizeof *poll);
 	c->state = PORT_CONNECTING;
 	c->fd = fd;
-	uv_poll_t *poll = mem_new(sizeof *poll);
-	/* libuv makes it non-blocking, whatever init has made of it. */
+	/* One that cannot be watched is late. */
 	if (uv_poll_init(c->sandbox->box->loop, poll, fd) < 0) {
 		free(poll);
-		c->error = -EMFILE;
-	} else {
-		c->poll = poll;
-		poll->data = c;
-		c->error = port_connect_socket(c);
+		return;
 	}
-	if (c->error == 0 || c->error == -EINPROGRESS)
-		uv_poll_start(poll, UV_WRITABLE, port_connect_ready);
-	else
-		uv_timer_start(c->timer, port_call_refused, 0, 0);
+	c->poll = poll;
+	poll->data = c;
+	uv_poll_start(poll, UV_WRITABLE, port_connect_ready);
 }
 
+/* Takes the socket. Only from the loop. */
+static void port_call_connect(struct port_call *c, int fd)
+{
+	int r = port_connect_socket(fd, c->port, c->version);
+	if (r == -EINPROGRESS) {
+		port_call_wait(c, fd);
+		return;
+	}
+	c->state = PORT_CONNECTING;
+	c->fd = fd;
+	port_call_settle(c, r);
+}
+
+/* The oldest question is answered: for the stock, which has room, or for a call. */
 void port_socket_came(struct sandbox *s, int fd_or_error)
 {
 	struct port_call *c = s->ports.calls;
@@ -203,7 +244,8 @@ void port_socket_came(struct sandbox *s, int fd_or_error)
 	if (!c && fd_or_error >= 0) {
 		close(fd_or_error);
 	} else if (c && !c->connected) {
-		s->ports.spare = fd_or_error > 0 ? fd_or_error : 0;
+		if (fd_or_error >= 0)
+			s->ports.stock[s->ports.stocked++] = fd_or_error;
 		port_call_free(c);
 	} else if (c && fd_or_error >= 0) {
 		port_call_connect(c, fd_or_error);
@@ -218,7 +260,7 @@ void port_sockets_lost(struct sandbox *s)
 {
 	struct port_call *c, *next;
 	port_link_close(s);
-	port_drop_spare(s);
+	port_drop_stock(s);
 	DL_FOREACH_SAFE (s->ports.calls, c, next)
 		if (!c->connected)
 			port_call_free(c);
@@ -228,7 +270,7 @@ void port_sockets_lost(struct sandbox *s)
 
 /* ---- the begin ---- */
 
-static bool port_sandbox_sleeps(const struct sandbox *s)
+bool port_sandbox_sleeps(const struct sandbox *s)
 {
 	return s->pause.pausing || s->status == SANDBOX_PAUSED || s->status == SANDBOX_SUSPENDED;
 }
@@ -246,23 +288,25 @@ void port_let_go(struct box *b, const char *tenant)
 	tenant_count_descriptors(b, tenant, -1);
 }
 
-int port_connect(struct sandbox *s, unsigned port, port_connected_fn *connected, void *arg,
-	struct port_call **ret, struct error *e)
+/* Connects a socket of the stock. Returns as port_connect_socket; -EAGAIN if there is none. */
+static int port_connect_stock(struct sandbox *s, unsigned port, int *fd)
 {
-	if (s->ports.count >= CALLS_MAX)
-		return error_set(e, ERROR_QUOTA_EXCEEDED,
-			"%u connections to ports of the sandbox are being made, the most that is allowed",
-			s->ports.count);
-	if (sandbox_wake(s, e) < 0)
-		return -1;
-	bool asleep = port_sandbox_sleeps(s);
-	int r = asleep || s->ports.spare ? 0 : port_link_ask(s, 4);
-	if (r < 0)
-		return error_set(e, ERROR_UNAVAILABLE, "the sandbox's init cannot be reached: %s",
-			strerror(-r));
+	if (s->ports.stocked == 0)
+		return -EAGAIN;
+	*fd = s->ports.stock[--s->ports.stocked];
+	int r = port_connect_socket(*fd, port, 4);
+	if (r != 0 && r != -EINPROGRESS)
+		close(take_fd(fd));
+	port_refill(s);
+	return r;
+}
+
+static struct port_call *port_call_new(
+	struct sandbox *s, unsigned port, port_connected_fn *connected, void *arg)
+{
 	struct port_call *c = mem_new(sizeof *c);
 	*c = (struct port_call){.sandbox = s,
-		.state = asleep ? PORT_ASLEEP : PORT_ASKING,
+		.state = PORT_ASLEEP,
 		.port = port,
 		.version = 4,
 		.fd = -1,
@@ -275,13 +319,50 @@ int port_connect(struct sandbox *s, unsigned port, port_connected_fn *connected,
 	DL_APPEND(s->ports.calls, c);
 	s->ports.count++;
 	sandbox_execution_began(s);
-	if (!asleep && s->ports.spare) {
-		int fd = s->ports.spare;
-		s->ports.spare = 0;
-		port_call_connect(c, fd);
-	}
-	*ret = c;
+	return c;
+}
+
+int port_connect(struct sandbox *s, unsigned port, port_connected_fn *connected, void *arg,
+	struct port_try *ret, struct error *e)
+{
+	autoclose int fd = -1;
+	*ret = (struct port_try){0};
+	if (s->ports.count >= CALLS_MAX)
+		return error_set(e, ERROR_QUOTA_EXCEEDED,
+			"%u connections to ports of the sandbox are being made, the most that is allowed",
+			s->ports.count);
+	if (sandbox_wake(s, e) < 0)
+		return -1;
+	port_drop_spares(s, port);
+	bool asleep = port_sandbox_sleeps(s);
+	int r = asleep ? -EAGAIN : port_connect_stock(s, port, &fd);
+	if (r == 0)
+		ret->stream = port_open_stream(s, take_fd(&fd));
+	if (ret->stream)
+		return 0;
+	bool asks = !asleep && r != -EINPROGRESS;
+	unsigned version = r == -ECONNREFUSED ? 6 : 4;
+	r = asks ? port_link_ask(s, version, 1) : 0;
+	if (r < 0)
+		return error_set(e, ERROR_UNAVAILABLE, "the sandbox's init cannot be reached: %s",
+			strerror(-r));
+	struct port_call *c = ret->call = port_call_new(s, port, connected, arg);
+	c->version = version;
+	if (asks)
+		c->state = PORT_ASKING;
+	else if (!asleep)
+		port_call_wait(c, take_fd(&fd));
 	return 0;
+}
+
+void port_begin_waiting(struct sandbox *s)
+{
+	s->ports.waiting++;
+}
+
+void port_end_waiting(struct sandbox *s)
+{
+	s->ports.waiting--;
 }
 
 void port_note_traffic(struct sandbox *s)
@@ -294,6 +375,7 @@ void port_note_traffic(struct sandbox *s)
 static void ports_awake(struct sandbox *s)
 {
 	struct port_call *c, *next;
+	port_drop_spares(s, 0);
 	DL_FOREACH_SAFE (s->ports.calls, c, next)
 		if (c->state == PORT_ASLEEP)
 			port_call_ask(c);
@@ -304,7 +386,7 @@ static void ports_refused(struct sandbox *s, const struct error *e)
 	struct port_call *c, *next;
 	DL_FOREACH_SAFE (s->ports.calls, c, next)
 		if (c->state == PORT_ASLEEP)
-			port_call_done(c, -1, e);
+			port_call_done(c, NULL, e);
 }
 
 static void ports_ended(struct sandbox *s, bool failed, const struct error *e)
@@ -313,11 +395,12 @@ static void ports_ended(struct sandbox *s, bool failed, const struct error *e)
 	struct error gone;
 	(void)failed;
 	port_link_close(s);
-	port_drop_spare(s);
+	port_drop_stock(s);
+	port_drop_spares(s, 0);
 	error_set(&gone, ERROR_UNAVAILABLE, "the sandbox has ended meanwhile");
 	DL_FOREACH_SAFE (s->ports.calls, c, next)
 		if (c->state != PORT_ASLEEP)
-			port_call_done(c, -1, e ? e : &gone);
+			port_call_done(c, NULL, e ? e : &gone);
 }
 
 static void ports_free(struct sandbox *s)
@@ -326,7 +409,8 @@ static void ports_free(struct sandbox *s)
 	DL_FOREACH_SAFE (s->ports.calls, c, next)
 		if (!c->connected)
 			port_call_free(c);
-	port_drop_spare(s);
+	port_drop_stock(s);
+	port_drop_spares(s, 0);
 	port_link_close(s);
 }
 

@@ -100,14 +100,17 @@ static int port_link_receive(const struct port_link *l, int *answer)
 
 static void port_link_ready(uv_poll_t *poll, int status, int events)
 {
-	struct port_link *l = poll->data;
+	const struct port_link *l = poll->data;
 	struct sandbox *s = l->sandbox;
-	int answer = -1;
+	int answer = -1, r = status < 0 ? -ECONNRESET : 1;
 	(void)events;
-	int r = status < 0 ? -ECONNRESET : port_link_receive(l, &answer);
-	if (r > 0)
-		port_socket_came(s, answer);
-	else if (r < 0)
+	/* Whoever is told of an answer may close the link. */
+	while (r > 0 && s->ports.link == l) {
+		r = port_link_receive(l, &answer);
+		if (r > 0)
+			port_socket_came(s, answer);
+	}
+	if (r < 0)
 		port_sockets_lost(s);
 }
 
@@ -135,13 +138,14 @@ static int port_link_open(struct sandbox *s)
 	return 0;
 }
 
-int port_link_ask(struct sandbox *s, unsigned version)
+int port_link_ask(struct sandbox *s, unsigned version, unsigned count)
 {
 	autobuf frame = {0};
 	int r = s->ports.link ? 0 : port_link_open(s);
 	if (r < 0)
 		return r;
-	frame_append(&frame, FRAME_SOCKET, 0, 0, version, NULL, 0);
+	for (unsigned i = 0; i < count; i++)
+		frame_append(&frame, FRAME_SOCKET, 0, 0, version, NULL, 0);
 	ssize_t n = send(s->ports.link->fd, frame.data, frame.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	return n == (ssize_t)frame.len ? 0 : n < 0 ? -errno : -EAGAIN;
 }

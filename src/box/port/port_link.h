@@ -22,21 +22,26 @@ struct port_call {
 	unsigned version; /* of IP: 4, then 6 */
 	unsigned tries;   /* how often a socket was asked for */
 	int fd;           /* while it is being connected; else -1 */
-	int error;        /* why it could not, while that is being told */
 	uv_poll_t *poll;  /* of fd */
 	uv_timer_t *timer;
-	port_connected_fn *connected; /* NULL: the socket is for the next one */
+	port_connected_fn *connected; /* NULL: the socket is for the stock */
 	void *arg;
 	struct port_call *prev, *next; /* of the sandbox, in the order of their questions */
 };
 
-/* Sends a question. Returns 0 or -errno. */
-int port_link_ask(struct sandbox *s, unsigned version);
+/* Asks for so many sockets. Returns 0 or -errno. */
+int port_link_ask(struct sandbox *s, unsigned version, unsigned count);
 /* Closes the connection; those that wait for an answer are the caller's. */
 void port_link_close(struct sandbox *s);
 
+/* ---- spare.c ---- */
+
+/* Closes those of a port; 0: all. */
+void port_drop_spares(struct sandbox *s, unsigned port);
+
 /* ---- port.c ---- */
 
+bool port_sandbox_sleeps(const struct sandbox *s);
 /* Init has answered the oldest question: a socket, which is the callee's, or -errno. */
 void port_socket_came(struct sandbox *s, int fd_or_error);
 /* The connection is lost, and with it every question. */

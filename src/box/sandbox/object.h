@@ -91,7 +91,12 @@ struct sandbox_ports {
 	struct port_link *link;  /* NULL: no socket has been asked for */
 	struct port_call *calls; /* connections that are being made */
 	unsigned count;
-	int spare; /* a socket for the next one; 0: none */
+	int stock[4]; /* sockets for the next ones */
+	unsigned stocked;
+	unsigned waiting; /* requests that have a connection and no answer */
+	struct port_spare *spares;
+	unsigned spare_count;
+	uv_timer_t *timer; /* of `spares`; NULL: there are none */
 };
 
 /* box/code */

@@ -9,6 +9,7 @@
 #include "answer/answer.h"
 #include "dialect/preview/access.h"
 #include "dialect/preview/error.h"
+#include "http/pass.h"
 
 #define CLAIM_HOST    1u
 #define TARGET_PREFIX 3 /* segments before the port's own path: p, the id, the port */
@@ -158,7 +159,9 @@ static void preview_serve(struct http_request *req, bool by_host, const char *ta
 		.answer_field = preview_answer_field};
 	a->call.tenant = access.tenant;
 	a->call.sandbox = d->id;
-	struct op_port port = {.port = d->port, .holds_traffic_token = access.holds_traffic_token};
+	struct op_port port = {.port = d->port,
+		.holds_traffic_token = access.holds_traffic_token,
+		.repeatable = http_pass_can_repeat(req)};
 	memcpy(port.token, access.token_id, ID_SIZE);
 	a->op = op_port(&a->call, &port);
 	answer_run_pass(a, &p->pass);
