@@ -3,9 +3,12 @@ BUILD    ?= build
 PREFIX   ?= /usr/local
 SANITIZE  = build-asan
 
-.PHONY: build run test test-long coverage bench lint install format clean
+.PHONY: build compile run test test-long coverage bench lint install format clean
 
-build: $(BUILD)/build.ninja
+build: compile
+	@echo "$(BUILD)/bunker is built; next: sudo $(BUILD)/bunker run -- uname -a"
+
+compile: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
 
 $(BUILD)/build.ninja:
@@ -13,7 +16,7 @@ $(BUILD)/build.ninja:
 	@meson setup $(BUILD) --prefix=$(PREFIX) $(MESON_FLAGS) >$(BUILD).log || { cat $(BUILD).log; exit 1; }
 	@rm -f $(BUILD).log
 
-run: build
+run: compile
 	@tools/first-run $(BUILD)/bunker
 
 # With the sanitizers and as it is released; tools/test says what runs with which.
@@ -27,7 +30,7 @@ test-long:
 coverage:
 	@BUNKER_TEST_SECONDS=3600 tools/test coverage
 
-bench: build
+bench: compile
 	@tools/install-deps bench
 	@! command -v npm >/dev/null || tests/sdk/install
 	@$(BUILD)/bench/bunker-bench --bunker $(BUILD)/bunker
@@ -39,7 +42,7 @@ lint:
 format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
-install: build
+install: compile
 	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --no-rebuild
 
 clean:

@@ -1,7 +1,9 @@
 /* bunker checkpoint: a command of commands. */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/ask.h"
 #include "cli/disks.h"
 #include "cli/table.h"
 
@@ -95,9 +97,22 @@ const struct command cmd_checkpoint_ls = {
 
 /* ---- restore ---- */
 
+/* Scripts have decided. */
+static bool restore_is_wanted(const struct job *j)
+{
+	if (j->args->disk.yes || !isatty(STDIN_FILENO))
+		return true;
+	return cli_ask("Throw away what was written since %s and end the processes of %s?",
+		j->rest[0], j->args->operands[0]);
+}
+
 static int work_restore(struct job *j, struct bunker_error *e)
 {
 	struct bunker_sandbox s;
+	if (!restore_is_wanted(j)) {
+		cli_report("nothing was thrown away");
+		return JOB_SAID;
+	}
 	if (bunker_checkpoint_restore(j->bunker, j->sandbox, j->rest[0], &s, e) < 0)
 		return -1;
 	if (!cli_job_print_json(j, s.json))
@@ -106,15 +121,24 @@ static int work_restore(struct job *j, struct bunker_error *e)
 	return 0;
 }
 
+static const struct option restore_option[] = {
+	{'y', "yes", NULL, OPTION_FLAG, offsetof(struct arguments, disk.yes), "do not ask"},
+	{0},
+};
+static const struct option *const restore_options[] = {
+	restore_option, cli_connection_options, cli_common_options, NULL};
+
 const struct command cmd_checkpoint_restore = {
 	.name = "checkpoint restore",
 	.summary = "go back to one",
 	.usage = "[options] SANDBOX NAME",
 	.description =
 		"The sandbox's disk becomes what it was then; what was written since is lost. Its processes\n"
-		"end, and it is booted anew. The checkpoint stays. With a question first: bunker discard.",
-	.examples = "  bunker checkpoint restore work before-upgrade",
-	.options = plain_options,
+		"end, and it is booted anew. The checkpoint stays. At a terminal it asks first; bunker\n"
+		"discard --to also says what would be lost.",
+	.examples = "  bunker checkpoint restore work before-upgrade\n"
+		    "  bunker checkpoint restore -y work before-upgrade",
+	.options = restore_options,
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 2,
 	.max_operands = 2,

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/session.h"
+#include "cli/suggest.h"
 
 static int run_create(struct arguments *args)
 {
@@ -13,6 +14,8 @@ static int run_create(struct arguments *args)
 		cli_session_open(args, SESSION_STARTS_SERVER, &b) < 0)
 		return STATUS_FAILED;
 	int r = bunker_create(b, &args->create, &sandbox, &e);
+	if (r < 0)
+		cli_suggest_template(b, args, &e);
 	bunker_close(b);
 	if (r < 0) {
 		cli_session_report(args, &e);

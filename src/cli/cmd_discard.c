@@ -2,19 +2,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/ask.h"
 #include "cli/disks.h"
 #include "client/failure.h"
-
-/* Anything but a clear yes is a no. */
-static bool says_yes(void)
-{
-	char answer[16] = "";
-	fputs(" [y/N] ", stderr);
-	if (!fgets(answer, sizeof answer, stdin))
-		fputc('\n', stderr);
-	answer[strcspn(answer, "\n")] = '\0';
-	return strcmp(answer, "y") == 0 || strcmp(answer, "Y") == 0 || strcmp(answer, "yes") == 0;
-}
 
 /* 1: go on; 0: there is nothing to do, or it is not wanted. */
 static int discard_ask(struct job *j, const char *to, struct bunker_error *e)
@@ -28,9 +18,8 @@ static int discard_ask(struct job *j, const char *to, struct bunker_error *e)
 	if (cli_diff_count(j, to, &counts, e) < 0)
 		return -1;
 	cli_diff_format_counts(&counts, text);
-	fprintf(stderr, "%s since %s. Throw that away and end the processes of %s?", text,
+	return cli_ask("%s since %s. Throw that away and end the processes of %s?", text,
 		to ? to : "the beginning", j->args->operands[0]);
-	return says_yes();
 }
 
 static int work_discard(struct job *j, struct bunker_error *e)

@@ -8,10 +8,8 @@ static int run_help(struct arguments *args)
 		return 0;
 	}
 	const struct command *command = cli_command_find(args->operands[0]);
-	if (!command) {
-		cli_report("there is no command \"%s\"; see: bunker help", args->operands[0]);
-		return STATUS_USAGE;
-	}
+	if (!command)
+		return cli_command_refuse(args->operands[0]);
 	char *argv[] = {args->operands[0], help, NULL, NULL};
 	if (args->operand_count == 2) {
 		argv[1] = args->operands[1];

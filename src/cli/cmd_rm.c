@@ -1,8 +1,10 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/session.h"
 #include "cli/target.h"
@@ -33,6 +35,16 @@ static void remove_one(struct removal *removal, const char *target)
 	}
 }
 
+/* Scripts have decided. */
+static bool all_are_unwanted(const struct arguments *args, size_t count)
+{
+	if (args->disk.yes || count == 0 || !isatty(STDIN_FILENO))
+		return true;
+	return cli_ask("Remove %s%zu sandbox%s, with everything in %s?",
+		count > 1 ? "all " : "the ", count, count > 1 ? "es" : "",
+		count > 1 ? "them" : "it");
+}
+
 static void remove_all(struct removal *removal)
 {
 	struct bunker_sandbox_list list;
@@ -42,7 +54,12 @@ static void remove_all(struct removal *removal)
 		removal->status = STATUS_FAILED;
 		return;
 	}
-	for (size_t i = 0; i < list.count; i++)
+	size_t count = all_are_unwanted(removal->args, list.count) ? list.count : 0;
+	if (count < list.count) {
+		cli_report("nothing was removed");
+		removal->status = STATUS_FAILED;
+	}
+	for (size_t i = 0; i < count; i++)
 		remove_one(removal, list.items[i].id);
 	bunker_sandbox_list_finish(&list);
 }
@@ -83,6 +100,8 @@ static int run_rm(struct arguments *args)
 
 static const struct option own_options[] = {
 	{'a', "all", NULL, OPTION_FLAG, offsetof(struct arguments, all), "every sandbox there is"},
+	{'y', "yes", NULL, OPTION_FLAG, offsetof(struct arguments, disk.yes),
+		"with --all: do not ask"},
 	{0},
 };
 
@@ -95,10 +114,11 @@ const struct command cmd_rm = {
 	.usage = "[options] SANDBOX... | --all",
 	.description =
 		"Kills everything in the sandboxes, given by id or name, and deletes their disks.\n"
-		"Prints the ids of those that are gone.",
+		"Prints the ids of those that are gone. At a terminal, --all says how many there are and\n"
+		"asks first.",
 	.examples = "  bunker rm work\n"
 		    "  bunker rm $(bunker ls -q -m team=red)\n"
-		    "  bunker rm --all",
+		    "  bunker rm --all --yes",
 	.options = rm_options,
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.max_operands = OPERANDS_MANY,

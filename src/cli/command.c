@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "cli/job.h"
+#include "cli/suggest.h"
 
 const struct command *cli_command_find(const char *name)
 {
@@ -19,6 +20,32 @@ static int refuse_usage(const struct command *command, const char *message)
 	return STATUS_USAGE;
 }
 
+/* The words of a usage that stand for themselves, outside of brackets: number n of them. */
+static void command_find_operand(const char *usage, int n, char *name, size_t size)
+{
+	int depth = 0;
+	name[0] = '\0';
+	for (const char *p = usage; *p; p++) {
+		depth += (*p == '[') - (*p == ']');
+		if (depth > 0 || *p < 'A' || *p > 'Z')
+			continue;
+		size_t len = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+		if (n-- == 0) {
+			snprintf(name, size, "%.*s", (int)len, p);
+			return;
+		}
+		p += len - 1;
+	}
+}
+
+static int refuse_missing(const struct command *command, int operand)
+{
+	char name[32], message[64];
+	command_find_operand(command->usage, operand, name, sizeof name);
+	snprintf(message, sizeof message, "an argument is missing: %s", name);
+	return refuse_usage(command, message);
+}
+
 static int run_parsed(const struct command *command, struct arguments *args)
 {
 	if (args->help) {
@@ -26,12 +53,67 @@ static int run_parsed(const struct command *command, struct arguments *args)
 		return 0;
 	}
 	if (args->operand_count < command->min_operands)
-		return refuse_usage(command, "an argument is missing");
+		return refuse_missing(command, args->operand_count);
 	if (args->operand_count > command->max_operands)
 		return refuse_usage(command, "too many arguments");
 	if (cli_arguments_resolve(args) < 0)
 		return STATUS_USAGE;
 	return command->work ? cli_job_run(command, args) : command->run(args);
+}
+
+/* Words of other programs for what a command does. */
+static const struct {
+	const char *word, *command;
+} synonyms[] = {
+	{"build", "template build"},
+	{"clone", "fork"},
+	{"connect", "shell"},
+	{"console", "shell"},
+	{"delete", "rm"},
+	{"df", "du"},
+	{"destroy", "rm"},
+	{"enter", "shell"},
+	{"images", "templates"},
+	{"inspect", "info"},
+	{"list", "ls"},
+	{"load", "template import"},
+	{"login", "key"},
+	{"pull", "template import"},
+	{"remove", "rm"},
+	{"show", "info"},
+	{"ssh", "shell"},
+	{"start", "resume"},
+	{"stats", "usage"},
+	{"status", "info"},
+	{"stop", "pause"},
+	{"terminate", "rm"},
+	{"top", "ps"},
+	{"unpause", "resume"},
+	{"wait", "jobs"},
+};
+
+static const char *command_suggest(const char *word)
+{
+	struct suggestion s;
+	for (size_t i = 0; i < ARRAY_LEN(synonyms); i++)
+		if (strcmp(synonyms[i].word, word) == 0)
+			return synonyms[i].command;
+	cli_suggest_begin(&s, word, strlen(word));
+	for (const struct command *const *c = cli_commands; *c; c++)
+		cli_suggest_offer(&s, (*c)->name);
+	return s.best;
+}
+
+int cli_command_refuse(const char *word)
+{
+	const char *meant = command_suggest(word);
+	if (meant)
+		cli_report(
+			"there is no command \"%s\"; did you mean: bunker %s? All of them: bunker help",
+			word, meant);
+	else
+		cli_report("there is no command \"%s\"; see: bunker help", word);
+	return STATUS_USAGE;
 }
 
 const char *cli_command_word(const struct command *part)
@@ -50,7 +132,12 @@ static int run_part(const struct command *command, int argc, char **argv)
 		cli_help_print_parts(command);
 		return argc < 2 ? STATUS_USAGE : 0;
 	}
-	cli_report("there is no command \"%s %s\"; see: bunker %s --help", command->name, word,
+	struct suggestion s;
+	cli_suggest_begin(&s, word, strlen(word));
+	for (const struct command *const *c = command->parts; *c; c++)
+		cli_suggest_offer(&s, cli_command_word(*c));
+	cli_report("there is no command \"%s %s\"%s%s%s; see: bunker %s --help", command->name,
+		word, s.best ? "; did you mean \"" : "", s.best ? s.best : "", s.best ? "\"?" : "",
 		command->name);
 	return STATUS_USAGE;
 }

@@ -81,6 +81,8 @@ extern const struct command cmd_help;
 /* In main.c; closed by NULL. */
 extern const struct command *const cli_commands[];
 const struct command *cli_command_find(const char *name);
+/* Says that there is no such command, and which may have been meant. Returns the exit status. */
+int cli_command_refuse(const char *word);
 /* argv[0] is the command's name. Returns the exit status. */
 int cli_command_run(const struct command *command, int argc, char **argv);
 

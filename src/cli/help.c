@@ -21,7 +21,9 @@ static void print_option(const struct option *o)
 {
 	char letter[] = "-x,", left[64];
 	letter[1] = o->letter;
-	snprintf(left, sizeof left, "%-3s --%s %s", o->letter ? letter : "", o->name,
+	if (o->together)
+		snprintf(letter, sizeof letter, "-%s", o->together);
+	snprintf(left, sizeof left, "%-3s --%s %s", o->letter || o->together ? letter : "", o->name,
 		o->value ? o->value : "");
 	printf("  %-*s  %s\n", HELP_COLUMN - 4, left, o->help);
 }

@@ -43,10 +43,8 @@ int main(int argc, char **argv)
 		return STATUS_USAGE;
 	}
 	const struct command *command = cli_main_find(argv[1]);
-	if (!command) {
-		cli_report("there is no command \"%s\"; see: bunker help", argv[1]);
-		return STATUS_USAGE;
-	}
+	if (!command)
+		return cli_command_refuse(argv[1]);
 	int status = cli_command_run(command, argc - 1, argv + 1);
 	if (fflush(stdout) != 0 && errno != EPIPE) {
 		cli_report("cannot write the output: %s", strerror(errno));

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/suggest.h"
+
 struct parser {
 	const struct options_input *input;
 	void *destination;
@@ -115,6 +117,20 @@ bool cli_options_next(const struct option *const *tables, size_t *at, struct opt
 	return false;
 }
 
+static int options_fail_unknown(struct parser *p, const char *arg, size_t len)
+{
+	struct suggestion s;
+	struct option o;
+	cli_suggest_begin(&s, arg + 2, len - 2);
+	for (size_t at = 0; cli_options_next(p->input->tables, &at, &o);)
+		cli_suggest_offer(&s, o.name);
+	if (!s.best)
+		return options_fail(p, "unknown option", arg, (int)len);
+	snprintf(p->message, p->message_size, "unknown option %.*s; did you mean --%s?", (int)len,
+		arg, s.best);
+	return -1;
+}
+
 static bool options_find_option(
 	const struct parser *p, char letter, const char *name, size_t name_len, struct option *ret)
 {
@@ -151,12 +167,29 @@ static int take_long(struct parser *p, char *arg)
 	size_t len = strcspn(name, "=");
 	struct option o;
 	if (!options_find_option(p, 0, name, len, &o))
-		return options_fail(p, "unknown option", arg, (int)len + 2);
+		return options_fail_unknown(p, arg, len + 2);
 	return take_value(p, &o, name[len] ? name + len + 1 : NULL, arg, (int)len + 2);
+}
+
+static bool options_is_pair(const char *pair, const char *letters)
+{
+	return strlen(letters) == 2 && ((letters[0] == pair[0] && letters[1] == pair[1]) ||
+					       (letters[0] == pair[1] && letters[1] == pair[0]));
+}
+
+static bool options_find_pair(const struct parser *p, const char *letters, struct option *ret)
+{
+	for (size_t at = 0; cli_options_next(p->input->tables, &at, ret);)
+		if (ret->together && options_is_pair(ret->together, letters))
+			return true;
+	return false;
 }
 
 static int take_letters(struct parser *p, char *arg)
 {
+	struct option pair;
+	if (options_find_pair(p, arg + 1, &pair))
+		return take_value(p, &pair, NULL, arg, 3);
 	for (char *letter = arg + 1; *letter; letter++) {
 		const char shown[] = {'-', *letter, '\0'};
 		struct option o;

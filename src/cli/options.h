@@ -2,9 +2,10 @@
  * The command line, by tables.
  *
  * An option is `--name`, `--name value`, `--name=value`, `-n`, `-n value` or `-nvalue`; letters of
- * flags may share a dash. `--` ends the options. Each table entry says where the value goes, as an
- * offset into the struct that cli_options_parse fills; a command has several tables when it shares
- * options.
+ * flags may share a dash. Two letters together may be a flag of their own, in either order, where
+ * each alone is something else: `-it`. `--` ends the options. Each table entry says where the value
+ * goes, as an offset into the struct that cli_options_parse fills; a command has several tables
+ * when it shares options.
  */
 #pragma once
 
@@ -45,6 +46,7 @@ struct option {
 	const char *help;
 	const struct field_table *fields; /* of OPTION_FIELDS */
 	const struct field *field;        /* in what cli_options_next gives of them */
+	const char *together;             /* of a flag: two letters that mean it behind one dash */
 };
 
 /*

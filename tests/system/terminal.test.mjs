@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
+import { Console } from '../lib/console.mjs';
 import { BUNKER, Server, sleep, until } from '../lib/server.mjs';
 import { Screen } from '../lib/screen.mjs';
 import { Socket } from '../lib/websocket.mjs';
 import { finish, killServer } from './support.mjs';
-
-const HELPER = new URL('../lib/at_terminal.py', import.meta.url).pathname;
 
 describe('terminals', { timeout: 120000 }, () => {
   let server;
@@ -220,27 +219,10 @@ print("left")
   });
 
   describe('bunker shell', () => {
-    class Console {
-      constructor(args, { rows = 24, columns = 80 } = {}) {
-        this.child = spawn('python3', [HELPER, String(rows), String(columns), BUNKER, ...args], {
-          env: { ...process.env, BUNKER_URL: server.url, BUNKER_API_KEY: server.key, TERM: 'xterm' },
-          stdio: ['pipe', 'pipe', 'inherit'],
-        });
-        this.text = '';
-        this.child.stdout.setEncoding('utf8');
-        this.child.stdout.on('data', (data) => (this.text += data));
-        this.ended = new Promise((resolve) => this.child.on('close', (code) => resolve(code)));
-      }
-      type(keys) {
-        this.child.stdin.write(keys);
-      }
-      async sees(what) {
-        await until(`the terminal shows ${what}: ${JSON.stringify(this.text)}`, () => (typeof what === 'string' ? this.text.includes(what) : what.test(this.text)), 15000);
-      }
-    }
+    const at = (args, options) => new Console(server, args, options);
 
     it('is a terminal: raw, with its size and colours, and passes the exit status on', async () => {
-      const c = new Console(['shell', box.id], { rows: 31, columns: 97 });
+      const c = at(['shell', box.id], { rows: 31, columns: 97 });
       await c.sees('$ ');
       c.type('stty size; echo $TERM; printf "\\033[31mred\\033[0m\\n"\r');
       await c.sees('31 97');
@@ -259,7 +241,7 @@ print("left")
     });
 
     it('detaches by ~. and is come back to by attach', async () => {
-      const c = new Console(['shell', box.id]);
+      const c = at(['shell', box.id]);
       await c.sees('$ ');
       c.type('echo ~~not-detached; mark=4; echo here\r');
       await c.sees('here\r\n');
@@ -267,7 +249,7 @@ print("left")
       await c.sees(/detached; come back with: bunker attach \S+ \d+/);
       assert.equal(await c.ended, 0);
       const [, sandbox, pid] = /bunker attach (\S+) (\d+)/.exec(c.text);
-      const back = new Console(['attach', sandbox, pid]);
+      const back = at(['attach', sandbox, pid]);
       await back.sees('here\r\n');
       back.type('echo "still $mark"; exit $mark\r');
       await back.sees('still 4');
@@ -275,7 +257,7 @@ print("left")
     });
 
     it('makes a sandbox when none is named, and destroys it with the shell', async () => {
-      const c = new Console(['shell']);
+      const c = at(['shell']);
       await c.sees(/sandbox ([a-z0-9]{20})/);
       const [, id] = /sandbox ([a-z0-9]{20})/.exec(c.text);
       await c.sees('$ ');
@@ -285,7 +267,7 @@ print("left")
     });
 
     it('goes on when the server is killed and started again', async () => {
-      const c = new Console(['shell', box.id]);
+      const c = at(['shell', box.id]);
       await c.sees('$ ');
       c.type('mark=before\r');
       await sleep(200);
