@@ -1,10 +1,12 @@
 #include "answer/answer_core.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "answer/dialect.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "op/admission.h"
 
 #define SMALL (64u * 1024)
 
@@ -307,6 +309,15 @@ struct answer *answer_new(struct http_request *req, const struct answer_form *fo
 	a->call.event = answer_event;
 	a->call.arg = a;
 	return a;
+}
+
+void answer_name_sandbox(struct answer *a, const char *text)
+{
+	const char *tenant = a->call.tenant, *owner = text ? op_tenant_of(a->call.ops, text) : NULL;
+	char *id = NULL;
+	if (text && tenant && (!owner || strcmp(owner, tenant) != 0))
+		id = http_alloc(a->req, ID_SIZE);
+	a->call.sandbox = id && op_find_named(a->call.ops, tenant, text, id) ? id : text;
 }
 
 void answer_run(struct answer *a)

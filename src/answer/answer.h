@@ -86,6 +86,11 @@ struct answer {
 
 /* Its call has all but what it is about: the dialect sets `sandbox` or `volume`. */
 struct answer *answer_new(struct http_request *req, const struct answer_form *form);
+/*
+ * The sandbox that the caller's tenant means by this text: its id, or the name of one that lives.
+ * An id wins over a name that looks like it. NULL: none.
+ */
+void answer_name_sandbox(struct answer *a, const char *text);
 /* The operation is its op. The answer is not the caller's any more. */
 void answer_run(struct answer *a);
 /* Instead of all that, when the request cannot be decoded: tells *e, or that the sandbox is not

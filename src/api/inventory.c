@@ -107,6 +107,7 @@ static void handle_disks(struct http_request *req)
 		answer_refuse(a, &e);
 		return;
 	}
+	answer_name_sandbox(a, a->call.sandbox);
 	if (own->as_lines)
 		a->type = "application/x-ndjson";
 	a->op = op_inventory(&a->call);

@@ -110,10 +110,10 @@ int64_t process_place(const void *record, const char **id)
 }
 
 struct answer *process_list_answer(
-	struct http_request *req, const struct answer_form *form, const char *sandbox_id)
+	struct http_request *req, const struct answer_form *form, const char *sandbox)
 {
 	struct answer *a = api_answer(req, form);
-	a->call.sandbox = sandbox_id;
+	answer_name_sandbox(a, sandbox);
 	a->call.finds_gone = true;
 	return a;
 }

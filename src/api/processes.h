@@ -30,4 +30,4 @@ void processes_start(struct http_request *req, enum execution_kind kind);
 	}
 int64_t process_place(const void *record, const char **id);
 struct answer *process_list_answer(
-	struct http_request *req, const struct answer_form *form, const char *sandbox_id);
+	struct http_request *req, const struct answer_form *form, const char *sandbox);

@@ -58,7 +58,7 @@ const struct dialect api_dialect = {
 struct answer *api_answer(struct http_request *req, const struct answer_form *form)
 {
 	struct answer *a = answer_new(req, form);
-	a->call.sandbox = http_param(req, "id");
+	answer_name_sandbox(a, http_param(req, "id"));
 	return a;
 }
 

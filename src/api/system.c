@@ -1,6 +1,7 @@
-/* Liveness and counters. */
+/* What the server says about itself: liveness, counters, the description of the API. */
 #include <string.h>
 
+#include "api/description.h"
 #include "api/routes.h"
 #include "op/usage.h"
 
@@ -16,6 +17,28 @@ static void system_handle_health(struct http_request *req)
 	json_put_string(&w, "domain", server_of(req)->domain);
 	json_end_object(&w);
 	api_respond_json(req, 200, &body);
+}
+
+/* What people see who open the address in a browser. */
+static void system_handle_root(struct http_request *req)
+{
+	struct buf body = {0};
+	struct json_writer w = {.out = &body};
+	json_begin_object(&w);
+	json_put_string(&w, "name", "bunker");
+	json_put_string(&w, "about", "isolated Linux workspaces for AI agents");
+	json_put_string(&w, "version", BUNKER_VERSION);
+	json_put_string(&w, "health", "/health");
+	json_put_string(&w, "description", "/openapi.yaml");
+	json_end_object(&w);
+	api_respond_json(req, 200, &body);
+}
+
+static void system_handle_description(struct http_request *req)
+{
+	struct buf body = {0};
+	buf_append(&body, api_description, api_description_size);
+	http_respond(req, 200, "application/yaml", &body);
 }
 
 static void put_metric(
@@ -85,12 +108,14 @@ static void system_handle_metrics(struct http_request *req)
 
 static const struct http_route metrics_routes[] = {
 	{HTTP_GET, "/metrics", system_handle_metrics, 0},
+	{HTTP_GET, "/openapi.yaml", system_handle_description, 0},
 };
 
 const struct route_table metrics_table = ROUTE_TABLE(metrics_routes);
 
 static const struct http_route health_routes[] = {
 	{HTTP_GET, "/health", system_handle_health, 0},
+	{HTTP_GET, "/", system_handle_root, 0},
 };
 
 const struct route_table health_table = ROUTE_TABLE(health_routes);

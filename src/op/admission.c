@@ -36,6 +36,17 @@ const char *op_tenant_of(const struct ops *ops, const char *id)
 	return view.tenant;
 }
 
+bool op_find_named(const struct ops *ops, const char *tenant, const char *name, char ret[ID_SIZE])
+{
+	struct sandbox_view view;
+	const struct sandbox *s = name[0] ? sandbox_find_named(ops->box, tenant, name) : NULL;
+	if (!s)
+		return false;
+	sandbox_view(s, &view);
+	memcpy(ret, view.id, ID_SIZE);
+	return true;
+}
+
 bool op_find_matching(const struct ops *ops,
 	bool (*matches)(void *arg, const char *id, const char *tenant), void *arg,
 	char ret[ID_SIZE])

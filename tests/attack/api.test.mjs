@@ -73,7 +73,7 @@ describe('K the control plane', () => {
 
   it('K110 the table of routes was found', () => {
     assert.ok(closedRoutes.length >= 9, JSON.stringify(closedRoutes));
-    assert.deepEqual(openRoutes.map((route) => route.pattern), ['/health']);
+    assert.deepEqual(openRoutes.map((route) => route.pattern), ['/health', '/']);
   });
 
   const wrongKeys = {

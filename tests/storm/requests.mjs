@@ -152,6 +152,8 @@ export const native = {
   'post /v1/templates/imports': (w) => tarOf(small, { query: `?name=${w.fresh('imported')}`, rare: true }),
   'get /metrics': plain,
   'get /health': plain,
+  'get /': plain,
+  'get /openapi.yaml': plain,
 };
 
 const create = () => json({ templateID: 'base', timeout: 60 }, { rare: true });

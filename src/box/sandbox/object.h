@@ -165,5 +165,3 @@ void sandbox_note_oom(struct sandbox *s);
 
 void sandbox_add(struct sandbox *s);
 void sandbox_remove(struct sandbox *s);
-/* The tenant's sandbox of this name. */
-struct sandbox *sandbox_find_named(struct box *b, const char *tenant, const char *name);

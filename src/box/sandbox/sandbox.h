@@ -25,6 +25,8 @@ struct sandbox *sandbox_last(
 struct sandbox *sandbox_previous(const struct sandbox *s);
 /* Of whichever tenant, for callers that have shown a token of the sandbox itself. */
 struct sandbox *sandbox_find_any(struct box *b, const char *id);
+/* The tenant's sandbox of this name. */
+struct sandbox *sandbox_find_named(struct box *b, const char *tenant, const char *name);
 /* The first of whichever tenant that matches. */
 struct sandbox *sandbox_search(
 	struct box *b, bool (*matches)(void *arg, const char *id, const char *tenant), void *arg);

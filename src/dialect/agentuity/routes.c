@@ -187,7 +187,7 @@ struct answer *agentuity_answer(struct http_request *req, const struct answer_fo
 {
 	struct answer *a = answer_new(req, form);
 	const char *id = http_param(req, "id");
-	a->call.sandbox = id && strncmp(id, "sbx_", 4) == 0 ? id + 4 : id;
+	answer_name_sandbox(a, id && strncmp(id, "sbx_", 4) == 0 ? id + 4 : id);
 	a->call.asks_for_ended = id != NULL;
 	return a;
 }

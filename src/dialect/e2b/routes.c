@@ -164,8 +164,9 @@ cJSON *e2b_body(struct http_request *req)
 struct answer *e2b_answer(struct http_request *req, const struct answer_form *form)
 {
 	struct answer *a = answer_new(req, form);
+	const char *text = http_param(req, "id");
 	char *id = http_alloc(req, ID_SIZE);
-	a->call.sandbox = id && destination_parse_id(http_param(req, "id"), id) ? id : "";
+	answer_name_sandbox(a, id && destination_parse_id(text, id) ? id : text ? text : "");
 	return a;
 }
 
