@@ -99,4 +99,5 @@ const char *cli_command_word(const struct command *part);
 /* Implemented by src/server, which main.c is linked with. argv[0] is the command's name. */
 int serve_main(int argc, char **argv);
 int egress_main(int argc, char **argv);
+int broker_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);

@@ -35,9 +35,11 @@ static const struct command *cli_main_find(const char *word)
 
 int main(int argc, char **argv)
 {
-	/* Not a command: how the server starts a process of its own. */
+	/* Not a command: how the server starts processes of its own. */
 	if (argc > 0 && strcmp(argv[0], "bunker-egress") == 0)
 		return egress_main(argc, argv);
+	if (argc > 0 && strcmp(argv[0], "bunker-broker") == 0)
+		return broker_main(argc, argv);
 	if (argc < 2) {
 		cli_help_print_overview();
 		return STATUS_USAGE;

@@ -1,0 +1,54 @@
+/*
+ * What bunker-broker gives up before it is told anything: root, files, and every call but those
+ * that moving bytes between sockets takes. It makes no socket, and connects none: those that it has
+ * were brought.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/landlock.h"
+#include "broker/broker.h"
+#include "confine/forbid.h"
+
+/* Two for each connection, and those that say what to do. */
+#define DESCRIPTORS_MAX (2 * CONNECTIONS_MAX + 128)
+
+/* clang-format off */
+static const char *const calls[] = {
+	"accept4", "getsockopt", "setsockopt", "shutdown", "close",
+	"read", "write", "recvmsg", "recvfrom", "sendmsg", "sendto", "epoll_wait", "epoll_pwait", "epoll_ctl",
+	"clock_gettime", "gettimeofday", "time", "futex", "mmap", "munmap", "mremap", "mprotect", "madvise", "brk", "getrandom",
+	"exit_group", "exit", "rt_sigreturn", "rt_sigprocmask", "rt_sigaction", "restart_syscall", "getpid", "gettid", "tgkill",
+#if BUNKER_SANITIZED
+	/* to write its report */
+	"sigaltstack", "sched_yield", "readlink", "openat", "newfstatat", "prctl", "getrlimit", "prlimit64", "fcntl",
+	"process_vm_readv", "uname", "ioctl", "tkill", "getuid", "geteuid", "dup", "lseek", "pread64",
+#endif
+};
+/* clang-format on */
+
+static int restrict_files(void)
+{
+	if (landlock_version() == 0)
+		return 0;
+	autoclose int ruleset = landlock_begin();
+	return ruleset < 0 ? ruleset : landlock_enforce(ruleset);
+}
+
+int broker_confine(uid_t uid)
+{
+	const struct rlimit none = {0, 0}, files = {DESCRIPTORS_MAX, DESCRIPTORS_MAX};
+	if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 ||
+		setresuid(uid, uid, uid) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_NOFILE, &files) < 0 ||
+		setrlimit(RLIMIT_CORE, &none) < 0 || setrlimit(RLIMIT_NPROC, &none) < 0)
+		return -errno;
+	int r = restrict_files();
+	if (r == 0)
+		r = landlock_scope_sockets();
+	return r < 0 ? r : allow_calls(calls, ARRAY_LEN(calls));
+}
