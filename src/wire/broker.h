@@ -16,7 +16,7 @@
 #include "base/id.h"
 
 #define BROKER_NAME          "bunker-broker"
-#define BROKER_SOCKET_PREFIX "broker-" /* then the broker's id and ".sock", in data/run */
+#define BROKER_SOCKET_PREFIX "brk-" /* then the broker's id and ".sock", in data/run */
 #define BROKER_PROTOCOL      1
 #define BROKER_MESSAGE_MAX   65536
 #define BROKER_RULES_SIZE    (1024 * 1024) /* of one sandbox, packed */
@@ -27,8 +27,7 @@ enum broker_op {
 	/* From root. */
 	BROKER_HELLO = 1, /* struct broker_hello → the same with the broker's own version */
 	BROKER_EGRESS,    /* struct broker_head, with one descriptor: connections come over it */
-	/* To root. */
-	BROKER_PART, /* it ends, because no sandbox has entries in it; a death has no such word */
+	BROKER_PART,      /* it ends at once */
 	/* From the front; each is answered by BROKER_DONE if it has a sequence. */
 	BROKER_BEGIN,   /* all sandboxes follow */
 	BROKER_SANDBOX, /* struct broker_sandbox, with a part of its entries; the last part counts
@@ -42,6 +41,8 @@ enum broker_op {
 	BROKER_RESET,      /* struct broker_connection: end it */
 	/* To egress. */
 	BROKER_COUNTS, /* struct broker_counts: bytes since the last; `ended` is the last one */
+	/* To root. */
+	BROKER_PARTED, /* it ends, for want of sandboxes; a death has no such word */
 	BROKER_OP_END
 };
 
