@@ -47,6 +47,7 @@ struct keeper_config {
 	const char *disk_pool_choice; /* "auto", "loop" or "directory" */
 	int64_t disk_pool_size;       /* bytes of a new pool file */
 	int64_t disk_pool_max;        /* to which it may grow */
+	const char *trust;            /* a section of certificates (base/trust_store.h); "": none */
 };
 
 struct keeper {
@@ -203,7 +204,7 @@ void sweeper_main(int trash_fd, int work_fd) __attribute__((noreturn));
 /* ---- skeleton.c ---- */
 
 /* Makes or finds the base template's own files; fills k->template_path. */
-int skeleton_open(struct keeper *k, struct error *e);
+int skeleton_open(struct keeper *k, const char *trust, struct error *e);
 
 /* ---- ops.c ---- */
 

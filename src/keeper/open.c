@@ -58,7 +58,7 @@ int keeper_open(struct keeper *k, const struct keeper_config *config, struct err
 	if (k->data_fd < 0)
 		return error_set_errno(e, errno, "cannot open %s", k->data);
 	if (disk_pool_open(k, config, e) < 0 || keeper_open_make_directories(k, e) < 0 ||
-		skeleton_open(k, e) < 0)
+		skeleton_open(k, config->trust, e) < 0)
 		return -1;
 	return 0;
 }

@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/trust_store.h"
 
 /* Part of the name: raise it when the skeleton's content changes. */
 #define SKELETON_VERSION "4"
@@ -279,7 +280,7 @@ static int make_apt_sources(int root_fd)
 	return sources.failed ? -ENOMEM : fd_write_all(fd, sources.data, sources.len);
 }
 
-static int skeleton_build(int root_fd)
+static int skeleton_build(int root_fd, const char *trust)
 {
 	int r = skeleton_make_directories(root_fd);
 	if (r == 0)
@@ -288,11 +289,13 @@ static int skeleton_build(int root_fd)
 		r = copy_from_host(root_fd, copied[i]);
 	if (r == 0)
 		r = make_apt_sources(root_fd);
-	return r < 0 ? r : make_files(root_fd);
+	if (r == 0)
+		r = make_files(root_fd);
+	return r < 0 ? r : trust_store_put(root_fd, trust, strlen(trust));
 }
 
 /* Derives the name from the skeleton's inputs. */
-static void skeleton_name(char out[64])
+static void skeleton_name(const char *trust, char out[64])
 {
 	static const char *const inputs[] = {
 		"/var/lib/dpkg/status", "/etc/ld.so.cache", "/etc/alternatives", "/etc/ssl/certs"};
@@ -304,17 +307,19 @@ static void skeleton_name(char out[64])
 		for (size_t p = 0; p < ARRAY_LEN(parts); p++)
 			hash = (hash ^ parts[p]) * 1099511628211u;
 	}
+	for (; *trust; trust++)
+		hash = (hash ^ (unsigned char)*trust) * 1099511628211u;
 	snprintf(out, 64, "base-" SKELETON_VERSION "-%016llx", (unsigned long long)hash);
 }
 
-static int build_at(struct keeper *k, const char *name)
+static int build_at(struct keeper *k, const char *name, const char *trust)
 {
 	char aside[64];
 	snprintf(aside, sizeof aside, "new.%d", getpid());
 	if (mkdirat(k->templates_fd, aside, 0755) < 0)
 		return -errno;
 	autoclose int fd = openat(k->templates_fd, aside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = fd < 0 ? -errno : skeleton_build(fd);
+	int r = fd < 0 ? -errno : skeleton_build(fd, trust);
 	if (r == 0 && renameat(k->templates_fd, aside, k->templates_fd, name) < 0 &&
 		errno != EEXIST)
 		r = -errno;
@@ -355,16 +360,16 @@ static void discard_others(const struct keeper *k, const char *current)
 		closedir(dir);
 }
 
-int skeleton_open(struct keeper *k, struct error *e)
+int skeleton_open(struct keeper *k, const char *trust, struct error *e)
 {
 	char name[64];
 	struct stat st;
 	if (lstat("/bin", &st) < 0 || !S_ISLNK(st.st_mode))
 		return error_set(e, ERROR_UNAVAILABLE,
 			"this host has no merged /usr (/bin is not a link to usr/bin), which the template 'base' needs");
-	skeleton_name(name);
+	skeleton_name(trust, name);
 	if (fstatat(k->templates_fd, name, &st, 0) < 0) {
-		int r = build_at(k, name);
+		int r = build_at(k, name, trust);
 		if (r < 0)
 			return error_set_errno(
 				e, r, "cannot build the template 'base' in %s", k->data);

@@ -208,6 +208,7 @@ static const struct op_type types[FILE_OP_END] = {
 	[FILE_UNPACK] = FILES_TYPE("unpack", true),
 	[FILE_WATCH] = FILES_TYPE("watch", false),
 	[FILE_ROOT] = FILES_TYPE("root", true),
+	[FILE_TRUST] = FILES_TYPE("trust", true),
 };
 
 static const struct file_events files_events = {

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "server/network.h"
 #include "server/quota.h"
+#include "server/sandbox_ca.h"
 
 enum option_kind {
 	OPTION_TEXT,
@@ -121,6 +122,9 @@ static const struct config_option options[] = {
 		"certificate with its chain (PEM): the port speaks TLS, and plain HTTP only to loopback"},
 	{"tls-key", OPTION_TEXT, AT(tls_key), "FILE", NULL, 0, 0,
 		"its key (PEM, without a passphrase); both are read again when they change"},
+	{"sandbox-ca", OPTION_TEXT, AT(sandbox_ca_file), "FILE", NULL, 0, 0,
+		"certificates of CAs that every sandbox and build trusts (default: those in " SANDBOX_CA_DIRECTORY
+		")"},
 	{"watchdog", OPTION_DURATION, AT(watchdog_ms), "TIME", "30s", 0, 3600000,
 		"replace the process that talks to the network when it has not answered for this long; 0s: never"},
 	{"log-level", OPTION_TEXT, AT(log_level), "LEVEL", "info", 0, 0,
@@ -374,6 +378,8 @@ int config_load(struct config *c, int argc, char **argv, struct error *e)
 	if (load_arguments(c, argc, argv, e) < 0)
 		return -1;
 	if (check_pool(c, e) < 0 || check_build_network(c, e) < 0 || check_network(c, e) < 0)
+		return -1;
+	if (sandbox_ca_load(&c->sandbox_ca, c->sandbox_ca_file, e) < 0)
 		return -1;
 	return check_defaults(c, e);
 }

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "box/core/box.h"
 #include "box/sandbox/tenant.h"
+#include "server/sandbox_ca.h"
 #include "wire/egress.h"
 
 #define CONFIG_FILE       "/etc/bunker/bunker.conf"
@@ -38,6 +39,8 @@ struct config {
 	const char *network;               /* none or open, of creates that do not say */
 	enum network_mode default_network; /* as network says */
 	struct egress_config egress;       /* what bunker-egress is told */
+	const char *sandbox_ca_file;       /* NULL: the host's local ones */
+	struct sandbox_ca sandbox_ca;      /* what is in it */
 	struct resources defaults, maxima;
 	int64_t total_memory, total_pids; /* of all sandboxes; 0: less than the host has */
 	int64_t output_limit, kept_limit, request_memory, retention_ms, watchdog_ms;

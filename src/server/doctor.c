@@ -176,6 +176,22 @@ static void check_resolvers(struct report *r)
 	}
 }
 
+/* Whom sandboxes trust beside whom their images do. */
+static void check_sandbox_ca(struct report *r, struct config *config)
+{
+	struct error e = {0};
+	const char *file = getenv("BUNKER_SANDBOX_CA");
+	bool ok = sandbox_ca_load(&config->sandbox_ca, file, &e) == 0;
+	struct check *c = doctor_add(r, "sandbox CA", ok,
+		"the server does not start like this: give another file with --sandbox-ca");
+	if (ok)
+		snprintf(c->detail, sizeof c->detail,
+			"%d certificates of %s are trusted in sandboxes", config->sandbox_ca.count,
+			file ? file : SANDBOX_CA_DIRECTORY);
+	else
+		snprintf(c->detail, sizeof c->detail, "%s", e.message);
+}
+
 /* One that is closed to others is opened by the server, not by us. */
 static bool is_open_directory(const char *path)
 {
@@ -321,7 +337,8 @@ int doctor_main(int argc, char **argv)
 	check_kernel(&r);
 	check_seccomp(&r);
 	check_landlock(&r);
-	if (r.checks[0].ok)
+	check_sandbox_ca(&r, &config);
+	if (r.checks[0].ok && config.sandbox_ca.section)
 		check_warden(&r, &config);
 	if (json)
 		print_json(&r);

@@ -241,6 +241,7 @@ static int open_core(struct front *fr, struct error *e)
 		.builds_use_host_network = c->builds_use_host_network,
 		.default_network = c->default_network,
 		.egress = c->egress,
+		.sandbox_ca = c->sandbox_ca.entries,
 	};
 	if (store_open(&fr->store, &fr->loop, fr->database, e) < 0 ||
 		owner_settle(fr->store, &fr->f->disks, c->adopt_disks, fr->f->data, fr->owner, e) <

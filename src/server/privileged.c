@@ -38,8 +38,8 @@ int privileged_open(struct privileged *p, const struct config *c, struct error *
 	p->warden_open = warden_open(w, &wc, e) == 0;
 	if (!p->warden_open)
 		return -1;
-	const struct keeper_config kc = {
-		w->data, c->disk_pool, c->disk_pool_size, c->max_disk_pool_size};
+	const struct keeper_config kc = {w->data, c->disk_pool, c->disk_pool_size,
+		c->max_disk_pool_size, c->sandbox_ca.section};
 	p->keeper_open = keeper_open(k, &kc, e) == 0;
 	if (!p->keeper_open)
 		return -1;

@@ -27,7 +27,7 @@
  *     PACK                                           CONTENT, DATA …, END
  *     UNPACK        DATA …, END                      ENTRY …, END
  *     WATCH         SYNC, one at a time              READY, (EVENT or SYNCED) …, END
- *     ROOT                                           END
+ *     ROOT, TRUST                                    END
  *
  * Where an ENTRY is answered, FILE_WITH_ATTRIBUTES adds ATTRIBUTE … behind each.
  *
@@ -89,7 +89,8 @@ enum file_op {
 	FILE_PACK,
 	FILE_UNPACK,
 	FILE_WATCH,
-	FILE_ROOT, /* makes the unpacked tree usable as a sandbox's root */
+	FILE_ROOT,  /* makes the unpacked tree usable as a sandbox's root */
+	FILE_TRUST, /* puts certificates into the tree's stores of those it trusts */
 	FILE_OP_END
 };
 
@@ -134,7 +135,8 @@ enum file_text {
 		       that are made above */
 	FILE_PATTERN, /* FIND: glob; GREP, REPLACE: what to look for */
 	/* LIST, FIND: the path after which to begin; REPLACE: the new text; UNPACK: what of the
-	   archive is wanted, to be merged into the path as Docker's COPY does */
+	   archive is wanted, to be merged into the path as Docker's COPY does; TRUST: the section
+	   (base/trust_store.h), or nothing */
 	FILE_EXTRA,
 	FILE_TEXTS
 };

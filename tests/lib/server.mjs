@@ -52,6 +52,7 @@ export class Server {
     s.env = { ...process.env, ...options.env };
     for (const name of Object.keys(s.env))
       if (name.startsWith('BUNKER_') && !(options.env && name in options.env)) delete s.env[name];
+    s.env.BUNKER_SANDBOX_CA ??= ''; // sandboxes are the same on every host
     await s.launch();
     return s;
   }

@@ -12,6 +12,7 @@
 #include "box/core/retention.h"
 #include "box/disk/disks.h"
 #include "box/files/part.h"
+#include "box/files/trust_put.h"
 #include "box/port/part.h"
 #include "box/process/kept.h"
 #include "box/sandbox/connect.h"
@@ -21,6 +22,7 @@
 #include "box/sandbox/network.h"
 #include "box/sandbox/object.h"
 #include "box/sandbox/pause.h"
+#include "box/sandbox/trust.h"
 #include "box/template/catalogue.h"
 
 #define WATCHDOG_MS 5000
@@ -53,8 +55,8 @@ static void warden_lost(void *arg)
 
 static void close_if_done(struct box *b);
 
-static const struct sandbox_part *const parts[] = {&pause_part, &network_part, &process_part,
-	&files_part, &port_part, &code_part, &disk_part, NULL};
+static const struct sandbox_part *const parts[] = {&pause_part, &network_part, &trust_part,
+	&process_part, &files_part, &port_part, &code_part, &disk_part, NULL};
 static const struct box_hooks hooks = {
 	.check_closed = close_if_done,
 	.clock = expiry_check,
@@ -62,6 +64,7 @@ static const struct box_hooks hooks = {
 	.each_snapshot = snapshots_each,
 	.volume_name = volume_name_of,
 	.pooled_lost = pool_discard,
+	.put_trust = trust_put,
 };
 
 static void watchdog_fired(uv_timer_t *timer)

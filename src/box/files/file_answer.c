@@ -47,6 +47,7 @@ static const struct answer_step answers[FILE_OP_END][ANSWER_STEPS] = {
 	[FILE_UNPACK] = {{RECORD_ENTRY, ANSWER_TO_LIMIT}},
 	[FILE_WATCH] = {{RECORD_READY, ANSWER_ONCE}, {RECORD_EVENT, ANSWER_ANY_NUMBER}},
 	[FILE_ROOT] = {{0}},
+	[FILE_TRUST] = {{0}},
 };
 
 static uint64_t answer_most(const struct file_call *c, enum answer_count count)

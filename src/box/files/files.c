@@ -50,6 +50,7 @@ static const struct {
 	[FILE_UNPACK] = {"unpack", true, true},
 	[FILE_WATCH] = {"watch", false, true},
 	[FILE_ROOT] = {"make a root of", false, true},
+	[FILE_TRUST] = {"add certificates to", false, false},
 };
 
 /* ---- the end ---- */
@@ -230,13 +231,18 @@ static struct file_call *call_new(struct sandbox *s, const struct file_request *
 	return c;
 }
 
-static int connect_link(struct file_call *c, struct error *e)
+static int connect_now(struct file_call *c, struct error *e)
 {
-	int r = is_asleep(c->sandbox) ? 0 : file_link_connect(c->link);
+	int r = file_link_connect(c->link);
 	if (r == 0)
 		return 0;
 	return error_set(
 		e, ERROR_UNAVAILABLE, "the sandbox's init cannot be reached: %s", strerror(-r));
+}
+
+static int connect_link(struct file_call *c, struct error *e)
+{
+	return is_asleep(c->sandbox) ? 0 : connect_now(c, e);
 }
 
 int file_begin(struct sandbox *s, const char *user, const struct file_request *request,
@@ -260,6 +266,21 @@ int file_begin(struct sandbox *s, const char *user, const struct file_request *r
 	if (!operations[c->op].input)
 		file_link_send(c->link, NULL, 0);
 	*ret = c;
+	return 0;
+}
+
+int file_begin_at_boot(struct sandbox *s, const char *user, const struct file_request *request,
+	const struct file_events *events, void *arg, struct error *e)
+{
+	if (file_link_check(s, user, e) < 0)
+		return -1;
+	struct file_call *c = call_new(s, request, events, arg);
+	c->link = file_link_take(s, user, c);
+	if (append_request(c, request, e) < 0 || connect_now(c, e) < 0) {
+		file_cancel(c);
+		return -1;
+	}
+	file_link_send(c->link, NULL, 0);
 	return 0;
 }
 

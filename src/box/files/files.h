@@ -42,6 +42,10 @@ struct file_events {
  */
 int file_begin(struct sandbox *s, const char *user, const struct file_request *request,
 	const struct file_events *events, void *arg, struct file_call **ret, struct error *e);
+/* The same of a sandbox that is being booted, for who boots it: its init is connected, but it does
+ * not count as awake yet. */
+int file_begin_at_boot(struct sandbox *s, const char *user, const struct file_request *request,
+	const struct file_events *events, void *arg, struct error *e);
 void file_cancel(struct file_call *c);
 void file_pause(struct file_call *c);
 /* May call back at once. */

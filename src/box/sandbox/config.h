@@ -24,6 +24,7 @@ struct box_config {
 	bool builds_use_host_network;
 	enum network_mode default_network; /* of creates that do not say */
 	struct egress_config egress;       /* which local ranges the operator opened */
+	const char *sandbox_ca;   /* entries of a section: CAs that all sandboxes trust; "": none */
 	const char *owner;        /* the database's identity, if the disks do not have it; or "" */
 	const char *run_dir;      /* where the inits' sockets are */
 	const char *spool_dir;    /* where long output is kept */

@@ -19,6 +19,7 @@
 #include "box/sandbox/later.h"
 #include "box/sandbox/network.h"
 #include "box/sandbox/object.h"
+#include "box/sandbox/trust.h"
 
 #define FREEZE_RETRY_MS   5
 #define FREEZE_TIMEOUT_US (5 * 1000000)
@@ -226,15 +227,24 @@ static void boot_networked(void *arg, const struct error *e)
 	halt_boot_undo(t);
 }
 
+static void boot_trusted(void *arg, const struct error *e)
+{
+	struct step *t = arg;
+	(void)e;
+	if (t->sandbox->network.mode != NETWORK_NONE)
+		network_apply(t->sandbox, boot_networked, t);
+	else
+		boot_ready(t);
+}
+
 static void boot_connected(void *arg, struct sandbox *s, int error)
 {
 	struct step *t = arg;
-	if (error == 0 && s->network.mode != NETWORK_NONE) {
-		network_apply(s, boot_networked, t);
-		return;
-	}
 	if (error == 0) {
-		boot_ready(t);
+		if (trust_is_needed(s))
+			trust_renew(s, boot_trusted, t);
+		else
+			boot_trusted(t, NULL);
 		return;
 	}
 	log_warn("an init does not answer", "sandbox", s->id, "error", strerror(-error));

@@ -72,6 +72,12 @@ struct sandbox_ending {
 	struct sandbox_waiter *waiters; /* for the end */
 };
 
+/* trust.c */
+struct sandbox_trust {
+	char *own; /* entries of a section: the CA of its own; NULL: it has none */
+	bool late; /* its stores do not have it yet, because its processes stand */
+};
+
 /* box/process */
 struct sandbox_processes {
 	struct execution *live;
@@ -137,6 +143,7 @@ struct sandbox {
 	struct sandbox_pause pause;
 	struct sandbox_lease lease;
 	struct sandbox_ending ending;
+	struct sandbox_trust trust;
 	struct usage_state usage;
 	struct sandbox_processes processes;
 	struct sandbox_files files;

@@ -55,4 +55,8 @@ struct box_hooks {
 	const char *(*volume_name)(struct box *b, const char *id);
 	/* The init of one in the pool has died. */
 	void (*pooled_lost)(struct sandbox *s);
+	/* Puts a section of certificates (base/trust_store.h) into its stores, also during a boot.
+	 */
+	void (*put_trust)(struct sandbox *s, const char *section,
+		void (*done)(void *arg, const struct error *e), void *arg);
 };

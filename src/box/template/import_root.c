@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "box/sandbox/trust.h"
 #include "box/template/import_parts.h"
 
 static void import_take_config(struct import *i)
@@ -51,10 +53,31 @@ static void import_keep(struct import *i)
 	build_job_keep(i->job, "", import_kept);
 }
 
-static void import_settled(void *arg, const struct file_result *result, const struct error *e)
+static void import_trusted(void *arg, const struct file_result *result, const struct error *e)
 {
 	(void)result;
 	import_go_on(arg, e, import_keep);
+}
+
+/* So that its sandboxes need not be given them at each boot, where a diff would show it. */
+static void import_trust(struct import *i)
+{
+	static const struct file_events events = {.done = import_trusted};
+	autofree char *section = trust_section(i->job->builder);
+	struct file_request request = {
+		.fixed = {.op = FILE_TRUST},
+		.text = {[FILE_CWD] = "/", [FILE_PATH] = "/image", [FILE_EXTRA] = section},
+	};
+	if (section[0])
+		import_do_call(i, &request, &events);
+	else
+		import_keep(i);
+}
+
+static void import_settled(void *arg, const struct file_result *result, const struct error *e)
+{
+	(void)result;
+	import_go_on(arg, e, import_trust);
 }
 
 /* Adds mount points, the user `user` and the files that name hosts. */

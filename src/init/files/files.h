@@ -57,6 +57,7 @@ int file_pack(const struct file_request *r, struct outcome *o);
 int file_unpack(const struct file_request *r, struct outcome *o);
 int file_watch(const struct file_request *r, struct outcome *o);
 int file_root(const struct file_request *r, struct outcome *o);
+int file_trust(const struct file_request *r, struct outcome *o);
 
 /* ---- io.c: records to and from the front ---- */
 

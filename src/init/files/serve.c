@@ -37,6 +37,7 @@ static const struct {
 	[FILE_UNPACK] = {file_unpack, true, true},
 	[FILE_WATCH] = {file_watch, false, false},
 	[FILE_ROOT] = {file_root, false, false},
+	[FILE_TRUST] = {file_trust, false, false},
 };
 
 int serve_fail(struct outcome *o, int error, const char *path)
