@@ -111,11 +111,12 @@ void client_forget(struct client *c)
 	if (!c)
 		return;
 	connection_reset_all(c);
-	tell_counts(c);
+	tell_client(c);
 	names_forget(c);
 	client_close_sockets(c);
 	policy_finish(&c->policy);
 	pins_finish(&c->pins);
+	destinations_finish(&c->destinations);
 	free(take_ptr(c->coming));
 	HASH_DELETE(by_id, egress.clients, c);
 	loop_free_later(c);
@@ -125,6 +126,12 @@ void client_begin_sync(void)
 {
 	for (struct client *c = egress.clients; c; c = c->by_id.next)
 		c->is_fresh = false;
+}
+
+void client_tell_all_anew(void)
+{
+	for (struct client *c = egress.clients; c; c = c->by_id.next)
+		destinations_untell(&c->destinations);
 }
 
 void client_forget_all_but_fresh(void)

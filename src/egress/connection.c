@@ -40,8 +40,12 @@ static void set_linger(int fd, bool by_reset)
 /* Adds to its sandbox's what it carried since the last time. */
 static void connection_count(struct connection *x)
 {
-	x->client->bytes_out += x->sent - x->counted_sent;
-	x->client->bytes_in += x->received - x->counted_received;
+	uint64_t out = x->sent - x->counted_sent, in = x->received - x->counted_received;
+	x->client->bytes_out += out;
+	x->client->bytes_in += in;
+	if (x->counts_for)
+		destination_add_bytes(
+			&x->client->destinations, x->counts_for, in, out, loop.now_ms);
 	x->counted_sent = x->sent;
 	x->counted_received = x->received;
 }
@@ -49,6 +53,8 @@ static void connection_count(struct connection *x)
 static void connection_close(struct connection *x, bool in_order)
 {
 	connection_count(x);
+	if (x->counts_for)
+		take_ptr(x->counts_for)->open--;
 	struct source *const sides[] = {&x->inner, &x->outer};
 	for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
 		if (sides[i]->fd >= 0 && in_order)

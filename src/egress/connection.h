@@ -53,6 +53,7 @@ struct connection {
 	bool up_ended, down_ended;
 	int64_t active_ms;
 	uint64_t sent, received, counted_sent, counted_received;
+	struct destination *counts_for; /* NULL: it was not opened */
 };
 
 /* ---- connection.c ---- */

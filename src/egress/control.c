@@ -87,11 +87,22 @@ static bool take_policy(const uint8_t *message, size_t len)
 	return client_take_policy(&policy, message + sizeof policy);
 }
 
-static bool take_front(const struct egress_head *head, const uint8_t *message, size_t len)
+/* A front that connects again still has what it was told; another one begins with nothing. */
+static void take_begin(const struct peer *p)
+{
+	static pid_t front;
+	if (p->pid != front)
+		client_tell_all_anew();
+	front = p->pid;
+	client_begin_sync();
+}
+
+static bool take_front(
+	const struct peer *p, const struct egress_head *head, const uint8_t *message, size_t len)
 {
 	switch (head->op) {
 	case EGRESS_BEGIN:
-		client_begin_sync();
+		take_begin(p);
 		return true;
 	case EGRESS_POLICY:
 		return take_policy(message, len);
@@ -139,7 +150,7 @@ static void control_take(struct peer *p, const uint8_t *message, size_t len, int
 		take_root(p, message, len, &head, fds);
 		return;
 	}
-	if (egress.retired || !take_front(&head, message, len)) {
+	if (egress.retired || !take_front(p, &head, message, len)) {
 		peer_close(p); /* it speaks another version, or is not itself */
 		return;
 	}

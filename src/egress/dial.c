@@ -51,6 +51,31 @@ static int dial_try(struct connection *x)
 	return loop_add(&x->outer, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
 }
 
+static bool is_any_name(void *arg, const char *name)
+{
+	(void)arg;
+	(void)name;
+	return true;
+}
+
+/* The name that it was decided by, or else one that the sandbox was told the address for. */
+static const char *dial_shown_name(const struct connection *x)
+{
+	return x->name ? x->name
+		       : pins_find(&x->client->pins, &x->reached.address, loop.now_ms,
+				 is_any_name, NULL);
+}
+
+static void dial_count(struct connection *x)
+{
+	if (x->counts_for)
+		x->counts_for->open--; /* opened a second time, by a name that came late */
+	x->counts_for = destination_find(
+		&x->client->destinations, dial_shown_name(x), &x->reached, loop.now_ms);
+	x->counts_for->total.connections++;
+	x->counts_for->open++;
+}
+
 /* What could not be reached is told by a reset. */
 static void dial_next(struct connection *x)
 {
@@ -66,7 +91,11 @@ static void dial_next(struct connection *x)
 		if (dial_try(x) == 0)
 			return;
 	}
-	if (!passes)
+	if (passes)
+		destination_find(
+			&x->client->destinations, dial_shown_name(x), &x->reached, loop.now_ms)
+			->total.failed++;
+	else
 		tell_denied(x->client, x->name, &x->reached);
 	connection_reset(x);
 }
@@ -80,6 +109,7 @@ void dial_finish(struct connection *x)
 		return;
 	}
 	connection_set_stage(x, STAGE_OPEN);
+	dial_count(x);
 	connection_relay(x);
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/address.h"
 #include "base/id.h"
+#include "egress/destinations.h"
 #include "egress/pins.h"
 #include "egress/policy.h"
 #include "stream/loop.h"
@@ -58,13 +59,15 @@ struct client {
 	unsigned connection_count;
 	unsigned lookup_count;
 	uint64_t bytes_in, bytes_out; /* that the front was not told of */
+	int64_t told_ms;              /* when it was told */
+	struct destinations destinations;
 	struct denials denials;
 	UT_hash_handle by_id;
 };
 
 struct egress {
 	struct egress_config config;
-	/* Sends to the front, once there is one. Returns false if nobody took it. */
+	/* Sends to the front, once there is one. Returns false if nobody took it, or has room. */
 	bool (*tell_front)(const void *message, size_t len);
 	struct client *clients;
 	unsigned connection_count, connection_max;
@@ -94,6 +97,8 @@ bool client_take_policy(const struct egress_policy *part, const uint8_t *rules);
 void client_forget(struct client *c);
 void client_forget_all_but_fresh(void);
 void client_begin_sync(void);
+/* A front that knows nothing is there: it is told all destinations anew. */
+void client_tell_all_anew(void);
 /* Accepts nothing more; connections go on. */
 void client_close_listeners(void);
 void client_tick(void);
@@ -159,7 +164,8 @@ void names_forget(struct client *c);
 
 /* Either may be NULL: a name that was asked for has no address. */
 void tell_denied(struct client *c, const char *host, const struct address_port *a);
-void tell_counts(struct client *c);
+/* Tells all that it has not told of the sandbox. Returns false if nobody takes it now. */
+bool tell_client(struct client *c);
 void tell_tick(void);
 
 /* ---- confine.c ---- */

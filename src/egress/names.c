@@ -72,15 +72,14 @@ static void answer_packet(const struct asked *a, const uint8_t *answer, size_t l
 	sendmsg(a->client->udp.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Where names decide, what is told is remembered. */
+/* What is told is remembered: names decide by it, and are shown by it. */
 static bool keeps_address(void *arg, const struct address *a)
 {
 	const struct asked *asked = arg;
 	struct client *c = asked->client;
 	if (!guard_allows(c, a, 0))
 		return false;
-	if (c->policy.mode == NETWORK_ALLOW || c->policy.mode == NETWORK_DENY)
-		pins_add(&c->pins, asked->question.text, a, loop.now_ms);
+	pins_add(&c->pins, asked->question.text, a, loop.now_ms);
 	return true;
 }
 

@@ -49,8 +49,10 @@ bool peers_send(enum peer_kind kind, const void *message, size_t len)
 	DL_FOREACH_SAFE (peers, p, next) {
 		if (p->kind != kind)
 			continue;
-		peer_send(p, message, len);
-		sent |= p->source.fd >= 0;
+		if (send(p->source.fd, message, len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+			sent = true;
+		else if (errno != EAGAIN && errno != EINTR)
+			peer_close(p);
 	}
 	return sent;
 }
@@ -160,10 +162,13 @@ static void peers_accept(struct source *s, uint32_t events)
 	int fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0)
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0) {
 		close(fd);
-	else
-		peer_new(fd, who.uid == 0 ? PEER_ROOT : PEER_FRONT);
+		return;
+	}
+	struct peer *p = peer_new(fd, who.uid == 0 ? PEER_ROOT : PEER_FRONT);
+	if (p)
+		p->pid = who.pid;
 }
 
 int peers_listen(int listen_fd, const struct peer_handlers *by)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/id.h"
 #include "stream/loop.h"
@@ -26,6 +27,7 @@ struct peer {
 	struct peer *prev, *next;
 	struct source source;
 	enum peer_kind kind;
+	pid_t pid;        /* of PEER_FRONT and PEER_ROOT */
 	char id[ID_SIZE]; /* of PEER_BESIDE: what root calls it */
 };
 
@@ -42,7 +44,7 @@ void peers_stop_listening(void);
 bool peers_have(enum peer_kind kind);
 /* Reads what they have said already. */
 void peers_read_all_but(const struct peer *p);
-/* Sends to each of this kind. Returns whether somebody took it. */
+/* Sends to each of this kind that has room for it. Returns whether somebody took it. */
 bool peers_send(enum peer_kind kind, const void *message, size_t len);
 
 /* Takes the descriptor of a PEER_BESIDE. Returns NULL when it cannot be watched. */

@@ -19,7 +19,7 @@
 #define EGRESS_MESSAGE_MAX   65536
 #define EGRESS_RANGES_MAX    64
 #define EGRESS_RESOLVERS_MAX 4
-#define EGRESS_PROTOCOL      4
+#define EGRESS_PROTOCOL      5
 #define EGRESS_RULES_MAX     4096          /* of one sandbox */
 #define EGRESS_RULES_SIZE    (1024 * 1024) /* of all of them, packed */
 #define EGRESS_RULES_PART    (60 * 1024)   /* in one message */
@@ -49,9 +49,10 @@ enum egress_op {
 	EGRESS_FORGET, /* its sockets, its connections, its policy */
 	EGRESS_END,    /* what had no policy since BEGIN is forgotten */
 	/* To the front. */
-	EGRESS_DONE,   /* in force */
-	EGRESS_COUNTS, /* struct egress_counts */
-	EGRESS_DENIED, /* struct egress_denied */
+	EGRESS_DONE,    /* in force */
+	EGRESS_COUNTS,  /* struct egress_counts */
+	EGRESS_DENIED,  /* struct egress_denied */
+	EGRESS_TRAFFIC, /* struct egress_traffic */
 	EGRESS_OP_END
 };
 
@@ -105,9 +106,25 @@ struct egress_denied {
 	char host[256];       /* "": no name was said */
 };
 
+/*
+ * Use of one destination of a sandbox since it was told last; since the beginning, to a front that
+ * was told nothing yet. Destinations that are too many are told as one without a host.
+ */
+struct egress_traffic {
+	struct egress_head head;
+	uint64_t connections, failed, refused; /* failed: allowed, but not reached */
+	uint64_t bytes_in, bytes_out;
+	uint64_t age_ms;        /* since its last use */
+	struct address address; /* that was used last */
+	uint16_t has_address;
+	uint16_t port;  /* 0: its name was asked for, or it stands for many */
+	char host[256]; /* the name that decided, else the address; "": it stands for many */
+};
+
 /* What egress says by itself. */
 union egress_told {
 	struct egress_head head;
 	struct egress_counts counts;
 	struct egress_denied denied;
+	struct egress_traffic traffic;
 };
