@@ -26,3 +26,6 @@ int mount_move_onto(int fd, int target);
 int mount_move_below(int fd, int dir_fd, const char *path);
 /* To a path of the host's. */
 int mount_move_to(int fd, const char *path);
+/* A namespace whose only mount is empty and read-only; `path` is a directory that is used for a
+ * moment to make it. */
+int mount_empty_namespace(const char *path);

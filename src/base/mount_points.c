@@ -53,3 +53,11 @@ const char *mount_points_before(const struct buf *points, const char *point)
 		;
 	return end;
 }
+
+bool mount_point_holds(const char *point, const char *path)
+{
+	size_t len = strlen(point);
+	if (strcmp(point, "/") == 0)
+		return true;
+	return strncmp(path, point, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}

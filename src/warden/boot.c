@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -260,6 +259,8 @@ int boot_end(struct warden *w, const char *id, bool keep_disk)
 	FAULT_POINT();
 	if (!keep_disk)
 		disk_discard(w, id);
+	FAULT_POINT();
+	spare_keep(w->cgroup_v1_fd[CONTROLLER_CPU], id);
 	FAULT_POINT();
 	/* The kernel may need a moment more; the uid block is free only after that. */
 	bool later = uids_count(w) >= CROWD && cleanup_count < CLEANUPS_KEPT;

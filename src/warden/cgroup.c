@@ -19,9 +19,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -30,7 +28,6 @@
 #include <linux/magic.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/fd.h"
@@ -140,6 +137,7 @@ void cgroup_close(struct warden *w)
 {
 	char name[CGROUP_NAME_SIZE], path[WARDEN_PATH_MAX];
 	cgroup_own_name(w, name);
+	spare_remove_all(w->cgroup_v1_fd[CONTROLLER_CPU]);
 	/* Each rmdir fails while a sandbox lives below, and that is right. */
 	snprintf(path, sizeof path, "/proc/self/fd/%d/../%s", w->cgroup_v2_fd, name);
 	rmdir(path);
@@ -184,12 +182,15 @@ static int64_t cpu_period_us(int64_t millicores)
 }
 
 /* Each write makes the kernel walk through all cgroups of the host: none that changes nothing. */
+static int write_if_new(int fd, const char *file, int64_t value)
+{
+	return fd_read_number_at(fd, file, "") == value ? 0 : fd_write_number_at(fd, file, value);
+}
+
 static int set_cpu_v1(int fd, int64_t millicores, int64_t period_us)
 {
-	bool is_set = fd_read_number_at(fd, "cpu.cfs_period_us", "") == period_us;
-	int r = is_set ? 0 : fd_write_number_at(fd, "cpu.cfs_period_us", period_us);
-	return r < 0 ? r
-		     : fd_write_number_at(fd, "cpu.cfs_quota_us", millicores * period_us / 1000);
+	int r = write_if_new(fd, "cpu.cfs_period_us", period_us);
+	return r < 0 ? r : write_if_new(fd, "cpu.cfs_quota_us", millicores * period_us / 1000);
 }
 
 static int set_cpu_v2(int fd, int64_t millicores, int64_t period_us)
@@ -276,8 +277,9 @@ int cgroup_create(struct warden *w, const char *id, uid_t owner)
 	if (mkdirat(w->cgroup_v2_fd, id, 0755) < 0)
 		return -errno;
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
-		if (w->cgroup_v1_fd[c] >= 0 && mkdirat(w->cgroup_v1_fd[c], id, 0755) < 0 &&
-			errno != EEXIST)
+		if (w->cgroup_v1_fd[c] >= 0 &&
+			!(c == CONTROLLER_CPU && spare_take(w->cgroup_v1_fd[c], id)) &&
+			mkdirat(w->cgroup_v1_fd[c], id, 0755) < 0 && errno != EEXIST)
 			return -errno;
 	FAULT_POINT();
 	autoclose int fd = cgroup_dir(w, id);
@@ -421,8 +423,7 @@ bool cgroup_is_dead(const struct dying *d, int wait_ms)
 	return d->pidfd < 0 || poll(&p, 1, wait_ms) > 0;
 }
 
-/* Removes a cgroup with those below, of which init has made most: no more levels than we know. */
-static int cgroup_remove_tree(int parent_fd, const char *name, int levels)
+int cgroup_remove_tree(int parent_fd, const char *name, int levels)
 {
 	autodir DIR *dir = levels > 1 ? fd_open_dir_at(parent_fd, name) : NULL;
 	struct dirent *entry;
@@ -436,15 +437,11 @@ static int cgroup_remove_tree(int parent_fd, const char *name, int levels)
 /* The v2 directory goes last: while it is there, a later start finds what is left. */
 int cgroup_remove(struct warden *w, const char *id)
 {
-	char box[ID_SIZE + 8];
-	snprintf(box, sizeof box, "%s/box", id);
-	if (w->cgroup_v1_fd[CONTROLLER_CPU] >= 0)
-		unlinkat(w->cgroup_v1_fd[CONTROLLER_CPU], box, AT_REMOVEDIR);
-	for (int c = 0; c < CONTROLLER_COUNT; c++)
-		if (w->cgroup_v1_fd[c] >= 0 && unlinkat(w->cgroup_v1_fd[c], id, AT_REMOVEDIR) < 0 &&
-			errno != ENOENT)
-			return -errno;
-	return cgroup_remove_tree(w->cgroup_v2_fd, id, 3);
+	int r = 0;
+	for (int c = 0; c < CONTROLLER_COUNT && r == 0; c++)
+		if (w->cgroup_v1_fd[c] >= 0)
+			r = cgroup_remove_tree(w->cgroup_v1_fd[c], id, c == CONTROLLER_CPU ? 2 : 1);
+	return r < 0 ? r : cgroup_remove_tree(w->cgroup_v2_fd, id, 3);
 }
 
 /* ---- usage ---- */

@@ -6,27 +6,31 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/mount.h"
 #include "base/mount_points.h"
-
-static bool is_at_or_above(const char *mount_point, const char *path)
-{
-	size_t len = strlen(mount_point);
-	if (strcmp(mount_point, "/") == 0)
-		return true;
-	return strncmp(path, mount_point, len) == 0 && (path[len] == '/' || path[len] == '\0');
-}
 
 static bool is_needed(const char *mount_point, const char *data)
 {
-	return is_at_or_above(mount_point, data) || is_at_or_above(mount_point, "/usr") ||
-	       is_at_or_above(mount_point, "/proc") || is_at_or_above(mount_point, "/run") ||
+	return mount_point_holds(mount_point, data) || mount_point_holds(mount_point, "/usr") ||
+	       mount_point_holds(mount_point, "/proc") || mount_point_holds(mount_point, "/run") ||
 	       strcmp(mount_point, "/sys") == 0 || strcmp(mount_point, "/dev") == 0 ||
 	       strncmp(mount_point, "/sys/fs/cgroup", strlen("/sys/fs/cgroup")) == 0;
+}
+
+int host_make_empty_mounts(struct warden *w, struct error *e)
+{
+	char path[WARDEN_PATH_MAX];
+	snprintf(path, sizeof path, "%s/stage/root", w->data);
+	w->empty_mounts_fd = mount_empty_namespace(path);
+	return w->empty_mounts_fd < 0 ? error_set_errno(e, w->empty_mounts_fd,
+						"cannot make an empty mount namespace")
+				      : 0;
 }
 
 int host_enter_private_mounts(struct warden *w, struct error *e)

@@ -5,58 +5,23 @@
 #include "warden/warden.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 
-#define PLACE_SIZE    40
 #define LOCK_TRIES    100
 #define LOCK_PAUSE_US 10000
 
 /* ---- who we are ---- */
 
-/*
- * The file data/instance has "PLACE NAME": where the data is, and the name of its cgroups for as
- * long as it stays there. A copy is at another place and gets another name, so that it never finds,
- * and never ends, sandboxes of the original. Version 0.2 wrote "RANGE NAME", and its cgroups have
- * both in their name.
- */
-static bool read_instance(struct warden *w, const char *place)
-{
-	autobuf text = {0};
-	char where[PLACE_SIZE], name[sizeof w->instance];
-	if (fd_read_file_at(w->data_fd, "instance", &text, 64) < 0)
-		return false;
-	buf_append_char(&text, '\0');
-	if (text.failed || sscanf(text.data, "%39s %15s", where, name) != 2 || strlen(name) < 8 ||
-		strspn(name, "-abcdefghijklmnopqrstuvwxyz0123456789") != strlen(name))
-		return false;
-	bool old = strspn(where, "0123456789") == strlen(where);
-	snprintf(w->instance, sizeof w->instance, "%.3s%s%.11s", old ? where : "", old ? "-" : "",
-		name);
-	return old || strcmp(where, place) == 0;
-}
-
 static int take_instance(struct warden *w, struct error *e)
 {
-	struct stat st = {0};
-	char place[PLACE_SIZE], text[64], id[ID_SIZE];
-	fstat(w->data_fd, &st);
-	snprintf(place, sizeof place, "%jx:%jx", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
-	if (!read_instance(w, place)) {
-		id_generate(id);
-		snprintf(w->instance, sizeof w->instance, "%.8s", id);
-	}
-	snprintf(text, sizeof text, "%s %s\n", place, w->instance);
-	int r = fd_keep_file_at(w->data_fd, "instance", text);
+	int r = instance_take(w->data_fd, w->instance);
 	return r < 0 ? error_set_errno(e, r, "cannot write %s/instance", w->data) : 0;
 }
 
@@ -91,6 +56,7 @@ static const struct {
 } steps[] = {
 	{"mounts", host_enter_private_mounts},
 	{"data directory", disk_make_directories},
+	{"mounts", host_make_empty_mounts},
 	{"data directory", lock_data},
 	{"data directory", take_instance},
 	{"init", seal_init},

@@ -6,10 +6,8 @@
 #include "warden/warden.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -177,36 +175,11 @@ static int warden_ops_op_next(
 
 /* ---- checking and answering ---- */
 
-static bool limits_are_sane(const struct warden_limits *l)
-{
-	return l->memory >= (4 << 20) && l->memory <= (INT64_C(1) << 46) && l->cpu >= 10 &&
-	       l->cpu <= 1024000 && l->pids >= 2 && l->pids <= (1 << 22);
-}
-
-static bool volume_is_valid(const struct warden_volume *v)
-{
-	if (v->id[0] == '\0')
-		return true;
-	return v->id[ID_SIZE - 1] == '\0' && id_is_valid(v->id) && v->read_only <= 1 &&
-	       warden_mount_is_valid(v->path);
-}
-
 static bool warden_ops_request_is_valid(const struct warden *w, const struct warden_request *q)
 {
-	if (q->op >= WARDEN_OP_END || !ops[q->op].run)
-		return false;
-	if (q->id[ID_SIZE - 1] != '\0' || (q->id[0] && !id_is_valid(q->id)))
-		return false;
-	if (ops[q->op].needs_id && !q->id[0])
-		return false;
-	if (q->root[ID_SIZE - 1] != '\0' || (q->root[0] && !id_is_valid(q->root)))
-		return false;
-	if ((q->flags & ~(uint32_t)WARDEN_BOOT_FLAGS) || (q->flags && !w->config.lends_network))
-		return false;
-	for (size_t i = 0; i < WARDEN_VOLUMES_MAX; i++)
-		if (!volume_is_valid(&q->volumes[i]))
-			return false;
-	return !ops[q->op].needs_limits || limits_are_sane(&q->limits);
+	return q->op < WARDEN_OP_END && ops[q->op].run && warden_request_is_valid(q) &&
+	       (q->id[0] || !ops[q->op].needs_id) && (q->flags == 0 || w->config.lends_network) &&
+	       (!ops[q->op].needs_limits || warden_limits_are_valid(&q->limits));
 }
 
 static void warden_ops_reply(int fd, const struct warden_reply *a)

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/id.h"
+#include "base/instance.h"
 #include "wire/warden.h"
 
 #define UID_BLOCK        65536u /* uids of a sandbox */
@@ -68,12 +69,13 @@ struct warden {
 	struct warden_config config;
 	const char *opening; /* what warden_open was about when it failed */
 	char data[DATA_PATH_MAX + 1];
-	char instance[16];
+	char instance[INSTANCE_SIZE];
 	uid_t front_uid;
 	struct uids uids;
 
-	int data_fd; /* the data directory */
-	int run_fd;  /* data/run: the sockets of the inits */
+	int data_fd;         /* the data directory */
+	int run_fd;          /* data/run: the sockets of the inits */
+	int empty_mounts_fd; /* a mount namespace with nothing in it */
 	struct warden_disks disks;
 
 	enum cgroup_mode cgroup_mode;
@@ -105,6 +107,8 @@ void warden_unmount(const char *data);
 /* ---- host.c ---- */
 
 int host_enter_private_mounts(struct warden *w, struct error *e);
+/* What is below a sandbox's root: nothing. */
+int host_make_empty_mounts(struct warden *w, struct error *e);
 
 /* ---- uids.c ---- */
 
@@ -157,6 +161,16 @@ int cgroup_kill(struct warden *w, const char *id, struct dying *d);
 bool cgroup_is_dead(const struct dying *d, int wait_ms);
 /* 0 when nothing is left, -EBUSY to try again later. */
 int cgroup_remove(struct warden *w, const char *id);
+/* One cgroup with those below, of which init has made most: no more levels than we know. */
+int cgroup_remove_tree(int parent_fd, const char *name, int levels);
+
+/* ---- spare.c: cpu_fd is our directory on v1, or -1 ---- */
+
+/* Keeps a dead sandbox's processor cgroup, if there is nothing in it. */
+void spare_keep(int cpu_fd, const char *id);
+/* Gives one to a new sandbox; false: there is none. */
+bool spare_take(int cpu_fd, const char *id);
+void spare_remove_all(int cpu_fd);
 
 /* ---- seccomp.c ---- */
 

@@ -21,7 +21,7 @@ static const char *const step_names[WARDEN_STEP_END] = {
 	[WARDEN_STEP_MASK] = "masking /proc",
 	[WARDEN_STEP_VOLUMES] = "mounting the volumes",
 	[WARDEN_STEP_RESOLVER] = "lending the host's resolv.conf",
-	[WARDEN_STEP_PIVOT] = "entering the root",
+	[WARDEN_STEP_ENTER] = "entering the root",
 	[WARDEN_STEP_IDENTITY] = "becoming the sandbox's root",
 	[WARDEN_STEP_SECCOMP] = "loading the seccomp filter",
 	[WARDEN_STEP_EXEC] = "starting init",
@@ -59,4 +59,31 @@ bool warden_mount_is_valid(const char path[WARDEN_MOUNT_SIZE])
 			return false;
 	}
 	return path[1] != '\0' && !warden_is_reserved(path);
+}
+
+bool warden_limits_are_valid(const struct warden_limits *l)
+{
+	return l->memory >= (4 << 20) && l->memory <= (INT64_C(1) << 46) && l->cpu >= 10 &&
+	       l->cpu <= 1024000 && l->pids >= 2 && l->pids <= (1 << 22);
+}
+
+static bool warden_id_is_valid(const char id[ID_SIZE])
+{
+	return id[ID_SIZE - 1] == '\0' && (id[0] == '\0' || id_is_valid(id));
+}
+
+static bool warden_volume_is_valid(const struct warden_volume *v)
+{
+	if (v->id[0] == '\0')
+		return true;
+	return warden_id_is_valid(v->id) && v->read_only <= 1 && warden_mount_is_valid(v->path);
+}
+
+bool warden_request_is_valid(const struct warden_request *q)
+{
+	for (size_t i = 0; i < WARDEN_VOLUMES_MAX; i++)
+		if (!warden_volume_is_valid(&q->volumes[i]))
+			return false;
+	return warden_id_is_valid(q->id) && warden_id_is_valid(q->root) &&
+	       (q->flags & ~(uint32_t)WARDEN_BOOT_FLAGS) == 0;
 }

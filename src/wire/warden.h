@@ -82,6 +82,10 @@ struct warden_request {
 	struct warden_volume volumes[WARDEN_VOLUMES_MAX]; /* of a boot */
 };
 
+/* Whether each field is what it may be, whatever the operation; the limits, if it needs any. */
+bool warden_request_is_valid(const struct warden_request *q);
+bool warden_limits_are_valid(const struct warden_limits *l);
+
 /* The step of a boot that failed, so that the API can say "mount of the root: No space left". */
 enum warden_step {
 	WARDEN_STEP_NONE,
@@ -102,7 +106,7 @@ enum warden_step {
 	WARDEN_STEP_MASK,
 	WARDEN_STEP_VOLUMES,
 	WARDEN_STEP_RESOLVER,
-	WARDEN_STEP_PIVOT,
+	WARDEN_STEP_ENTER,
 	WARDEN_STEP_IDENTITY,
 	WARDEN_STEP_SECCOMP,
 	WARDEN_STEP_EXEC,

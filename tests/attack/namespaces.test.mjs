@@ -5,6 +5,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { initPid } from '../system/support.mjs';
 import { Arena, compile, random } from './arena.mjs';
 
 const KEPT = 0x4fbn; // chown dac_override fowner fsetid kill setgid setuid net_bind_service
@@ -94,6 +95,32 @@ describe('A namespaces and privileges', () => {
   it('A7 files cannot be opened by handle', (t) => privileges.check(t, 7));
   it('A8 chroot in chroot leads nowhere', (t) => privileges.check(t, 8));
   it('A9 pivot_root is refused', (t) => privileges.check(t, 9));
+
+  // The host's root takes the sandbox's root away, in a copy of its mounts, and goes to what is below.
+  it('A9 below its root there is an empty mount', async () => {
+    const look = `
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+NEWNS, DETACH, SYS_pidfd_open = 0x20000, 2, 434
+def must(r):
+    if r < 0: sys.exit(os.strerror(ctypes.get_errno()))
+    return r
+self = must(libc.syscall(SYS_pidfd_open, os.getpid(), 0))
+init = os.open('/proc/' + sys.argv[1] + '/ns/mnt', os.O_RDONLY)
+must(libc.setns(init, NEWNS)); must(libc.unshare(NEWNS))
+print(sorted(os.listdir('/'))); must(libc.umount2(b'/', DETACH)); must(libc.setns(self, NEWNS))
+print(os.listdir('/'))
+try: os.mkdir('/x')
+except OSError as e: print(e.strerror)
+`;
+    const init = initPid(arena.server, box.id);
+    const r = spawnSync('python3', ['-c', look, String(init)], { encoding: 'utf8' });
+    assert.equal(r.status, 0, r.stderr);
+    const [inside, below, write] = r.stdout.trim().split('\n');
+    assert.match(inside, /'home'.*'usr'/);
+    assert.deepEqual([below, write], ['[]', 'Read-only file system']);
+  });
+
   it('A10 a process starts with descriptors 0, 1, 2 and no way up', (t) => privileges.check(t, 10));
 
   // Init holds descriptors that the sandbox must not get: its cgroup, which was opened on the host.

@@ -1,7 +1,7 @@
 // A sandbox costs the same however many others there are: what the kernel does for all of them at once is asked for as seldom as possible.
 import { after, before, describe, it } from 'node:test';
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { Server, childrenOf, until } from '../lib/server.mjs';
@@ -53,6 +53,31 @@ describe('one of many sandboxes', { timeout: 120000 }, () => {
     } finally {
       await finish(pooled);
     }
+  });
+
+  // Only on v1 can a cgroup be renamed.
+  it('has the processor cgroup of one that is gone, with its own quota', async (t) => {
+    const dir = cgroupsOf(server).find((path) => existsSync(join(path, 'cpu.cfs_quota_us')));
+    if (!dir) return t.skip('the controller of processor time is on v2');
+    const spares = () => readdirSync(dir).filter((name) => name.startsWith('spare-'));
+    const inode = (name) => statSync(join(dir, name)).ino;
+    const quota = (name) => ['quota', 'period'].map((file) => Number(readFileSync(join(dir, name, 'box', `cpu.cfs_${file}_us`), 'utf8')));
+    const first = await server.create({ resources: { cpu: '500m' } });
+    const before = new Set([inode(first.id), ...spares().map(inode)]);
+    await remove(server, first.id);
+    await until('it is kept', () => spares().length > 0);
+    const second = await server.create({ resources: { cpu: '50m' } });
+    assert.ok(before.has(inode(second.id)), 'a new one was made');
+    assert.deepEqual(quota(second.id), [5000, 100000]);
+    assert.deepEqual((await server.exec(second.id, 'echo fine')).stdout, 'fine\n');
+    await remove(server, second.id);
+    const many = await boxes(20);
+    await Promise.all(many.map(({ id }) => remove(server, id)));
+    await until('nothing else is left', () => sandboxesInKernel(server).length === 0);
+    assert.ok(spares().length <= 16, `${spares().length} are kept`);
+    await server.stop();
+    assert.ok(!existsSync(dir), 'a server without sandboxes leaves cgroups');
+    await server.launch();
   });
 
   // The kernel names one of them.
