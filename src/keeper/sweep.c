@@ -23,12 +23,15 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/trim.h"
 
 #define TIGHT_PART    8 /* of the pool: less than this is free */
 #define LOOK_FIRST_MS 50
 #define LOOK_MAX_MS   5000
+#define GATHER_MS     1000
+#define GATHER_MAX    64
 
 /* Moves dir/name to the top of the trash under a fresh name. */
 static int move_up(int trash_fd, int dir_fd, const char *name)
@@ -93,13 +96,25 @@ union fd_message {
 	struct cmsghdr align;
 };
 
-/* Waits for work, or until it is time to look at the pool. What is written to a paused sandbox's
- * file is more than there can be: the kernel takes back what it finds. */
-static bool receive_work(int work_fd, int look_ms)
+/* What is written to a paused sandbox's file is more than there can be: the kernel takes back what
+ * it finds. */
+static void sweep_reclaim(int fd)
 {
-	struct pollfd work = {.fd = work_fd, .events = POLLIN};
-	if (poll(&work, 1, look_ms) == 0)
-		return true;
+	if (write(fd, "1T", 2) < 0)
+		log_debug("not all could be reclaimed", "error", strerror(errno));
+	close(fd);
+}
+
+/* Mounts that wait for others. */
+struct gathered {
+	int mounts[GATHER_MAX];
+	size_t count;
+	int64_t since_us; /* the first message that is not dealt with */
+};
+
+/* Takes one message; false when nobody will send another. */
+static bool take_message(int work_fd, struct gathered *g)
+{
 	union fd_message control;
 	char byte;
 	struct iovec text = {.iov_base = &byte, .iov_len = 1};
@@ -114,11 +129,40 @@ static bool receive_work(int work_fd, int look_ms)
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
 		int fd;
 		memcpy(&fd, CMSG_DATA(c), sizeof fd);
-		if (byte == SWEEPER_RECLAIM && write(fd, "1T", 2) < 0)
-			log_debug("not all could be reclaimed", "error", strerror(errno));
-		close(fd);
+		if (byte == SWEEPER_RECLAIM)
+			sweep_reclaim(fd);
+		else
+			g->mounts[g->count++] = fd;
 	}
+	if (g->since_us == 0)
+		g->since_us = clock_monotonic_us();
 	return true;
+}
+
+/* How long to wait for a message: look_ms for the first, a little for those that go with it. */
+static int gathered_wait_ms(const struct gathered *g, int look_ms)
+{
+	if (g->since_us == 0)
+		return look_ms;
+	int64_t left_us = g->since_us + GATHER_MS * 1000 - clock_monotonic_us();
+	return look_ms < 0 && left_us > 0 ? (int)(left_us / 1000) : 0;
+}
+
+/*
+ * Waits for work, or until it is time to look at the pool. Unmounting commits what was written to
+ * the whole pool, and whoever makes a disk waits for that; mounts that go together need one commit.
+ * So the first waits for others, but not when the pool needs the space.
+ */
+static bool receive_work(int work_fd, int look_ms)
+{
+	struct gathered g = {0};
+	struct pollfd work = {.fd = work_fd, .events = POLLIN};
+	bool goes_on = true;
+	while (goes_on && g.count < GATHER_MAX && poll(&work, 1, gathered_wait_ms(&g, look_ms)) > 0)
+		goes_on = take_message(work_fd, &g);
+	for (size_t i = 0; i < g.count; i++)
+		close(g.mounts[i]);
+	return goes_on;
 }
 
 static bool is_tight(int trash_fd)
@@ -143,6 +187,13 @@ static int free_soon(int trash_fd, int last_ms)
 	return last_ms < 0 ? LOOK_FIRST_MS : last_ms < LOOK_MAX_MS ? last_ms * 2 : last_ms;
 }
 
+static int sweep_all(int trash_fd, int last_ms)
+{
+	while (sweep_once(trash_fd))
+		;
+	return free_soon(trash_fd, last_ms);
+}
+
 void sweeper_main(int trash_fd, int work_fd)
 {
 	struct error e = {0};
@@ -153,13 +204,13 @@ void sweeper_main(int trash_fd, int work_fd)
 		log_error("the sweeper cannot start", "error", e.message);
 		_exit(1);
 	}
-	int look_ms = -1;
 	trim_memory();
+	int look_ms = sweep_all(trash_fd, -1);
+	bool goes_on;
 	do {
-		while (sweep_once(trash_fd))
-			;
-		look_ms = free_soon(trash_fd, look_ms);
-	} while (receive_work(work_fd, look_ms));
+		goes_on = receive_work(work_fd, look_ms);
+		look_ms = sweep_all(trash_fd, look_ms);
+	} while (goes_on);
 	_exit(0);
 }
 
