@@ -16,8 +16,9 @@
  * Before any of that the server has made sure that disks and database belong together
  * (server/owner.c).
  *
- * Requests are served when that is done, or GRACE_MS after the warden and the keeper have listed
- * what they have: an init that does not answer is waited for by the calls to its own sandbox alone
+ * Requests are served when that is done, or GRACE_MS after it has begun, as soon as the keeper has
+ * listed its disks. The warden goes on to list what it had when it was asked first, and a sandbox
+ * that it has not come to, or whose init does not answer, is waited for by the calls to it alone
  * (reconcile_await).
  */
 #include "box/core/reconcile.h"
@@ -44,7 +45,7 @@
 #include "box/sandbox/turn.h"
 #include "box/template/catalogue.h"
 
-/* Inits that answer within this time have done so before the first request is served. */
+/* What is found within this time is found before the first request is served. */
 #define GRACE_MS 250
 
 /* Waits until one sandbox is reconciled. */
@@ -70,30 +71,34 @@ static void start_serve(struct box *b)
 	uv_timer_stop(&b->start.grace);
 	b->starting = false;
 	if (b->start.reconciling > 0)
-		log_warn("some inits have not answered; their sandboxes are waited for",
-			"sandboxes", log_num((int64_t)b->start.reconciling));
-	execution_settle_recorded(b);
+		log_info("some sandboxes are not found yet, and waited for", "sandboxes",
+			log_num((int64_t)b->start.reconciling));
+	execution_settle_recorded(b, NULL);
 	DL_FOREACH (b->sandboxes.order, s)
 		sandbox_clock_changed(s);
 	pool_refill(b);
 	b->start.ready(b->start.arg);
 }
 
-static void start_grace_over(uv_timer_t *timer)
+/* What is made once the warden has begun to list is not in its list. */
+static bool start_may_serve(const struct box *b)
 {
-	start_serve(timer->data);
+	bool is_late = !uv_is_active((const uv_handle_t *)&b->start.grace);
+	return !b->start.listing_disks &&
+	       (b->start.reconciling == 0 ? !b->start.listing : is_late && b->start.begun);
 }
 
 static void check_ready(struct box *b)
 {
-	if (b->start.listing || b->start.listing_disks)
-		return;
-	if (b->starting && b->start.reconciling == 0)
+	if (b->starting && start_may_serve(b))
 		start_serve(b);
-	else if (b->starting && !uv_is_active((uv_handle_t *)&b->start.grace))
-		uv_timer_start(&b->start.grace, start_grace_over, GRACE_MS, 0);
-	if (!b->starting && b->start.reconciling == 0 && !b->start.settled)
+	if (!b->starting && !b->start.listing && b->start.reconciling == 0 && !b->start.settled)
 		start_end(b);
+}
+
+static void start_grace_over(uv_timer_t *timer)
+{
+	check_ready(timer->data);
 }
 
 bool reconcile_await(struct sandbox *s, sandbox_done_fn *done, void *arg)
@@ -128,6 +133,7 @@ static void reconcile_add_row(void *arg, const void *found)
 		return;
 	struct sandbox *s = sandbox_from_row(arg, row);
 	s->turn.taken = s->init.reconciling = true;
+	s->box->start.reconciling++;
 	sandbox_add(s);
 	bool idle = s->status == SANDBOX_SUSPENDED || s->status == SANDBOX_FAILED;
 	if (idle && s->paused_ms == 0) /* one that failed under an earlier version */
@@ -156,7 +162,7 @@ static void reconcile_reconciled(struct sandbox *s)
 		sandbox_terminate(s, CAUSE_COMPLETED);
 	sandbox_release(s);
 	if (!b->starting)
-		execution_settle_recorded(b);
+		execution_settle_recorded(b, id);
 	start_tell_waiters(b, id);
 	check_ready(b);
 }
@@ -260,7 +266,6 @@ static void reconcile_reconcile(struct sandbox *s)
 {
 	bool lives = s->found & WARDEN_FOUND_PROCESSES;
 	bool stands = s->found & WARDEN_FOUND_FROZEN;
-	s->box->start.reconciling++;
 	if (lives && (s->status == SANDBOX_SUSPENDED || s->status == SANDBOX_FAILED)) {
 		sandbox_thaw(s, halt_thawed, s);
 	} else if (s->status == SANDBOX_SUSPENDED || s->status == SANDBOX_FAILED) {
@@ -340,7 +345,7 @@ static void reconcile_list_ended(struct box *b)
 	struct sandbox *s, *next;
 	b->start.listing = false;
 	DL_FOREACH_SAFE (b->sandboxes.order, s, next)
-		if (s->found == 0)
+		if (s->init.reconciling && s->found == 0)
 			reconcile_reconcile(s);
 	check_ready(b);
 }
@@ -353,11 +358,12 @@ static void list_answered(void *arg, const struct warden_reply *reply)
 		reconcile_list_ended(b);
 		return;
 	}
+	b->start.begun = true;
 	b->driver->next(b->driver, reply->id, list_answered, b);
 	HASH_FIND(by_id, b->sandboxes.by_id, reply->id, ID_LEN, s);
 	if (!s) {
 		reconcile_orphan(b, reply->id);
-	} else if (reply->flags) {
+	} else if (reply->flags && s->init.reconciling) {
 		s->found = reply->flags;
 		s->found_oom_kills = reply->usage.oom_kills;
 		reconcile_reconcile(s);
@@ -403,5 +409,6 @@ static void keeper_greeted(void *arg, const struct keeper_reply *reply)
 /* The keeper first: what an earlier front asked of it has happened by then, and can be found. */
 void reconcile_start(struct box *b)
 {
+	uv_timer_start(&b->start.grace, start_grace_over, GRACE_MS, 0);
 	b->driver->disk_hello(b->driver, keeper_greeted, b);
 }

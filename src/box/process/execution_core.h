@@ -178,9 +178,10 @@ void execution_charge_row(struct execution *x, bool is_new);
 void execution_charge_record(struct execution *x);
 /* As if it had just ended; it is in no table, and goes with its last watcher. */
 struct execution *execution_revive(struct box *b, const struct execution_row *row);
-/* At start: what was recorded, and what of it is lost, of sandboxes whose init has been heard. */
+/* At start: what was recorded, and what of it is lost, of sandboxes whose init has been heard: one
+ * of them, or all (NULL). */
 int execution_load_recorded(struct box *b);
-void execution_settle_recorded(struct box *b);
+void execution_settle_recorded(struct box *b, const char *sandbox);
 /* Those of a sandbox that is ended before its init has answered are not lost, but ended, too. */
 void execution_forget_recorded(const struct sandbox *s);
 /* We end before that. */

@@ -173,13 +173,14 @@ static struct recorded *recorded_free(struct recorded *r)
 	return next;
 }
 
-void execution_settle_recorded(struct box *b)
+void execution_settle_recorded(struct box *b, const char *sandbox)
 {
 	struct recorded **at = &b->processes.recorded;
 	while (*at) {
 		struct recorded *r = *at;
-		const struct sandbox *s = recorded_sandbox(r->execution);
-		if (s && s->init.reconciling) {
+		bool others = sandbox && strcmp(r->execution->sandbox_id, sandbox) != 0;
+		const struct sandbox *s = others ? NULL : recorded_sandbox(r->execution);
+		if (others || (s && s->init.reconciling)) {
 			at = &r->next;
 			continue;
 		}

@@ -110,8 +110,9 @@ struct box_start {
 	void (*ready)(void *arg); /* requests can be served */
 	void (*found)(void *arg); /* every init has answered, or was given up */
 	void *arg;
-	unsigned reconciling;
+	unsigned reconciling; /* rows whose sandboxes are not found */
 	bool listing, listing_disks;
+	bool begun;   /* the warden has looked what there is */
 	bool settled; /* `found` was called */
 	uv_timer_t grace;
 	struct start_waiter *waiters;
