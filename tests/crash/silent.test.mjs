@@ -115,3 +115,20 @@ test('one that stays silent is given up and its callers are told', { timeout: 60
   const end = await server.request('GET', `/v1/executions/${silent.process}`);
   assert.equal(end.json.status, 'failed', end.text);
 });
+
+test('an init that stands does not hold up a stop, and goes on afterwards', { timeout: 60000 }, async (t) => {
+  const silent = await silence(t);
+  await restart();
+  const held = begin('POST', `/v1/sandboxes/${silent.id}/exec`, { command: 'echo never' }).done.catch((error) => error);
+  await sleep(300);
+  const began = performance.now();
+  await server.stop();
+  const took = performance.now() - began;
+  assert.ok(took < 6000, `the stop took ${Math.round(took)} ms`);
+  assert.notEqual((await held).status, 200);
+  silent.go();
+  await server.launch();
+  assert.equal((await server.exec(silent.id, 'echo back')).stdout, 'back\n');
+  const execution = await server.request('GET', `/v1/executions/${silent.process}`);
+  assert.equal(execution.json.status, 'running', execution.text);
+});

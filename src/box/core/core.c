@@ -196,13 +196,14 @@ static void free_sandboxes(struct box *b)
 	}
 }
 
-/* Creations and deletions are carried through, and results get into the store. */
+/* Creations and deletions are carried through, and results get into the store. Only the next start
+ * needs what is not found yet. */
 static bool has_unfinished_work(const struct box *b)
 {
 	const struct sandbox *s;
 	const struct execution *x;
 	DL_FOREACH (b->sandboxes.order, s)
-		if (b->end.draining || s->turn.taken || s->ending.doomed)
+		if (b->end.draining || (s->turn.taken && !s->init.reconciling) || s->ending.doomed)
 			return true;
 	for (x = b->processes.by_id; x; x = x->by_id.next)
 		if (execution_has_ended(x) && !x->committed && !x->unstorable)
@@ -249,6 +250,7 @@ void box_close(struct box *b, bool drain, void (*closed)(void *arg), void *arg)
 	pool_drain(b);
 	build_jobs_stop(b->catalogue);
 	porters_stop(b);
+	reconcile_stop(b);
 	if (drain)
 		DL_FOREACH_SAFE (b->sandboxes.order, s, next)
 			sandbox_terminate(s, CAUSE_SHUTDOWN);

@@ -125,6 +125,18 @@ static void start_tell_waiters(struct box *b, const char *id)
 	}
 }
 
+void reconcile_stop(struct box *b)
+{
+	struct start_waiter *w, *next;
+	struct error e;
+	error_set(&e, ERROR_UNAVAILABLE, "the server ends");
+	DL_FOREACH_SAFE (b->start.waiters, w, next) {
+		DL_DELETE(b->start.waiters, w);
+		box_answer_later(b, w->done, w->arg, &e);
+		free(w);
+	}
+}
+
 /* The row of one that is paused says so; otherwise the status is found out anew. */
 static void reconcile_add_row(void *arg, const void *found)
 {

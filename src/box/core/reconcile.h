@@ -10,3 +10,5 @@ void reconcile_start(struct box *b);
  * Returns false, and does not, if there is nothing to wait for.
  */
 bool reconcile_await(struct sandbox *s, sandbox_done_fn *done, void *arg);
+/* Nobody waits any longer for what is not found yet. */
+void reconcile_stop(struct box *b);
