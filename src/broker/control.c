@@ -25,6 +25,8 @@ static void take_root(struct peer *p, const struct broker_head *head, int fds[PE
 {
 	if (head->op == BROKER_HELLO)
 		take_hello(p);
+	else if (head->op == BROKER_PART)
+		_exit(0);
 	else if (head->op == BROKER_EGRESS && fds[0] >= 0 && peer_add(fds[0], "") != NULL)
 		fds[0] = -1;
 }
@@ -128,7 +130,7 @@ static int64_t lasts_since(bool holds, int64_t *since_ms)
 void broker_check_end(void)
 {
 	static int64_t empty_ms, alone_ms;
-	const struct broker_head part = {.op = BROKER_PART};
+	const struct broker_head part = {.op = BROKER_PARTED};
 	bool is_empty = account_count() == 0 && exchange_total() == 0;
 	bool is_alone = !peers_have(PEER_ROOT) && !peers_have(PEER_BESIDE);
 	if (lasts_since(is_alone, &alone_ms) > ALONE_MS)

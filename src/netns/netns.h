@@ -2,13 +2,14 @@
  * bunker-wire: the process that gives a sandbox a network without a wire. In the sandbox's network
  * namespace every address becomes local, and a sk_lookup program delivers what is sent to any of
  * them to two sockets, which bunker-egress gets: there is no interface over which a packet could
- * leave. It also starts bunker-egress, and starts it again.
+ * leave. It also starts bunker-egress and bunker-brokers, and starts them again.
  *
  * It is asked by the front, which it does not trust, by ids alone (wire/network.h). It reads
  * nothing that a sandbox or the internet has sent.
  */
 #pragma once
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -18,7 +19,8 @@
 #include "wire/egress.h"
 #include "wire/network.h"
 
-#define NETNS_PATH_MAX 108 /* as sun_path */
+#define NETNS_PATH_MAX    108 /* as sun_path */
+#define NETNS_BROKERS_MAX 64
 
 struct netns_config {
 	const char *data;
@@ -26,14 +28,15 @@ struct netns_config {
 	int memory_fd;    /* the same of v1's memory controller, or -1 */
 	uid_t front_uid;  /* who may bring policies */
 	uid_t egress_uid; /* what bunker-egress runs as */
+	uid_t broker_uid; /* the same of a bunker-broker; others have those below */
+	const char *trust_file; /* what brokers check hosts' certificates against */
 	struct egress_config egress;
 };
 
 struct netns {
 	struct netns_config config;
-	char socket_path[NETNS_PATH_MAX];
 	int front_pair[2]; /* the front's, ours */
-	int log_fd;        /* what bunker-egress says, which may outlive us; -1: nobody listens */
+	int log_pipe[2];   /* what the processes say that we start, and that may outlive us */
 	pid_t pid;
 	bool has_died;
 };
@@ -78,14 +81,27 @@ int netns_drop_routes(void);
 int netns_load_program(int tcp, int udp);
 int netns_attach_program(int program, int namespace_fd);
 
-/* ---- supervise.c: bunker-egress ---- */
+/* ---- egress.c: bunker-egress ---- */
 
 /* Connects to the one that runs, if it is of our version, else starts one. Returns a connection. */
 int netns_adopt_egress(struct netns *n, void (*held)(const char *id, uint64_t inode));
 int netns_start_egress(struct netns *n);
 int netns_send_open(int fd, const char *id, uint64_t inode, const struct netns_sockets *s);
-/* Waits until it has ended, for a moment; then nothing of it is left. */
-void netns_part_from_egress(struct netns *n, int fd);
+/* Returns whether it has ended; then nothing of it is left. */
+bool netns_part_from_egress(struct netns *n, int fd);
+
+/* ---- brokers.c: bunker-broker ---- */
+
+/* Those that run are ours. */
+void netns_adopt_brokers(const struct netns *n, int egress_fd);
+/* It runs, or is started. Returns -EMFILE if there are too many. */
+int netns_want_broker(const struct netns *n, const char *id, int egress_fd);
+/* Connects all of them with an egress that was started again. */
+void netns_pair_brokers(int egress_fd);
+/* Returns how many are to be polled; *timeout_ms is set if one is to be started again. */
+size_t netns_poll_brokers(struct pollfd polls[NETNS_BROKERS_MAX], int *timeout_ms);
+void netns_turn_brokers(const struct netns *n, const struct pollfd *polls, int egress_fd);
+void netns_part_from_brokers(const struct netns *n);
 
 /* ---- confine.c ---- */
 

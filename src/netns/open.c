@@ -46,9 +46,8 @@ static pid_t netns_fork(struct netns *n)
 
 int netns_start(struct netns *n, const struct netns_config *config, struct error *e)
 {
-	*n = (struct netns){.config = *config, .log_fd = -1};
+	*n = (struct netns){.config = *config, .log_pipe = {-1, -1}};
 	n->config.egress.head = (struct egress_head){.op = EGRESS_CONFIGURE};
-	snprintf(n->socket_path, sizeof n->socket_path, "%s/run/" EGRESS_SOCKET, config->data);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, n->front_pair) < 0)
 		return error_set_errno(e, errno, "cannot make the socket of bunker-wire");
 	n->pid = netns_fork(n);

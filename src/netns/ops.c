@@ -1,9 +1,10 @@
 /*
- * The loop of bunker-wire: requests of the front, and the end of bunker-egress. Which sandboxes
- * have a network is kept in a table, so that an egress that is started again gets sockets for all
- * of them before it runs; entries of sandboxes that are gone are found out then.
+ * The loop of bunker-wire: requests of the front, and the ends of bunker-egress and bunker-brokers.
+ * Which sandboxes have a network is kept in a table, so that an egress that is started again gets
+ * sockets for all of them before it runs; entries of sandboxes that are gone are found out then.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -121,10 +122,12 @@ static void egress_restart(struct netns *n)
 		return; /* the next turn tries */
 	egress_started_us = now;
 	egress_fd = netns_start_egress(n);
-	if (egress_fd < 0)
+	if (egress_fd < 0) {
 		log_error("cannot start bunker-egress", "error", strerror(-egress_fd));
-	else
-		open_all_again(n);
+		return;
+	}
+	open_all_again(n);
+	netns_pair_brokers(egress_fd);
 }
 
 /* ---- requests ---- */
@@ -152,53 +155,67 @@ static void turn_off(struct netns *n, const struct network_request *q, struct ne
 	a->step = a->error ? NETWORK_STEP_ROUTES : NETWORK_STEP_NONE;
 }
 
+static void want_broker(struct netns *n, const struct network_request *q, struct network_reply *a)
+{
+	int r = lacking != NETWORK_STEP_NONE ? -EOPNOTSUPP : egress_fd < 0 ? -EAGAIN : 0;
+	if (r == 0)
+		r = netns_want_broker(n, q->id, egress_fd);
+	a->error = -r;
+	a->step = r < 0 ? NETWORK_STEP_BROKER : NETWORK_STEP_NONE;
+}
+
 static void netns_answer(struct netns *n, int fd, const struct network_request *q)
 {
 	struct network_reply a = {.op = q->op, .sequence = q->sequence, .epoch = q->epoch};
+	static void (*const ops[NETWORK_OP_END])(
+		struct netns * n, const struct network_request *q, struct network_reply *a) = {
+		[NETWORK_ON] = turn_on, [NETWORK_OFF] = turn_off, [NETWORK_BROKER] = want_broker};
 	bool names_one = q->id[ID_LEN] == '\0' && id_is_valid(q->id);
 	if (q->op == NETWORK_HELLO) {
 		a.step = lacking;
-	} else if (q->op >= NETWORK_BROKER || !names_one) {
+	} else if (q->op >= NETWORK_OP_END || !ops[q->op] || !names_one) {
 		a.error = EINVAL;
 		a.step = NETWORK_STEP_REQUEST;
 	} else {
 		memcpy(a.id, q->id, ID_SIZE);
-		(q->op == NETWORK_ON ? turn_on : turn_off)(n, q, &a);
+		ops[q->op](n, q, &a);
 	}
 	if (a.error && a.error != EAGAIN)
-		log_error("a network cannot be changed", "sandbox", a.id, "step",
+		log_error("a network cannot be changed", "id", a.id, "step",
 			network_step_name((enum network_step)a.step), "error", strerror(a.error));
 	send(fd, &a, sizeof a, MSG_NOSIGNAL);
 }
 
 static void netns_end(struct netns *n)
 {
-	netns_part_from_egress(n, egress_fd);
+	if (netns_part_from_egress(n, egress_fd))
+		netns_part_from_brokers(n);
 	_exit(0);
 }
 
-/* It writes to a pipe: our own standard error must end with us. */
-static void pass_on_log(struct netns *n)
+/* They write to a pipe: our own standard error must end with us. */
+static void pass_on_log(const struct netns *n)
 {
 	char text[4096];
-	ssize_t size = read(n->log_fd, text, sizeof text);
+	ssize_t size = read(n->log_pipe[0], text, sizeof text);
 	if (size > 0)
 		fd_write_all(STDERR_FILENO, text, (size_t)size);
-	else
-		close(take_fd(&n->log_fd));
 }
 
 static void netns_serve(struct netns *n, int fd)
 {
 	for (;;) {
 		struct network_request q;
-		struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = egress_fd},
-			{.fd = n->log_fd, .events = POLLIN}};
-		poll(p, ARRAY_LEN(p), egress_fd < 0 ? RETRY_WAIT_MS : -1);
+		struct pollfd p[3 + NETNS_BROKERS_MAX] = {{.fd = fd, .events = POLLIN},
+			{.fd = egress_fd}, {.fd = n->log_pipe[0], .events = POLLIN}};
+		int timeout_ms = egress_fd < 0 ? RETRY_WAIT_MS : -1;
+		size_t brokers = netns_poll_brokers(p + 3, &timeout_ms);
+		poll(p, 3 + brokers, timeout_ms);
 		if (p[2].revents)
 			pass_on_log(n);
 		if (egress_fd < 0 || p[1].revents)
 			egress_restart(n);
+		netns_turn_brokers(n, p + 3, egress_fd);
 		if (!p[0].revents)
 			continue;
 		ssize_t size = recv(fd, &q, sizeof q, MSG_DONTWAIT);
@@ -225,15 +242,16 @@ void netns_main(struct netns *n)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	netns_probe(&lacking);
-	signal(SIGCHLD, SIG_IGN); /* nobody waits for an egress */
-	if (netns_confine(&e) < 0) {
-		log_error("cannot start", "error", e.message);
+	signal(SIGCHLD, SIG_IGN); /* nobody waits for what we start */
+	if (pipe2(n->log_pipe, O_CLOEXEC) < 0 || netns_confine(&e) < 0) {
+		log_error("cannot start", "error", e.code ? e.message : strerror(errno));
 		_exit(1);
 	}
 	egress_started_us = clock_monotonic_us();
 	egress_fd = netns_adopt_egress(n, table_put);
 	if (egress_fd < 0)
 		log_error("cannot start bunker-egress", "error", strerror(-egress_fd));
+	netns_adopt_brokers(n, egress_fd);
 	netns_say_started(n, fd);
 	netns_serve(n, fd);
 	_exit(1);

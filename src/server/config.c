@@ -125,6 +125,8 @@ static const struct config_option options[] = {
 	{"sandbox-ca", OPTION_TEXT, AT(sandbox_ca_file), "FILE", NULL, 0, 0,
 		"certificates of CAs that every sandbox and build trusts (default: those in " SANDBOX_CA_DIRECTORY
 		")"},
+	{"upstream-ca", OPTION_TEXT, AT(upstream_ca), "FILE", "/etc/ssl/certs/ca-certificates.crt",
+		0, 0, "certificates (PEM) that those of hosts with rules are checked against"},
 	{"watchdog", OPTION_DURATION, AT(watchdog_ms), "TIME", "30s", 0, 3600000,
 		"replace the process that talks to the network when it has not answered for this long; 0s: never"},
 	{"log-level", OPTION_TEXT, AT(log_level), "LEVEL", "info", 0, 0,

@@ -41,6 +41,7 @@ struct config {
 	struct egress_config egress;       /* what bunker-egress is told */
 	const char *sandbox_ca_file;       /* NULL: the host's local ones */
 	struct sandbox_ca sandbox_ca;      /* what is in it */
+	const char *upstream_ca;           /* what brokers check hosts' certificates against */
 	struct resources defaults, maxima;
 	int64_t total_memory, total_pids; /* of all sandboxes; 0: less than the host has */
 	int64_t output_limit, kept_limit, request_memory, retention_ms, watchdog_ms;

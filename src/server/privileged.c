@@ -20,6 +20,8 @@ static int start_netns(struct privileged *p, const struct config *c, struct erro
 		.memory_fd = w->cgroup_v1_fd[CONTROLLER_MEMORY],
 		.front_uid = w->front_uid,
 		.egress_uid = w->front_uid - FRONT_UID + EGRESS_UID,
+		.broker_uid = w->front_uid - FRONT_UID + BROKER_UID,
+		.trust_file = c->upstream_ca,
 		.egress = c->egress};
 	network_find_resolvers(&nc.egress);
 	return netns_start(&p->netns, &nc, e);

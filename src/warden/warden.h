@@ -23,6 +23,7 @@
 #define UID_CHUNKS       256u   /* of the kernel; a server takes one at a time */
 #define FRONT_UID        65535u /* the front's, modulo UID_BLOCK, in every version */
 #define EGRESS_UID       65534u /* so is bunker-egress's, in the same block */
+#define BROKER_UID       65533u /* so are those of bunker-brokers, from here down */
 #define DATA_PATH_MAX    72     /* so that a socket below it fits into sun_path */
 #define WARDEN_PATH_MAX  256
 #define CGROUP_NAME_SIZE 32
