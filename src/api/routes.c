@@ -11,6 +11,7 @@ static const struct route_table *const closed_tables[] = {
 	&sandbox_list_table,
 	&lifecycle_table,
 	&network_table,
+	&destination_table,
 	&event_table,
 	&usage_table,
 	&checkpoint_table,

@@ -42,6 +42,7 @@ export const native = {
   'get /v1/sandboxes': plain,
   [`patch ${box}`]: () => json({ metadata: { storm: 'yes' } }),
   [`get ${box}/network`]: () => ({}),
+  [`get ${box}/network/destinations`]: (w, v, pick) => ({ headers: pick([live, { accept: 'text/event-stream' }, {}]) }),
   [`put ${box}/network`]: () => json({ mode: 'none' }),
   [`post ${box}/pause`]: () => ({ rare: true }),
   [`post ${box}/resume`]: plain,

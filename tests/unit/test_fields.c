@@ -11,6 +11,7 @@
 #include "model/build.h"
 #include "model/checkpoint.h"
 #include "model/code.h"
+#include "model/destination.h"
 #include "model/event.h"
 #include "model/execution.h"
 #include "model/key.h"
@@ -406,6 +407,7 @@ static const struct {
 	{"Volume", &volume_model, FIELD_SHOWN},
 	{"Key", &key_model, FIELD_SHOWN},
 	{"Port", &port_model, FIELD_SHOWN},
+	{"Destination", &destination_model, FIELD_SHOWN},
 	{"KeyRequest", &key_model, FIELD_CREATE},
 	{"Template", &template_model, FIELD_SHOWN},
 	{"Build", &build_model, FIELD_SHOWN},

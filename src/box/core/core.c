@@ -23,6 +23,7 @@
 #include "box/sandbox/object.h"
 #include "box/sandbox/pause.h"
 #include "box/sandbox/trust.h"
+#include "box/sandbox/traffic.h"
 #include "box/template/catalogue.h"
 
 #define WATCHDOG_MS 5000
@@ -56,6 +57,7 @@ static void warden_lost(void *arg)
 static void close_if_done(struct box *b);
 
 static const struct sandbox_part *const parts[] = {&pause_part, &network_part, &trust_part,
+static const struct sandbox_part *const parts[] = {&pause_part, &network_part, &traffic_part,
 	&process_part, &files_part, &port_part, &code_part, &disk_part, NULL};
 static const struct box_hooks hooks = {
 	.check_closed = close_if_done,

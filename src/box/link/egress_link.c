@@ -240,6 +240,8 @@ static void link_take(struct egress_link *l, union egress_told *message, size_t 
 		return;
 	if (head->op == EGRESS_DENIED && len == sizeof message->denied)
 		message->denied.host[sizeof message->denied.host - 1] = '\0';
+	else if (head->op == EGRESS_TRAFFIC && len == sizeof message->traffic)
+		message->traffic.host[sizeof message->traffic.host - 1] = '\0';
 	else if (head->op != EGRESS_COUNTS || len != sizeof message->counts)
 		return;
 	l->told(l->told_arg, message);

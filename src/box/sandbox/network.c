@@ -214,6 +214,8 @@ void network_told(void *box, const union egress_told *told)
 	} else if (told->head.op == EGRESS_COUNTS) {
 		s->network_in += (int64_t)told->counts.bytes_in;
 		s->network_out += (int64_t)told->counts.bytes_out;
+	} else if (told->head.op == EGRESS_TRAFFIC && host_is_printable(told->traffic.host)) {
+		traffic_take(s, &told->traffic);
 	}
 }
 

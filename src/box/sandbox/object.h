@@ -9,6 +9,7 @@
 #include "box/sandbox/sandbox.h"
 #include "box/sandbox/state.h"
 #include "box/sandbox/tenant.h"
+#include "box/sandbox/traffic.h"
 #include "box/sandbox/usage.h"
 #include "wire/keeper.h"
 #include "wire/warden.h"
@@ -145,6 +146,7 @@ struct sandbox {
 	struct sandbox_ending ending;
 	struct sandbox_trust trust;
 	struct usage_state usage;
+	struct sandbox_traffic traffic;
 	struct sandbox_processes processes;
 	struct sandbox_files files;
 	struct sandbox_ports ports;
