@@ -100,6 +100,7 @@ typedef ptrdiff_t bunker_read_fn(void *arg, char *data, size_t size);
 #include "bunker/process.h"
 #include "bunker/files.h"
 #include "bunker/keys.h"
+#include "bunker/network.h"
 #include "bunker/ports.h"
 #include "bunker/template.h"
 #include "bunker/disks.h"

@@ -16,7 +16,7 @@ struct arguments {
 	bool with_input; /* run, exec */
 	bool terminal;   /* exec */
 	bool detach;     /* exec */
-	bool follow;     /* logs, events */
+	bool follow;     /* logs, events, net */
 	bool disk_only;  /* pause */
 	bool reboot;     /* resume */
 	bool tree;       /* kill */

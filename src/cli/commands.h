@@ -44,6 +44,7 @@ extern const struct command cmd_ps;
 extern const struct command cmd_logs;
 extern const struct command cmd_attach;
 extern const struct command cmd_kill;
+extern const struct command cmd_net;
 extern const struct command cmd_jobs;
 extern const struct command cmd_vars;
 extern const struct command cmd_cp;

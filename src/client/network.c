@@ -71,6 +71,16 @@ static int network_call(struct bunker *b, const char *method, const char *id, st
 	return client_call_json(b, method, &target, body, ret, e);
 }
 
+int bunker_get_network(
+	struct bunker *b, const char *id, struct bunker_json **ret, struct bunker_error *e)
+{
+	cJSON *network;
+	if (network_call(b, "GET", id, NULL, &network, e) < 0)
+		return -1;
+	*ret = client_answer_to_json(network);
+	return 0;
+}
+
 int bunker_change_network(struct bunker *b, const char *id, bool allows, const char *const *rules,
 	size_t count, struct bunker_json **ret, struct bunker_error *e)
 {
