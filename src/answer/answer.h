@@ -44,7 +44,10 @@ struct answer_form {
 	int (*put)(struct answer *a, const struct op_event *event, struct error *e);
 	/* Written by answer_put_record and answer_put_list; NULL for other puts. See records.h */
 	const struct answer_records *records;
-	/* It failed. event: OP_FAILED, or NULL when `put` or the body was at fault. */
+	/*
+	 * Called when the operation failed. event: OP_FAILED, or NULL when `put` or the body was at
+	 * fault.
+	 */
 	enum answer_failure (*fail)(
 		struct answer *a, struct error *e, const struct op_event *event);
 	/* The head goes out, and it is no error's: adds headers. NULL: none. */
@@ -84,7 +87,7 @@ struct answer {
 	const struct answer_pass *pass;
 };
 
-/* Its call has all but what it is about: the dialect sets `sandbox` or `volume`. */
+/* Makes an answer whose call lacks only its object: the dialect sets `sandbox` or `volume`. */
 struct answer *answer_new(struct http_request *req, const struct answer_form *form);
 /*
  * The sandbox that the caller's tenant means by this text: its id, or the name of one that lives.
@@ -101,9 +104,11 @@ void answer_keep_alive(struct answer *a, const char *data, size_t len, uint64_t 
 /* Appends, or takes if that is less work. */
 void answer_put_bytes(struct answer *a, struct buf *bytes);
 
-/* How a request's body becomes input. */
+/* Turns a request's body into input of the operation. */
 struct answer_body {
-	/* How much was taken; the rest comes again when there is room. Negative: *e. */
+	/*
+	 * Returns how many bytes were taken; the rest comes again when there is room. Negative: *e.
+	 */
 	ptrdiff_t (*data)(struct answer *a, const char *bytes, size_t len, struct error *e);
 	int (*end)(struct answer *a, struct error *e);
 	void (*finish)(void *body_arg); /* NULL: there is nothing to free */
@@ -147,7 +152,7 @@ struct answer_pass {
 	bool (*answer_field)(void *a, const char *name, const char **value);
 };
 /*
- * answer_run, for op_port: whatever listens on the port answers. Its form's `fail` is asked when it
- * cannot be reached. The route `streams_body`, unless it is a tunnel.
+ * Runs an answer to op_port: the program that listens on the port answers. The form's `fail` is
+ * called when it cannot be reached. The route `streams_body`, unless it is a tunnel.
  */
 void answer_run_pass(struct answer *a, const struct answer_pass *pass);

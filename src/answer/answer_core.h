@@ -15,5 +15,5 @@ void answer_gone(void *arg);
 void answer_fail(struct answer *a, const struct error *why, const struct op_event *event);
 /* answer.c passes events on to socket.c. */
 enum op_verdict answer_socket_event(struct answer *a, const struct op_event *event);
-/* The same to pass.c. */
+/* Passes an event to pass.c. */
 enum op_verdict answer_pass_event(struct answer *a, const struct op_event *event);

@@ -16,7 +16,7 @@ struct byte_range {
 /* Parses the header Range, which may be NULL. */
 struct byte_range content_range(const char *header);
 
-/* What `own` begins with. */
+/* The beginning of `own`. */
 struct content {
 	struct byte_range range;
 	bool as_root;  /* as in struct op_files */

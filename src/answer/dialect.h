@@ -72,7 +72,7 @@ struct dialect {
 		*destination;  /* by which clients name a sandbox; or NULL */
 	const unsigned *ports; /* of each sandbox, which it answers for itself; 0 ends; or NULL */
 	size_t own_size;       /* of the dialect's own state, which is zeroed before `start` */
-	/* Before the port is open. NULL: there is nothing to do. */
+	/* Called before the port is open. NULL: there is nothing to do. */
 	void (*start)(void *own, struct server *server);
 	/* From here on clients go away because the server stops. NULL: nothing to do. */
 	void (*stop)(void *own);

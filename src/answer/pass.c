@@ -37,7 +37,7 @@ enum op_verdict answer_pass_event(struct answer *a, const struct op_event *event
 		answer_fail(a, event->error, event);
 		return OP_GO_ON;
 	}
-	/* What the form says lives in `own`, and the operation goes on until the pass has ended. */
+	/* The form's texts live in `own`, and the operation goes on until the pass has ended. */
 	const char *host = event->socket.host ? event->socket.host : http_header(a->req, "host");
 	http_pass(a->req, event->socket.stream,
 		&(struct http_pass_form){.tunnel = a->pass->tunnel,

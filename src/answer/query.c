@@ -6,7 +6,7 @@
 
 #define DIGITS_MAX 18 /* fit in 64 bits */
 
-/* How many digits the text begins with; 0: none, or too many for a number. */
+/* Returns how many digits the text begins with; 0 if there are none, or too many for a number. */
 static size_t query_count_digits(const char *text)
 {
 	size_t count = strspn(text, "0123456789");

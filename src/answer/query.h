@@ -6,13 +6,13 @@
 
 int query_number(const struct http_request *req, const char *name, int64_t min, int64_t max,
 	int64_t *ret, struct error *e);
-/* The same, for clients that send what they have not got: an empty value is an absent one. */
+/* As query_number, for clients that send absent values as empty ones. */
 int query_optional_number(const struct http_request *req, const char *name, int64_t min,
 	int64_t max, int64_t *ret, struct error *e);
 /* "true" or "false" */
 int query_bool(const struct http_request *req, const char *name, bool *ret, struct error *e);
 
-/* A cursor is where a page ended: the time of the last one that was listed, '-', its id. */
+/* A cursor is the end of a page: the time of the last listed row, '-', its id. */
 #define CURSOR_SIZE (21 + ID_SIZE)
 
 /* False, and nothing is stored: no answer has given this. */

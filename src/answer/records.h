@@ -25,7 +25,7 @@ struct answer_records {
 	int64_t (*place)(const void *record, const char **id);
 };
 
-/* What `own` is of a list. */
+/* The `own` of a list. */
 struct answer_list {
 	struct json_writer w;
 	bool begun;
@@ -48,7 +48,7 @@ int answer_put_list(struct answer *a, const struct op_event *event, struct error
 #define ANSWER_LIST(described)                                                                     \
 	.type = "application/json", .pace = ANSWER_WHOLE, .put = answer_put_list,                  \
 	.own_size = sizeof(struct answer_list), .records = (described)
-/* The same, in pieces as the client takes them: of operations that tell their rows by `resume`. */
+/* A list in pieces, at the client's pace: for operations that tell their rows by `resume`. */
 #define ANSWER_PACED_LIST(described)                                                               \
 	.type = "application/json", .pace = ANSWER_BULK, .put = answer_put_list,                   \
 	.own_size = sizeof(struct answer_list), .records = (described)

@@ -61,7 +61,7 @@ static void handle_build_cancel(struct http_request *req)
 
 /* ---- the log ---- */
 
-/* Of both forms what `own` is. */
+/* The `own` of both forms. */
 struct build_log {
 	struct json_writer w; /* of a page */
 	enum stream_format format;

@@ -13,7 +13,7 @@
 
 #define OUTPUT_MAX (1u << 20)
 
-/* What `own` is. */
+/* The `own` of the form. */
 struct code_result {
 	const char *language;
 	struct buf streams[EXECUTION_STREAMS], output;

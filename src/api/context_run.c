@@ -39,7 +39,7 @@ static const struct json_field run_fields[] = {
 
 /* ---- events ---- */
 
-/* What `own` is. */
+/* The `own` of the form. */
 struct run_stream {
 	bool sse;
 };

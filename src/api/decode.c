@@ -12,7 +12,7 @@
 
 /* ---- tables ---- */
 
-/* What a create takes besides the settings of sandbox_model. */
+/* Fields of a create besides the settings of sandbox_model. */
 struct create_body {
 	const char *snapshot;
 	const cJSON *files, *volumes, *dependencies, *packages, *rules;

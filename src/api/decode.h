@@ -11,7 +11,7 @@
 #include "model/sandbox.h"
 #include "json/json.h"
 
-/* What an exec takes; a run takes this and all of create. */
+/* Options of an exec; a run takes these and all of a create. */
 struct exec_options {
 	struct execution_spec spec;
 	struct file_spec *files;

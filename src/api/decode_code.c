@@ -9,7 +9,7 @@
 #define ARGUMENT_MAX (96u * 1024) /* the kernel takes 128 KiB in one argument */
 #define SECONDS_MAX  (24 * 3600)
 
-/* How a program text is given to an interpreter: by an argument, or by stdin. */
+/* Gives a program text to an interpreter by an argument or by stdin. */
 static const struct language {
 	const char *name, *program;
 	const char *by_argument, *by_stdin;

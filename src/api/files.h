@@ -24,13 +24,16 @@ struct files_actor {
  */
 int files_query_actor(struct http_request *req, const char *const *known, struct files_actor *ret,
 	struct error *e);
-/* The same, and the path: the rest of the URL's path as an absolute one, or the query's "path". */
+/*
+ * Decodes the place and the path: the rest of the URL's path as an absolute one, or the query's
+ * "path".
+ */
 int files_query_place(struct http_request *req, const char *const *known, struct files_actor *ret,
 	const char **path, struct error *e);
 int files_query_flag(struct http_request *req, const char *name, unsigned flag, unsigned *flags,
 	struct error *e);
 
-/* Where an earlier answer ended; NULL: at the begin. *ret lives as long as the request. */
+/* Decodes the end of an earlier answer; NULL: the beginning. *ret lives as long as the request. */
 int files_parse_cursor(
 	struct http_request *req, const char *text, const char **ret, struct error *e);
 
@@ -40,7 +43,7 @@ int files_parse_cursor(
  */
 int files_body_name(const char *text, const char *base64, const char *field, const char *or_else,
 	struct scratch *memory, const char **ret, struct error *e);
-/* The same, for a path: without ".." in it. */
+/* Decodes a path, and refuses ".." in it. */
 int files_body_path(const char *text, const char *base64, const char *field, const char *or_else,
 	struct scratch *memory, const char **ret, struct error *e);
 

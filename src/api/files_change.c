@@ -7,7 +7,7 @@
 
 #include "api/files.h"
 
-/* All that any of them has. Absent booleans keep what the operation has as its default. */
+/* The fields of all these requests. Absent booleans keep the operation's default. */
 struct change_body {
 	const char *user, *cwd;
 	const char *path, *path64, *from, *from64, *to, *to64, *target, *target64;

@@ -6,7 +6,7 @@
 
 /* ?wait=DURATION, at most 10m; 0 when it is absent. */
 int api_parse_wait(const struct http_request *req, int64_t *ms, struct error *e);
-/* How many to list: ?limit=, and from where: ?cursor=TIME-ID. */
+/* A page of a list: ?limit= rows, behind ?cursor=TIME-ID. */
 struct api_page {
 	int64_t limit;
 	int64_t before_ms; /* 0: from the newest */

@@ -228,7 +228,7 @@ static void handle_revoke_token(struct http_request *req)
 		answer_refuse(a, &e);
 		return;
 	}
-	/* An id that cannot be one is one that is not there. */
+	/* A malformed id is treated as one that does not exist. */
 	snprintf(grant.id, sizeof grant.id, "%s", http_param(req, "token"));
 	a->status = 204;
 	a->op = op_port_grant(&a->call, &grant);

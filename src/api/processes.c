@@ -100,7 +100,7 @@ static void handle_start_process(struct http_request *req)
 
 /* ---- list ---- */
 
-/* A page begins behind the last one that has ended. */
+/* A page begins behind the last ended process of the page before. */
 int64_t process_place(const void *record, const char **id)
 {
 	const struct execution_view *view = record;

@@ -8,7 +8,7 @@
 
 #define RESULT_PIECE (48u * 1024) /* a multiple of 3: pieces of base64 fit together */
 
-/* Of the form's answers what `own` is. */
+/* The `own` of the form's answers. */
 struct result {
 	bool base64;
 	bool open;        /* the current output's string is */

@@ -1,4 +1,4 @@
-/* The one list of routes, who may use them, and what handlers share. */
+/* The list of all routes with their scopes, and the helpers that handlers share. */
 #include "api/routes.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What the files of this room share. */
+/* Declarations that the files of this room share. */
 #pragma once
 
 #include "api/api.h"

@@ -104,7 +104,7 @@ static void put_carry(struct stream *s, unsigned index, struct buf *out)
 	s->carry[index].len = 0;
 }
 
-/* It goes out together with what was held back before. */
+/* Output goes out together with bytes that were held back before. */
 static void api_stream_put_output(struct stream *s, const struct op_output *o, struct buf *out)
 {
 	unsigned i = o->stream;

@@ -18,7 +18,7 @@ enum stream_format {
 	STREAM_SSE
 };
 
-/* Of the form's answers what `own` is. */
+/* The `own` of the form's answers. */
 struct stream {
 	enum stream_format format;
 	bool base64;

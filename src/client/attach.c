@@ -65,7 +65,10 @@ static void attach_take_exit(struct bunker_attachment *a, cJSON **message)
 	a->exit = take_ptr(*message);
 }
 
-/* An "error" is about a message of ours, most often input for a process that reads no more. */
+/*
+ * An "error" concerns a message that the client sent, usually input for a process that has stopped
+ * reading.
+ */
 static const struct {
 	const char *type;
 	void (*take)(struct bunker_attachment *a, cJSON **message);

@@ -20,7 +20,7 @@ struct bunker {
 	unsigned patience_s;
 };
 
-/* Where an exchange's body goes: to the lines of a stream that succeeds, to the text otherwise. */
+/* The destination of a response's body: the line callback if a stream succeeds, else the text. */
 struct receiver {
 	struct lines *lines;
 	bunker_data_fn *data;
@@ -29,7 +29,7 @@ struct receiver {
 	struct bunker_error *e;
 };
 
-/* It goes into a header: no space, no control byte, nothing that is not ASCII. */
+/* Returns whether a key can be sent in a header: no space, no control byte, only ASCII. */
 static bool key_is_sendable(const char *key)
 {
 	if (!*key)

@@ -16,7 +16,7 @@ struct transport_url;
 /* target: the path with its query. body: NULL for none. A 204 answers with an empty object. */
 int client_call_json(struct bunker *b, const char *method, struct buf *target,
 	const struct buf *body, cJSON **ret, struct bunker_error *e);
-/* One whose answer says nothing. */
+/* Makes a call whose answer has no content. */
 int client_call_nothing(struct bunker *b, const char *method, struct buf *target,
 	const struct buf *body, struct bunker_error *e);
 /* Makes a call that is answered by lines, each fed to `lines` as it arrives. */

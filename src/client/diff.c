@@ -55,7 +55,7 @@ static int client_diff_parse_line(const char *line, size_t len, cJSON **ret, str
 	return 0;
 }
 
-/* The last line has the numbers, and no path. */
+/* The last line has the totals instead of a path. */
 static int client_diff_take_change(void *arg, const char *line, size_t len, struct bunker_error *e)
 {
 	struct diff_reader *r = arg;

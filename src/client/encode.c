@@ -156,7 +156,7 @@ static void put_list(
 {
 	json_key(w, strchr(f->name, '.') ? strchr(f->name, '.') + 1 : f->name);
 	json_begin_array(w);
-	/* The last one given comes first. */
+	/* Entries of the setting that was given last come first. */
 	for (size_t i = o->setting_count; i-- > 0;) {
 		if (strcmp(o->settings[i].name, f->name) != 0)
 			continue;

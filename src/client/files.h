@@ -8,7 +8,7 @@
 /* "/v1/sandboxes/ID" and `what`, and the query that names the path and its place. */
 void client_files_target(struct buf *target, const char *sandbox_id, const char *what,
 	const char *path, const struct bunker_place *place);
-/* The same in a JSON body. */
+/* Writes the place into a JSON body. */
 void client_files_put_place(
 	struct json_writer *w, const char *path, const struct bunker_place *place);
 

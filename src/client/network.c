@@ -1,4 +1,6 @@
-/* What a sandbox may reach, changed by single rules: what it has is read, changed and put back. */
+/*
+ * Changes a sandbox's network by single rules: reads the settings, changes them, writes them back.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* How a command ended, from the server's JSON and back to it. */
+/* Reads a command's result from the server's JSON, and writes it as JSON. */
 #include "client/result.h"
 
 #include <signal.h>

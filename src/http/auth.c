@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "http/http.h"
 
-/* What a token names: an id, and the mark of a key. */
+/* Length of a token's names: an id, and the mark of a key. */
 #define AUTH_NAMED_LEN (ID_LEN + AUTH_MARK_SIZE - 1)
 
 struct auth {
@@ -22,7 +22,7 @@ struct auth {
 	uint8_t secret[AUTH_SECRET_SIZE];
 };
 
-/* What http_principal returns. */
+/* The principal that http_principal returns. */
 struct auth_principal {
 	enum http_scope scope;
 	bool by_token;
@@ -129,7 +129,7 @@ static bool is_loopback_name(const char *host, size_t len)
 	return strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == len;
 }
 
-/* Of "NAME[:PORT]". */
+/* Returns the length of NAME in "NAME[:PORT]". */
 static size_t auth_name_len(const char *host)
 {
 	return host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");

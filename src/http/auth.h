@@ -25,7 +25,7 @@
 
 struct auth;
 
-/* What a key lets its holder do. */
+/* The rights that a key gives to its holder. */
 struct auth_grant {
 	const char *tenant;
 	const char *mark; /* of what was sent: ends with it */
@@ -35,7 +35,7 @@ struct auth_grant {
 struct auth_keys {
 	/* Returns -ENOENT if there is no such key, -EKEYEXPIRED if its time is over. */
 	int (*admit)(void *arg, const char *key, struct auth_grant *ret);
-	/* The same by the mark. */
+	/* Admits by the mark of a key. */
 	int (*admit_mark)(void *arg, const char *mark, struct auth_grant *ret);
 	/* Calls with the marks of a tenant's keys until one matches. */
 	bool (*search_marks)(void *arg, const char *tenant,
@@ -52,7 +52,10 @@ bool auth_is_disabled(const struct auth *a);
 
 /* Sets the secret that tokens are made with; before that no token is valid. */
 void auth_set_secret(struct auth *a, const uint8_t secret[AUTH_SECRET_SIZE]);
-/* The same for the same thing and mark, always. A token of one kind is none of another. */
+/*
+ * Makes a token: always the same one for the same thing and mark. A token of one kind is not
+ * accepted as another.
+ */
 void auth_make_token(const struct auth *a, const char *mark, const char *kind, const char *id,
 	char out[AUTH_TOKEN_SIZE]);
 /* The MAC alone, of any text: for URLs that are signed. */
@@ -67,19 +70,19 @@ bool auth_open_token(const struct auth *a, const char *kind, const char *token, 
 
 /* For a mount's guard: without keys, refuses names that are neither loopback's nor a sandbox's. */
 int auth_guard_name(const struct auth *a, const struct http_request *req, struct error *e);
-/* The same, and refuses what pages of other sites send. */
+/* Also refuses requests that pages of other sites send. */
 int auth_guard_site(const struct auth *a, const struct http_request *req, struct error *e);
 /* For a mount's admit: by the key that the request has. */
 int auth_admit(const struct auth *a, struct http_request *req, struct error *e);
-/* The same by the mark of a token that the request has; it is not known as the tenant. */
+/* Admits by the mark of the request's token, without setting the tenant. */
 int auth_admit_mark(
 	const struct auth *a, struct http_request *req, const char *mark, struct error *e);
 /* Calls with the marks that tokens of a tenant's things may have, until one matches. */
 bool auth_search_marks(const struct auth *a, const char *tenant,
 	bool (*matches)(void *arg, const char *mark), void *arg);
-/* Of the key that the request came with, for tokens that it is given. */
+/* Returns the mark of the request's key, for tokens that are made for it. */
 const char *auth_mark(const struct http_request *req);
-/* Whose key the request has; NULL if it was let in by something else. */
+/* Returns the tenant of the request's key; NULL if the request was admitted otherwise. */
 const char *auth_tenant(const struct http_request *req);
 /* Whether the key that the request has includes the scope. */
 bool auth_may(const struct http_request *req, enum http_scope scope);

@@ -223,7 +223,7 @@ void http_body_resume(struct http_request *req)
 void http_body_unread(struct http_request *req, size_t n)
 {
 	struct http_connection *c = req->connection;
-	/* After an answer the rest of the piece may be anything, but not a request. */
+	/* Once the request is answered, the rest of this piece is body, not the next request. */
 	if (n == 0 || !is_being_answered(c))
 		return;
 	assert(n <= c->piece_len - c->body_unread);

@@ -19,13 +19,13 @@ struct http_connection;
 
 /* The request is admitted: from here on its memory is its account's. Negative: there is no room. */
 int http_budget_join(struct http_connection *c, struct error *e);
-/* So much of a body has been collected. Negative: that is too much. */
+/* Counts collected bytes of a body. Negative: over the limit. */
 int http_budget_hold_body(struct http_connection *c, size_t bytes, struct error *e);
 /* Whether an answer of this size may wait to be read. Negative: *e is told instead. */
 int http_budget_check_answer(struct http_connection *c, size_t bytes, struct error *e);
-/* So much of an answer waits to be sent. */
+/* Counts bytes of an answer that wait to be sent. */
 void http_budget_hold_answer(struct http_connection *c, size_t bytes);
-/* So much stands in a WebSocket: messages that are queued, and the part of one that has come. */
+/* Counts a WebSocket's bytes: queued messages, and the received part of a message. */
 void http_budget_hold_queue(struct http_connection *c, size_t bytes);
 /* The account, or all together, have no more than they may. */
 bool http_budget_is_kept(const struct http_connection *c);

@@ -249,7 +249,7 @@ int http_request_parse(struct http_request *req, const char *head, size_t len, s
 int http_request_route(struct http_request *req, struct error *e);
 /* The methods that the path of a routed request has, as a header. */
 void http_request_add_allow(struct http_request *req);
-/* What answers OPTIONS (options.c). */
+/* The mount that answers OPTIONS (options.c). */
 extern const struct http_mount http_options;
 void http_request_end(struct http_request *req);
 
@@ -263,7 +263,7 @@ bool http_has_no_body(int status);
 
 /* ---- response.c ---- */
 
-/* The last of the answer has been handed over, or is queued. */
+/* Called when the last of the answer has been handed over or queued. */
 void http_answer_sent(struct http_connection *c, enum http_sent sent);
 
 /* ---- stream.c ---- */

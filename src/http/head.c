@@ -26,7 +26,7 @@ void http_put_head(struct http_request *req, int status, const char *type)
 	if (type)
 		http_put_field(out, "Content-Type", type);
 	http_put_field(out, "X-Request-Id", req->id);
-	/* Where the next request begins is known only after the whole body. */
+	/* The beginning of the next request is known only after the whole body. */
 	if (c->eof || s->closing || c->body_state == HTTP_BODY_COMING)
 		req->head.keep_alive = false;
 	if (!req->head.keep_alive && status != 101)

@@ -47,7 +47,7 @@ enum http_method {
 	HTTP_ANY /* of a route: every method, also those that are not listed here */
 };
 
-/* What a route asks of the key that a request comes with. Each includes those before it. */
+/* The scope of a key that a route requires. Each includes those before it. */
 enum http_scope {
 	HTTP_SCOPE_BY_METHOD, /* of a route: READ for GET, USE for all others */
 	HTTP_SCOPE_READ,      /* looking, and streams of output */
@@ -75,7 +75,7 @@ struct http_route {
 	enum http_scope scope;
 };
 
-/* How an error is put for the client. The body is the server's afterwards. */
+/* An error as the client gets it. The server owns the body afterwards. */
 struct http_error_answer {
 	int status;       /* preset from the error's code */
 	const char *type; /* set beforehand to application/json */
@@ -115,7 +115,7 @@ struct http_mount {
 	 * mounts that let nobody in without a key or a token, which the page must know.
 	 */
 	bool any_origin;
-	/* Asked before `admit`: 0, or *e and the request ends there. NULL: nobody. */
+	/* Called before `admit`: 0, or *e and the request ends there. NULL: no guard. */
 	int (*guard)(const struct http_request *req, struct error *e);
 };
 
@@ -226,9 +226,12 @@ struct http_destination {
 void http_set_destination(struct http_request *req, const struct http_destination *destination);
 /* NULL: the request is for the server itself. */
 const struct http_destination *http_destination(const struct http_request *req);
-/* What a route needs; never HTTP_SCOPE_BY_METHOD. */
+/* Returns the scope that a route needs; never HTTP_SCOPE_BY_METHOD. */
 enum http_scope http_route_scope(const struct http_route *route);
-/* The same of the request's; where that has any method, by the one that was sent. */
+/*
+ * Returns the scope that the request's route needs; a route of any method goes by the one that was
+ * sent.
+ */
 enum http_scope http_needed_scope(const struct http_request *req);
 /* Attaches the caller's identity, as admit found it, for the handlers. */
 void http_set_principal(struct http_request *req, void *principal);
@@ -250,7 +253,10 @@ struct http_body_sink {
 };
 /* Once per request. An empty body is told by `end` alone. */
 void http_body_stream(struct http_request *req, const struct http_body_sink *sink);
-/* Nothing of the sink's but `abort` is called before resume. The client's time does not run. */
+/*
+ * Pauses the body: until http_body_resume only the sink's `abort` may be called, and the client's
+ * deadline does not run.
+ */
 void http_body_pause(struct http_request *req);
 void http_body_resume(struct http_request *req);
 /*

@@ -165,7 +165,7 @@ static struct step match_delimiter(
 	if (m->state == STATE_FIRST)
 		return (struct step){
 			used, multipart_set_malformed(e, "it does not begin with its boundary")};
-	/* It was content after all. */
+	/* The assumed delimiter was content. */
 	const char *held = m->delimiter + m->assumed;
 	size_t held_len = m->matched - m->assumed;
 	m->matched = m->assumed = 0;

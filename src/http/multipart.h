@@ -46,7 +46,7 @@ struct multipart;
 /* The type is the header Content-Type, or NULL. Negative: *e says what is wrong with it. */
 int multipart_create(struct multipart **ret, const char *type, size_t parts_max,
 	const struct multipart_events *events, void *arg, struct error *e);
-/* How many bytes were taken: all, unless a callback paused. Negative: refused, for good. */
+/* Returns how many bytes were taken: all, unless a callback paused. Negative: refused, for good. */
 ptrdiff_t multipart_push(struct multipart *m, const char *data, size_t len, struct error *e);
 /* The body has ended. Negative: it should not have. */
 int multipart_end(const struct multipart *m, struct error *e);

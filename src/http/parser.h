@@ -54,8 +54,8 @@ int http_scan_head(struct http_head_scan *s, const char *data, size_t len, struc
 int http_parse_head(char *text, size_t len, struct http_head *head, struct error *e);
 
 /*
- * The same for the head of an answer, whose status is 100 to 999. Of `head` only the version, the
- * framing and the fields are set.
+ * Parses the head of an answer, whose status is 100 to 999. Sets only the version, the framing and
+ * the fields of `head`.
  */
 int http_parse_answer(char *text, size_t len, struct http_head *head, int *status, struct error *e);
 

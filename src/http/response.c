@@ -60,7 +60,7 @@ void http_answer_sent(struct http_connection *c, enum http_sent sent)
 {
 	if (sent == HTTP_QUEUED) {
 		c->phase = HTTP_PHASE_FLUSHING;
-		/* The rest of the body is read and discarded from here on. */
+		/* Discards the rest of the body from here on. */
 		if (c->body_state == HTTP_BODY_COMING)
 			http_wake(c);
 	} else if (sent == HTTP_SENT) {

@@ -152,7 +152,7 @@ static int read_pattern(struct entry *entry)
 	return 0;
 }
 
-/* Where the literal is, or would be. */
+/* Returns the index of the literal, or the one at which it would be inserted. */
 static size_t node_search(const struct node *node, const char *text, size_t len, bool *found)
 {
 	size_t low = 0, high = node->literal_count;
@@ -282,7 +282,7 @@ static void router_walk(struct search *s, const struct node *node, size_t at)
 		router_walk(s, node->any, at + 1);
 }
 
-/* Each function is asked once, whatever it claims for. */
+/* Calls each claim function once, for all mounts that share it. */
 static bool walk_claimed(
 	const struct http_router *router, const struct http_request *req, struct search *s)
 {

@@ -1,4 +1,4 @@
-/* Which route answers a request. */
+/* The router: finds the route of a request. */
 #pragma once
 
 #include <stdbool.h>
@@ -41,5 +41,5 @@ struct http_param_position {
 	enum http_param_kind kind;
 	size_t index; /* of the segment that it stands for, or the first of them */
 };
-/* Where the pattern has this name. NULL: its last segment, if that takes a rest. */
+/* Finds a parameter in a pattern. NULL: the last segment, if that takes the rest. */
 bool http_pattern_find(const char *pattern, const char *name, struct http_param_position *ret);

@@ -31,7 +31,7 @@ struct http_server {
 	void (*addressed)(struct http_request *req); /* NULL: every request is for the server */
 	struct http_connection *connections;
 	/* slots.c: */
-	struct http_connection *strangers; /* the one that came first first */
+	struct http_connection *strangers; /* in the order in which they came */
 	unsigned stranger_count, entered;
 	struct http_peer *peers;
 	/* budget.c: */

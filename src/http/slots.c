@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "http/server.h"
 
-/* Of IPv6 the network: whoever has one, has all its addresses. */
+/* IPv6 is counted by network: a host with one address of it has them all. */
 #define PEER_KEY_SIZE 8
 
 struct http_peer {

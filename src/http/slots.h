@@ -20,7 +20,7 @@ void http_peer_drop(struct http_server *s, struct http_peer *peer);
 bool http_slots_make(struct http_server *s, const struct http_peer *peer);
 /* The connection drops the peer when it leaves. */
 void http_slots_enter(struct http_connection *c, struct http_peer *peer);
-/* It has shown a key. */
+/* Marks a connection that has shown a key. */
 void http_slots_know(struct http_connection *c);
-/* It is closed. Fine if it never entered, or has left. */
+/* Gives the slot back when the connection is closed. Does nothing if it has none. */
 void http_slots_leave(struct http_connection *c);

@@ -157,7 +157,7 @@ void http_stream_keepalive(struct http_request *req, const char *text, size_t le
 
 void http_stream_quiet(struct http_connection *c)
 {
-	/* Otherwise the generator has just written. */
+	/* The generator was not asked, so it has just written. */
 	if (!c->asked)
 		return;
 	uv_buf_t bufs[3];
@@ -184,7 +184,7 @@ void http_stream_written(struct http_connection *c)
 		http_stream_proceed(c);
 }
 
-/* Hands over whatever is there: the head, a chunk, the end. */
+/* Hands over the pending parts: the head, a chunk, the end. */
 static void flush_stream(struct http_connection *c)
 {
 	static char last_chunk[] = "0\r\n\r\n";

@@ -18,7 +18,7 @@ struct http_target {
 	bool complete;        /* nothing was refused */
 	size_t segment_count; /* "/a/b" has two, "/a/" has "a" and "", "/" has "" */
 	size_t pair_count;
-	/* Behind the last: NULL, or where the segment begins that was refused. */
+	/* Behind the last segment: NULL, or the beginning of the refused one. */
 	const char *segments[HTTP_SEGMENTS_MAX + 1];
 	struct http_pair pairs[HTTP_QUERY_MAX];
 };

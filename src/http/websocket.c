@@ -222,7 +222,7 @@ static void message_ends(
 		ws->pongs++;
 		break;
 	case WSLAY_CONNECTION_CLOSE:
-		/* Behind the code, which is in its first two bytes. */
+		/* The reason follows the code in the first two bytes. */
 		if (message->msg_length > 2)
 			memcpy(ws->reason, message->msg + 2, message->msg_length - 2);
 		break;
@@ -313,7 +313,7 @@ static ssize_t websocket_take_bytes(
 	return (ssize_t)len;
 }
 
-/* What the connection has in flight it counts itself. */
+/* Counts queued bytes; the connection counts those in flight itself. */
 static void websocket_count(struct websocket *ws)
 {
 	http_budget_hold_queue(ws->req->connection, ws->out.len + ws->message.len);

@@ -183,7 +183,10 @@ static void guest_drop(struct guest *g)
 		close(fd);
 }
 
-/* Not a byte beyond the first frame: the rest may be for a worker. 0 when more is to come. */
+/*
+ * Returns how many bytes to read: none beyond the first frame, because the rest may be for a
+ * worker. 0: the frame is not complete.
+ */
 static int64_t guest_wants(const struct guest *g, struct frame_header *h)
 {
 	if (g->len < FRAME_HEADER_SIZE)

@@ -23,7 +23,7 @@ static void input_deaf(struct process *p)
 	connection_send(FRAME_STDIN_CLOSED, p->tag, 0, NULL, 0);
 }
 
-/* How much was taken; the rest has to wait. */
+/* Returns how many bytes were written; the rest has to wait. */
 static size_t write_some(struct process *p, const char *data, size_t len)
 {
 	size_t done = 0;

@@ -1,6 +1,6 @@
 /*
- * What a process and everything it started use, by what the kernel says about their cgroup. A
- * process can choose its name, which /proc gives with line ends escaped, and nothing else here.
+ * Measures a process and everything it started, by their cgroup. The only text that a process can
+ * choose is its name, which /proc gives with line ends escaped.
  */
 #include "init/init.h"
 

@@ -76,7 +76,7 @@ static bool stream_grow(struct stream *s, size_t size)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (ring == MAP_FAILED)
 		return false;
-	/* It is no business of a worker's. */
+	/* Workers do not inherit the ring. */
 	madvise(ring, size, MADV_DONTFORK);
 	for (uint64_t at = s->acked, run; at < s->end; at += run) {
 		uint64_t from = at % s->size, to = at % size;

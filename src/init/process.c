@@ -91,7 +91,7 @@ void process_announce_all(struct buf *out)
 
 /* ---- start ---- */
 
-/* Whole arguments, as many as fit. */
+/* Keeps whole arguments, as many as fit. */
 static void init_process_describe(struct process *p, const struct start_request *request)
 {
 	const char *const texts[] = {request->user, request->cwd, request->name};
@@ -151,7 +151,7 @@ void process_start(uint64_t tag, const struct start_request *request)
 		refuse_start(tag, FRAME_STAGE_RESOURCES, ENOMEM);
 		return;
 	}
-	/* Before it is spawned: by the time that call returns, a short one may have ended. */
+	/* Taken before the spawn: by the time that returns, a short process may have ended. */
 	p->started_us = clock_monotonic_us();
 	p->started_wall_ms = clock_wall_ms();
 	if (spawn_process(request, &spawned) < 0) {

@@ -260,7 +260,7 @@ static pid_t fork_minder(struct child *c, int cgroup_fd)
 	if (pid == 0) {
 		child_become(shared);
 		child_limit_time(shared);
-		/* It goes on without an exec: init's own are not for it, nor its memory for others.
+		/* The minder makes no exec: it closes init's descriptors, and must not be traced.
 		 */
 		syscall(SYS_close_range, INIT_LISTEN_FD, INIT_NETLINK_FD, 0u);
 		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

@@ -22,9 +22,9 @@ void child_become(struct child *c);
 void child_limit_time(struct child *c);
 /* execvp with the PATH that the process will have, not ours. Returns only on failure. */
 void child_exec(const struct child *c);
-/* All of a command's way to its exec, for clone: takes a struct child. */
+/* Takes a command from the clone to its exec; arg is a struct child. */
 int child_main(void *arg);
-/* Returns whether the working directory is below our root, whatever links led there. */
+/* Returns whether the working directory is below the root, by any links. */
 bool child_is_inside(void);
 
 /* ---- minder.c ---- */

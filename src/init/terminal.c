@@ -45,7 +45,7 @@ int terminal_open(unsigned rows, unsigned columns, uid_t owner, int *master, int
 	autoclose int theirs = ioctl(ours, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (theirs < 0)
 		return -errno;
-	/* So that it can be opened again by its name. */
+	/* The owner may open the terminal again by its name. */
 	if (fchown(theirs, owner, TTY_GID) < 0)
 		return -errno;
 	/* Its editing of a line knows that characters may be of several bytes. */

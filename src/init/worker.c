@@ -50,7 +50,7 @@ static void send_started(int fd, const struct frame_started *started)
 __attribute__((noreturn)) static void worker_main(struct child *c, uint32_t flags)
 {
 	struct rlimit memory = {MEMORY_MAX, MEMORY_MAX};
-	/* While it may: afterwards it has not the right, and so no way out either. */
+	/* Changes the root while it may: afterwards it lacks the right, and so has no way out. */
 	if ((flags & FRAME_WORKER_IN_VOLUME) && chroot(FRAME_VOLUME) < 0)
 		_exit(127);
 	child_become(c);

@@ -70,7 +70,7 @@ static const char *const reader_calls[] = {
 
 int confine_reader(const int *dirs, size_t count)
 {
-	/* It reads what others wrote: not one of those that go last. */
+	/* A reader handles hostile data, so the OOM killer may take it early. */
 	(void)fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "500");
 	int r = become_reader();
 	if (r == 0)

@@ -239,7 +239,7 @@ static int keeper_diff_walk(
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = compare_names_of(d, dirs[i], dirs, i, old, new, depth);
-	/* Its own overlay: the upper layer of the root may not know it. */
+	/* /usr is an overlay of its own, which the upper layer of the root may not contain. */
 	if (r == 0 && new->is_root && d->new->has_usr && !is_in(new->upper, "usr") &&
 		!is_in(old->upper, "usr") && count == 2)
 		r = keeper_diff_compare_name(d, "usr", old, new, depth);

@@ -161,8 +161,7 @@ static void diff_text_put_line(struct buf *out, char sign, const struct line *l)
 		buf_append_str(out, "\n\\ No newline at end of file\n");
 }
 
-/* Where the differences that belong together end: fewer than two contexts of the same in between.
- */
+/* Finds the end of a hunk: differences that are less than two contexts apart belong together. */
 static void hunk_end(const struct text *old, const struct text *new, size_t *x, size_t *y)
 {
 	size_t same = 0, end_x = *x, end_y = *y, i = *x, k = *y;

@@ -14,7 +14,7 @@ struct hard_links {
 	size_t bytes;
 };
 
-/* The first name of this file, or NULL. */
+/* Returns the first name of this file, or NULL. */
 const char *hard_links_find(const struct hard_links *l, const struct stat *st);
 /* -EMLINK: there is no room for another. */
 int hard_links_add(struct hard_links *l, const struct stat *st, const char *dir, const char *name);

@@ -83,9 +83,11 @@ int keeper_open(struct keeper *k, const struct keeper_config *config, struct err
 int keeper_start(struct keeper *k, int cgroup_fd, struct error *e);
 /* Restarts the keeper or the sweeper if `pid` was one of them. */
 void keeper_child_ended(struct keeper *k, pid_t pid);
-/* It carries through what it has begun, and is waited for; the sweeper goes on by itself. */
+/*
+ * Tells the keeper to finish operations under way and waits for it; the sweeper goes on by itself.
+ */
 void keeper_leave(struct keeper *k);
-/* After that: the sweeper ends, too. */
+/* Ends the sweeper, too. After keeper_leave. */
 void keeper_stop(struct keeper *k);
 /* For a trial: the pool is unmounted. */
 void keeper_close(struct keeper *k);
@@ -93,7 +95,7 @@ void keeper_remove_tree(const char *path);
 
 /* ---- aside.c ---- */
 
-/* "": nobody has claimed the disks yet. */
+/* Reads the identity of the disks' database; "": no database has claimed them yet. */
 void keeper_read_owner(const struct keeper *k, char ret[ID_SIZE]);
 int owner_write(struct keeper *k, const char *id);
 /* Moves a disk that no row names out of the way; -ENOENT when it is not there. */
@@ -112,7 +114,9 @@ void disk_pool_measure(const struct keeper *k, int64_t *size, int64_t *free);
 
 /* ---- loop.c ---- */
 
-/* The loop device of the image: the one that is there, or a new one that goes with its last user.
+/*
+ * Returns the loop device of the image: the existing one, or a new one that goes with its last
+ * user.
  */
 int loop_attach(int image_fd, char path[32]);
 int loop_resize(int loop_fd);
@@ -154,9 +158,9 @@ int disk_keep(struct keeper *k, const struct disk_name *disk, const struct disk_
 	int64_t *frozen_us);
 int disk_restore(struct keeper *k, const struct disk_name *disk, const struct disk_name *from);
 int disk_delete(struct keeper *k, const struct disk_name *disk);
-/* The same of any directory of the pool. */
+/* Discards any directory of the disk pool. */
 int disk_discard_at(struct keeper *k, int dir_fd, const char *name);
-/* Of committed data only: `now` commits first, the whole pool. */
+/* Measures committed data only: `now` commits the whole disk pool first. */
 int disk_usage(
 	struct keeper *k, const struct disk_name *disk, bool now, int64_t *used, int64_t *limit);
 void disk_next(struct keeper *k, enum disk_kind kind, const char *after, char ret[ID_SIZE]);

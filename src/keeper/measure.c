@@ -1,7 +1,7 @@
 /*
- * How much is on a disk: bytes on the medium and number of files, counted by looking at all of it.
- * The tree is hostile: the walk keeps one descriptor per level up to a depth, and goes no deeper;
- * links are not followed. What the sandbox's own file system layers need beside is not counted.
+ * Measures a disk, bytes on the medium and number of files, by looking at all of it. The tree is
+ * hostile: the walk keeps one descriptor per level up to a depth, and goes no deeper; links are not
+ * followed. Space for the sandbox's own file system layers is not counted.
  */
 #include "keeper/keeper.h"
 

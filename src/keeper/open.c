@@ -74,7 +74,10 @@ static void keep_only(const int *wanted, size_t count)
 	close_range(KEEPER_FIRST_FD + (unsigned)count, ~0u, 0);
 }
 
-/* After a death: one that dies at once must not take a processor. Who would ask it may go first. */
+/*
+ * Delays the restart of a process that died, because one that dies at once must not take a
+ * processor.
+ */
 static void keeper_open_hold_back(const struct keeper *k, int work_fd)
 {
 	struct pollfd p = {.fd = work_fd}; /* no event but its end */

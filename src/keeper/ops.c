@@ -150,7 +150,7 @@ static void op_measure(struct keeper *k, const struct keeper_request *q, struct 
 	a->error = fd < 0 ? -fd : -measure_tree(fd, &a->bytes, &a->files);
 }
 
-/* The process is on its own from here: nobody waits for it but who reads. */
+/* The child is on its own from here: only its reader waits for it. */
 static void keeper_op_diff(struct keeper *k, const struct keeper_request *q, struct keeper_reply *a)
 {
 	int ends[2];
@@ -245,7 +245,7 @@ static bool needs_child(const struct keeper_request *q)
 	return ops[q->op].in_child && !(q->op == KEEPER_MAKE && q->from.kind == DISK_NONE);
 }
 
-/* Asked a second time, because the keeper before us died with the first still unread. */
+/* The front repeats a request when the keeper before this one died with it still unread. */
 static bool is_under_way(const struct keeper_request *q)
 {
 	for (size_t i = 0; i < child_count; i++)
@@ -326,7 +326,7 @@ static void keeper_ops_tend(struct keeper *k)
 		next_expiry = now + EXPIRE_US;
 		aside_expire(k);
 	}
-	/* Not while an operation runs: it may have made a group that has no member yet. */
+	/* Not while an operation runs: it may have made a quota group that has no member yet. */
 	if (now >= next_drop && child_count == 0 && k->disk_pool == DISK_POOL_LOOP &&
 		k->quota == QUOTA_SIMPLE) {
 		next_drop = now + DROP_GROUPS_US;

@@ -107,7 +107,7 @@ static const struct {
 	{"home/user/.bashrc", 0644, "PS1='\\u@\\h:\\w\\$ '\n"},
 };
 
-/* Of the host's /etc and /var: configuration of what is in /usr, no secrets. */
+/* Files of the host's /etc and /var: configuration of programs in /usr, no secrets. */
 static const char *const copied[] = {"etc/alternatives", "etc/ssl/certs", "etc/ssl/openssl.cnf",
 	"etc/ca-certificates", "etc/ca-certificates.conf", "etc/python3", "etc/python3.11",
 	"etc/python3.12", "etc/python3.13", "etc/perl", "etc/terminfo", "etc/fonts",
@@ -252,10 +252,7 @@ static bool os_release(const struct buf *text, const char *name, char out[32])
 	return true;
 }
 
-/*
- * Where packages for what is in /usr come from: Debian's own servers. The host's list may have
- * other places in it, and their passwords.
- */
+/* Lists Debian's own servers. The host's list may contain others, with their passwords. */
 static int make_apt_sources(int root_fd)
 {
 	static const char key[] = "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n";
@@ -341,8 +338,10 @@ static bool has_sandboxes(const struct keeper *k)
 	return found;
 }
 
-/* What an earlier host or a build that was interrupted left; a sandbox may still stand on the
- * former. */
+/*
+ * Discards skeletons of an earlier host and of interrupted builds; a sandbox may still stand on the
+ * former.
+ */
 static void discard_others(const struct keeper *k, const char *current)
 {
 	bool in_use = has_sandboxes(k);

@@ -17,7 +17,7 @@
 struct keeper;
 struct disk_name;
 
-/* Where a view begins: with `base`, /usr is an overlay of its own. */
+/* The layers of a view: with `base`, /usr is an overlay of its own. */
 struct view {
 	int root_upper, root_lower; /* -1: there is none */
 	int usr_upper, usr_lower;

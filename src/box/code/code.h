@@ -39,7 +39,7 @@ struct code_context *code_context_find(const struct sandbox *s, const char *id);
 struct code_context *code_context_first(const struct sandbox *s);
 struct code_context *code_context_next(const struct code_context *c);
 void code_context_view(const struct code_context *c, struct code_context_view *out);
-/* Its interpreter and everything that it started end, and so do its runs. */
+/* Deletes a context: ends its interpreter, everything that this started, and its runs. */
 void code_context_delete(
 	struct code_context *c, void (*done)(void *arg, const struct error *e), void *arg);
 /* With a new interpreter, that knows nothing. What runs ends; what waits runs in the new one. */
@@ -55,5 +55,5 @@ int code_run_start(struct code_context *c, const struct code_run_spec *spec,
 	void (*changed)(void *arg), void *arg, struct code_run **ret, struct error *e);
 /* false: not yet. Not after the last one. */
 bool code_run_next(struct code_run *r, struct code_event *ret);
-/* The last call. A run that has not ended is interrupted, or never begins. */
+/* The last call on a run. One that has not ended is interrupted, or never begins. */
 void code_run_close(struct code_run *r);

@@ -28,7 +28,7 @@ static struct code_context *context_new(struct sandbox *s, const char *id,
 	return c;
 }
 
-/* Its runs and waiters are gone already. */
+/* Frees a context whose runs and waiters are gone. */
 static void context_free(struct code_context *c)
 {
 	code_interpreter_detach(c);

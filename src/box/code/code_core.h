@@ -11,7 +11,7 @@
 
 /* The argv that starts an interpreter: NULL-terminated, constant texts. */
 const char *const *code_language_command(enum code_language language);
-/* The first command to a new interpreter. */
+/* Writes the first command to a new interpreter. */
 void code_language_load(enum code_language language, const char *key, struct buf *out);
 /* The command that starts a run in an interpreter. */
 void code_language_run(enum code_language language, const struct code_run *r, struct buf *out);
@@ -22,7 +22,7 @@ enum code_message_state {
 	CODE_MESSAGE_SEARCH, /* for the key that begins one */
 	CODE_MESSAGE_HEAD,
 	CODE_MESSAGE_BODY,
-	CODE_MESSAGE_SKIP,    /* the body of one that there is no room for */
+	CODE_MESSAGE_SKIP,    /* the body of a message that there is no room for */
 	CODE_MESSAGE_WHOLE,   /* until the next bytes */
 	CODE_MESSAGE_NONSENSE /* from here on nothing is understood */
 };
@@ -55,7 +55,7 @@ enum code_interpreter_state {
 	CODE_INTERPRETER_NONE,
 	CODE_INTERPRETER_STARTING, /* until it has said that it is ready */
 	CODE_INTERPRETER_IDLE,
-	CODE_INTERPRETER_BUSY,  /* with the first of the runs, or one that was given up */
+	CODE_INTERPRETER_BUSY,  /* with the first run, or a run that was given up */
 	CODE_INTERPRETER_ENDING /* killed, and not dead yet */
 };
 
@@ -123,24 +123,24 @@ struct code_run {
 	struct code_run *prev, *next;
 };
 
-/* Where its interpreter began, or will. */
+/* Returns the directory that the context's interpreter began in, or will. */
 const char *code_context_cwd(const struct code_context *c);
 
 /* ---- code_interpreter.c ---- */
 
-/* Until it is ready or refused; then the waiters are told and runs begin. */
+/* Starts the interpreter. When it is ready or refused, the waiters are told and runs begin. */
 int code_interpreter_start(struct code_context *c, struct error *e);
 void code_interpreter_kill(struct code_context *c);
-/* The same, with what is to be said of it. */
+/* Kills the interpreter; `reason` is told to its run. */
 void code_interpreter_fail(struct code_context *c, const char *reason);
 void code_interpreter_interrupt(struct code_context *c);
 /* To it, as there is room. */
 void code_interpreter_tell(struct code_context *c);
 /* To those who wait for it to be ready. */
 void code_interpreter_answer(struct code_context *c, const struct error *e);
-/* Forgets it, whatever it does. */
+/* Forgets the interpreter, in any state. */
 void code_interpreter_detach(struct code_context *c);
-/* For what is waited for: when the next of it is due. */
+/* Sets the timer for the earliest deadline. */
 void code_watch_time(struct box *b);
 /* The sandbox goes on, and with it the time of its interpreters. */
 void code_awake(struct sandbox *s);
@@ -159,13 +159,13 @@ void code_stream_forget(struct code_context *c);
 
 /* ---- code_run.c ---- */
 
-/* The first of the runs begins, if the interpreter is free or can be started. */
+/* Begins the first run, if the interpreter is idle or can be started. */
 void code_run_begin(struct code_context *c);
 /* The interpreter has said that it is done, or is gone. */
 void code_run_finish(struct code_context *c);
 void code_run_fail(struct code_run *r, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* All of them, because the sandbox or the context goes. */
+/* Ends all runs, because the sandbox or the context goes. */
 void code_run_lose_all(struct code_context *c);
 
 /* ---- code_context.c, code_interpreter.c: what happens to their sandbox ---- */

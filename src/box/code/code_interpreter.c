@@ -54,7 +54,10 @@ static void send_interrupt(struct code_context *c)
 	execution_signal(c->execution, SIGINT, false);
 }
 
-/* Told again until it is heeded: it may come before the code has begun, and then means nothing. */
+/*
+ * Resends SIGINT until the interpreter acknowledges it: one that arrives before the code has begun
+ * is ignored.
+ */
 void code_interpreter_interrupt(struct code_context *c)
 {
 	if (c->state != CODE_INTERPRETER_BUSY || c->kill_at_ms)

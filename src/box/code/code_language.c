@@ -8,7 +8,7 @@
 #include "box/code/code_core.h"
 #include "box/code/interpreters.h"
 
-/* Behind a run, for a shell: see src/interpreter/bash. */
+/* Follows each run of a shell: see src/interpreter/bash. */
 #define SHELL_TRAILER "eval \"$__bunker_code\" 0</dev/null\n__bunker_done\n"
 
 static const struct language {
@@ -67,7 +67,7 @@ void code_language_load(enum code_language language, const char *key, struct buf
 
 /* ---- words of shell ---- */
 
-/* $'...': whatever is not a plain letter or digit, as its octal number. */
+/* Quotes as $'...': everything but plain letters and digits as octal numbers. */
 static void put_quoted(struct buf *out, const char *data, size_t len)
 {
 	buf_append_str(out, " $'");

@@ -22,7 +22,7 @@ static char framed_key_at(const char *key, size_t index)
 	return index <= CODE_KEY_LEN ? key[index - 1] : ' ';
 }
 
-/* Neither the key nor the space has a newline, so a mismatch begins anew or not at all. */
+/* Neither key nor space contains a newline, so after a mismatch the search begins anew. */
 static size_t code_message_search(
 	struct code_message *m, const char *key, const char *data, size_t len)
 {

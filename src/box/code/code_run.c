@@ -174,7 +174,10 @@ static bool code_run_put_end(const struct code_run *r, struct code_event *ret)
 	return true;
 }
 
-/* Its interpreter died while it was idle, and this one knows nothing of what went before. */
+/*
+ * Tells on stderr that the interpreter died while it was idle: the new one has none of its
+ * variables.
+ */
 static bool put_note(struct code_run *r, struct code_event *ret)
 {
 	struct code_context *c = r->context;

@@ -14,5 +14,5 @@ const char *admission_template(struct box *b, const struct sandbox_spec *spec);
 /* Whether such a sandbox may be made; fills in the defaults of *r. */
 int admission_check(
 	struct box *b, const struct sandbox_spec *spec, struct resources *r, struct error *e);
-/* What it may reach, by its request or by the server's default. */
+/* Returns the network mode of the request, or the server's default. */
 enum network_mode admission_network(const struct box *b, const struct sandbox_spec *spec);

@@ -21,7 +21,7 @@ struct box;
 struct driver_links;
 struct store;
 
-/* What is told of a start, each once, in this order. */
+/* Events of a start, each told once, in this order. */
 struct box_events {
 	void (*ready)(void *arg); /* requests can be served */
 	void (*found)(void *arg); /* every init has answered, or was given up */

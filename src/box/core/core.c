@@ -96,7 +96,10 @@ static void start_timers(struct box *b)
 	retention_start(b);
 }
 
-/* The same for every front, so that each knows what earlier ones have signed. */
+/*
+ * Loads the key that signs tags. All fronts have the same, so that each knows what earlier ones
+ * have signed.
+ */
 static int load_tag_key(struct box *b, struct error *e)
 {
 	uint8_t secret[STORE_SECRET_SIZE];
@@ -189,7 +192,7 @@ static void free_sandboxes(struct box *b)
 	struct error e;
 	error_set(&e, ERROR_UNAVAILABLE, "the server ends");
 	DL_FOREACH_SAFE (b->sandboxes.order, s, next) {
-		/* They go on without us: nothing is sent, and nothing of theirs is ended. */
+		/* Sandboxes go on without the front: nothing is sent, and no process is ended. */
 		init_link_close(s->init.link);
 		s->init.link = NULL;
 		execution_abandon_all(s);

@@ -62,7 +62,7 @@ static void creation_undone(void *arg)
 	creation_free(c);
 }
 
-/* It is told when nothing is left of it: its name can be used again. */
+/* The caller is told when the sandbox is removed: its name can be used again. */
 static void creation_failed(struct creation *c, const struct error *e)
 {
 	struct sandbox *s = c->sandbox;

@@ -1,4 +1,4 @@
-/* How much a disk takes. */
+/* Measures the space that a disk takes. */
 #pragma once
 
 #include "box/core/box.h"

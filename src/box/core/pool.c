@@ -64,7 +64,7 @@ static void refill_timer_fired(uv_timer_t *timer)
 
 static void refill_after(struct box *b, unsigned quiet_ms)
 {
-	/* Not before the start has found out what is left of an earlier server's pool. */
+	/* No refill before the start has found what is left of an earlier server's pool. */
 	if (b->pool.count >= b->config.pool_size || b->closing || b->starting)
 		return;
 	/* A steady stream of creates never leaves a pause. */

@@ -257,7 +257,7 @@ static void portable_import_pass_on(struct portable_import *i)
 	}
 }
 
-/* Until the sandbox is there, nothing behind the head is read. */
+/* Nothing behind the head is read before the sandbox is there. */
 static void portable_import_go_on(struct portable_import *i)
 {
 	struct error e;

@@ -125,6 +125,7 @@ static void start_tell_waiters(struct box *b, const char *id)
 	}
 }
 
+<<<<<<< HEAD
 void reconcile_stop(struct box *b)
 {
 	struct start_waiter *w, *next;
@@ -138,6 +139,9 @@ void reconcile_stop(struct box *b)
 }
 
 /* The row of one that is paused says so; otherwise the status is found out anew. */
+=======
+/* The row of a paused sandbox says so; other statuses are found out anew. */
+>>>>>>> 2322916 (box, http, keeper, api: name the subject in more comments)
 static void reconcile_add_row(void *arg, const void *found)
 {
 	const struct sandbox_record *row = found;
@@ -148,7 +152,7 @@ static void reconcile_add_row(void *arg, const void *found)
 	s->box->start.reconciling++;
 	sandbox_add(s);
 	bool idle = s->status == SANDBOX_SUSPENDED || s->status == SANDBOX_FAILED;
-	if (idle && s->paused_ms == 0) /* one that failed under an earlier version */
+	if (idle && s->paused_ms == 0) /* failed under an earlier version */
 		s->paused_ms = s->last_active_ms;
 	tenant_force_charge(s, idle ? CHARGE_DISK : CHARGE_ALL);
 }
@@ -222,7 +226,7 @@ static void reconcile_reconnected(void *arg, struct sandbox *s, int error)
 	frame_append(init_link_buffer(s->init.link), FRAME_RESUME, 0, 0, 0, NULL, 0);
 	init_link_flush(s->init.link);
 	sandbox_set_awake(s);
-	/* What was killed while nobody looked is not to be blamed on a later process. */
+	/* OOM kills of the time without a front are not attributed to a later process. */
 	if (s->found_oom_kills > s->processes.oom_seen)
 		s->processes.oom_seen = s->found_oom_kills;
 	reconcile_network(s);
@@ -321,7 +325,7 @@ static void orphan_destroyed(void *arg, const struct warden_reply *reply)
 			strerror(reply->error));
 }
 
-/* A destroy takes the disk along: one that could not be moved is left for the next start. */
+/* A destroy removes the disk as well; a disk that could not be moved is left for the next start. */
 static void orphan_moved(void *arg, int error)
 {
 	struct orphan *o = arg;

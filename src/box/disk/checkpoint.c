@@ -120,7 +120,9 @@ static void disk_checkpoint_create_stored(void *arg, int error)
 	sandbox_release(s);
 }
 
-/* Its row, that of the sandbox, which stands on it from now on, and the event: all or none. */
+/*
+ * Stores the checkpoint, the sandbox, which stands on it from now on, and the event: all or none.
+ */
 static void disk_checkpoint_create_kept(void *arg, const struct keeper_reply *reply)
 {
 	struct creating *c = arg;

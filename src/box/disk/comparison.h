@@ -29,8 +29,8 @@ struct comparison *comparison_begin_whole(struct sandbox *s, enum diff_form form
 	const struct comparison_events *events, void *arg, struct error *e);
 struct comparison *comparison_begin_snapshot(const struct snapshot *s, enum diff_form form,
 	const struct comparison_events *events, void *arg, struct error *e);
-/* Nothing is told until it is resumed. */
+/* Holds all events until comparison_resume. */
 void comparison_pause(struct comparison *c);
 void comparison_resume(struct comparison *c);
-/* Nothing more is told. Not after `done`. */
+/* Ends the comparison without another event. Not after `done`. */
 void comparison_cancel(struct comparison *c);

@@ -65,7 +65,7 @@ static void swap_booted(void *arg, const struct error *e)
 	sandbox_store(s, SANDBOX_IDLE, awake_stored, w);
 }
 
-/* Also when the swap failed: then with the disk it had. */
+/* After a failed swap the sandbox goes on, too, with its old disk. */
 static void restore_go_on(struct swap *w)
 {
 	if (w->was_awake)

@@ -43,7 +43,7 @@ struct fork_result {
 	int64_t frozen_us;
 };
 
-/* All of them or none: result is NULL and e says why when it failed. */
+/* Told when all forks are made, or none: then result is NULL and e says why. */
 typedef void sandbox_forked_fn(void *arg, const struct fork_result *result, const struct error *e);
 struct fork;
 /*

@@ -140,7 +140,7 @@ static void porter_booted(void *arg, const struct error *e)
 	}
 }
 
-/* As one that sleeps and is being woken, so that calls wait for it. */
+/* Makes a sandbox that counts as being woken, so that calls wait for it. */
 static struct sandbox *new_sandbox(const struct volume *v)
 {
 	struct sandbox *s = hidden_new(v->box, v->tenant);
@@ -167,7 +167,7 @@ static void porter_boot(struct volume *v)
 	sandbox_boot(p->sandbox, false, porter_booted, p);
 }
 
-/* The one that was not needed for the longest time goes for another. */
+/* Removes the porter that was unused for the longest time. */
 static int make_room(struct box *b, struct error *e)
 {
 	struct porter *p, *oldest = NULL;
@@ -189,7 +189,7 @@ static int make_room(struct box *b, struct error *e)
 	return 0;
 }
 
-/* Its init is gone: there was not enough memory, for example. */
+/* Returns whether the porter's init is gone, for lack of memory for example. */
 static bool is_broken(const struct porter *p)
 {
 	return !p->booting && !p->sandbox->init.link;

@@ -23,7 +23,7 @@ struct archive_events {
 struct archive *archive_begin(struct sandbox *s, const struct file_request *request,
 	const struct image_blob *expected, const struct archive_events *events, void *arg,
 	struct error *e);
-/* How many bytes it would like to have now. More are taken, too, and kept. */
+/* Returns how many bytes are wanted now. More are accepted, and kept. */
 size_t archive_room(const struct archive *a);
 void archive_write(struct archive *a, const char *data, size_t len);
 /* That was all of it. */

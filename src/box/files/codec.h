@@ -41,8 +41,8 @@ struct codec;
 struct codec *codec_new(
 	uv_loop_t *loop, enum codec_kind kind, const struct codec_events *events, void *arg);
 /*
- * Before the first push, of one that expands: it fails at the end unless the bytes, as they came
- * and expanded, have these digests. Borrowed; the threads do not look at it.
+ * Sets the digests that the bytes must have, as they came and expanded; otherwise it fails at the
+ * end. Before the first push of a codec that expands. Borrowed; the threads do not look at it.
  */
 void codec_expect(struct codec *c, const struct image_blob *expected);
 /* Takes the content. Only when it is hungry. */
@@ -52,5 +52,5 @@ void codec_finish(struct codec *c);
 /* No data comes before resume. */
 void codec_pause(struct codec *c);
 void codec_resume(struct codec *c);
-/* Nothing more is called. */
+/* Closes the codec: no callback comes any more. */
 void codec_close(struct codec *c);

@@ -23,7 +23,7 @@ struct expand *expand_new(uv_loop_t *loop, enum codec_kind kind, struct file_cal
 	const struct expand_events *events, void *arg);
 /* Fails at the end unless the bytes are these; before the first write. Borrowed. */
 void expand_expect(struct expand *x, const struct image_blob *expected);
-/* How many bytes it would like to have now. More are taken, too, and kept. */
+/* Returns how many bytes are wanted now. More are accepted, and kept. */
 size_t expand_room(const struct expand *x);
 void expand_write(struct expand *x, const char *data, size_t len);
 /* That was all of it. */

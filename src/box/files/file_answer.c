@@ -9,7 +9,7 @@
 
 #include "box/files/file_call.h"
 
-/* How often a record may come. */
+/* Says how often a record may come. */
 enum answer_count {
 	ANSWER_ONCE,      /* neither more nor less */
 	ANSWER_PER_FILE,  /* once for each file that was given */

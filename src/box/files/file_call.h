@@ -4,7 +4,7 @@
 #include "box/files/file_link.h"
 #include "box/files/files.h"
 
-/* How far the answer has come; file_answer.c has the table of what may come. */
+/* The progress of the answer; file_answer.c has the table of allowed records. */
 struct file_answer {
 	unsigned step;
 	uint64_t taken;    /* records of that step */
@@ -31,8 +31,10 @@ struct file_call {
 
 /* ---- files.c ---- */
 
-/* Its input has ended, or it need not have: what is behind an archive's end is not read. */
+/*
+ * Returns whether the input has ended or need not have: bytes behind an archive's end are not read.
+ */
 bool file_call_is_given_all(const struct file_call *c);
-/* It is over, one way or the other, and freed. path: what an error is about; may be empty. */
+/* Ends and frees the call. path: the path that an error is about; may be empty. */
 void file_call_end(
 	struct file_call *c, const struct record_end *end, const struct record_text *path);

@@ -24,7 +24,7 @@ void file_call_has_room(struct file_call *c)
 		c->events.room(c->arg);
 }
 
-/* Whoever finds no room behind any of these waits to be told of it. */
+/* A caller that finds no room waits until it is told of some. */
 static void file_input_note_room(struct file_call *c)
 {
 	c->wants_room = file_room(c) == 0;

@@ -53,7 +53,7 @@ void file_link_close(struct file_link *l)
 		uv_close((uv_handle_t *)&l->poll, file_link_free);
 }
 
-/* One that nobody has asked for yet, such as those in the pool, is the server's own. */
+/* A sandbox without a tenant, such as those in the pool, is the server's own. */
 static const char *link_tenant(const struct sandbox *s)
 {
 	return s->tenant ? s->tenant : "";
@@ -135,7 +135,7 @@ static void file_link_lost(struct file_link *l)
 		file_call_lost(call);
 }
 
-/* It is as hostile as an init that talks nonsense. */
+/* Fails the sandbox: a worker that talks nonsense is as hostile as an init that does. */
 static void file_link_distrust(struct file_link *l)
 {
 	log_debug("a file worker talks nonsense", "sandbox", l->sandbox->id);
@@ -174,7 +174,7 @@ static void update_poll(struct file_link *l)
 		uv_poll_stop(&l->poll);
 }
 
-/* The first thing that comes: whether there is a worker. */
+/* Takes the first message: whether there is a worker. */
 static int take_started(struct file_link *l)
 {
 	struct frame_header h;
@@ -232,7 +232,7 @@ static int file_link_take_record(struct file_link *l)
 	return r < 0 ? r : 1;
 }
 
-/* As far as it is complete and wanted. A callback may close the link. */
+/* Handles records that are complete and wanted. A callback may close the link. */
 static void handle_received(struct file_link *l)
 {
 	int r = 1;
@@ -328,7 +328,7 @@ void file_link_send(struct file_link *l, const void *bytes, size_t len)
 	struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
 	bool anything = l->out.len + len > 0;
 	ssize_t n = l->fd < 0 || !anything ? 0 : sendmsg(l->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
-	/* That it reads no more is told when we read that it has gone, and perhaps why. */
+	/* A worker that has stopped reading is noticed by its end, which may say why. */
 	size_t sent = n > 0 ? (size_t)n : 0, waiting = l->out.len;
 	if (sent < waiting) {
 		buf_consume(&l->out, sent);

@@ -51,7 +51,7 @@ void file_call_data(struct file_call *c, struct buf *bytes);
 /* There is no worker for it, and why. */
 void file_call_refused(struct file_call *c, const struct frame_started *started);
 void file_call_lost(struct file_call *c);
-/* Nothing has come for a long time; true when it is still worth waiting. */
+/* Called when nothing has come for long; returns whether to go on waiting. */
 bool file_call_is_patient(const struct file_call *c);
 void file_call_has_room(struct file_call *c);
 bool file_call_is_paused(const struct file_call *c);

@@ -25,7 +25,7 @@
 #define CALLS_MAX  256 /* at once in a sandbox; fewer than init has workers */
 #define PATH_SHOWN 160
 
-/* How an operation is called in errors, and how it behaves. */
+/* The name of each operation in errors, and its properties. */
 static const struct {
 	const char *verb;
 	bool input;
@@ -165,7 +165,7 @@ void file_call_end(
 
 /* ---- patience ---- */
 
-/* Only who has all he needs is expected to say something. */
+/* Silence counts only against a worker that waits for nothing. */
 bool file_call_is_patient(const struct file_call *c)
 {
 	const struct sandbox *s = c->sandbox;

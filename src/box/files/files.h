@@ -53,10 +53,10 @@ void file_resume(struct file_call *c);
 
 /* ---- input: WRITE, UNPACK, ATTRIBUTES ---- */
 
-/* How many bytes it can take now; more are taken, too, and kept. */
+/* Returns how many bytes are wanted now; more are accepted, and kept. */
 size_t file_room(const struct file_call *c);
 void file_put_target(struct file_call *c, const struct file_target *target);
-/* That so many bytes follow, in whatever pieces. Without it, each piece tells its own length. */
+/* Announces how many bytes follow, in any pieces. Otherwise each piece has its own length. */
 void file_put_length(struct file_call *c, uint64_t length);
 void file_put_data(struct file_call *c, const char *bytes, size_t len);
 /* name without "user."; value NULL removes it. */

@@ -21,7 +21,7 @@ static void file_written(void *arg, const struct file_entry *entry)
 	(void)entry;
 }
 
-/* It is told which one it was. */
+/* Adds to the error which file it was. */
 static void files_write_written(void *arg, const struct file_result *result, const struct error *e)
 {
 	struct writing *w = arg;

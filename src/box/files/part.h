@@ -2,9 +2,9 @@
 
 #include "box/sandbox/part.h"
 
-/* It is awake again: calls that have waited for it go on. */
+/* The sandbox is awake again: calls that have waited for it go on. */
 void files_awake(struct sandbox *s);
-/* It does not wake: those that have waited are told why. */
+/* The sandbox does not wake: fails the calls that have waited for it. */
 void files_refuse_waiting(struct sandbox *s, const struct error *e);
 /* The sandbox ends, or we do: its calls end with e. */
 void files_end_all(struct sandbox *s, const struct error *e);

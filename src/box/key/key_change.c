@@ -45,7 +45,7 @@ static void key_change_made(struct key_change *c, const struct error *e)
 
 /* ---- create ---- */
 
-/* Whoever makes keys that end soon must not have to tidy up. */
+/* Removes an expired key, so that tenants with short-lived keys need not tidy up. */
 static bool key_make_room(struct keys *k, const struct key_tenant *t)
 {
 	struct key *key;

@@ -192,7 +192,7 @@ static void keys_use_due(uv_timer_t *timer)
 	keys_store_uses(timer->data);
 }
 
-/* The first of a minute is noted; what is written waits for a minute's company. */
+/* Notes the first use within a minute; the write waits up to a minute for others. */
 static void key_note_use(struct key *key)
 {
 	struct keys *k = key->keys;
@@ -246,7 +246,7 @@ bool keys_search_marks(
 	if (!t)
 		return false;
 	DL_FOREACH (t->keys, key) {
-		/* One that was never used has no tokens. */
+		/* A key that was never used has no tokens. */
 		if (!key_is_good(key) || key->used_ms == 0)
 			continue;
 		if (matches(arg, key->current->mark) ||

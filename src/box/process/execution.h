@@ -11,21 +11,24 @@ struct sandbox;
 struct execution;
 
 /*
- * Whoever wants to know. `changed` is called when the execution has started, was refused, has new
- * output or has ended; it must not watch or unwatch others. A watcher that is `paced` holds the
+ * A watcher of an execution. `changed` is called when the execution has started, was refused, has
+ * new output or has ended; it must not watch or unwatch others. A watcher that is `paced` holds the
  * process back when it reads slowly; it sees every byte, even those beyond what is kept.
  */
 struct execution_watcher {
 	void (*changed)(void *arg);
 	void (*room)(void *arg); /* stdin has room again; may be NULL */
-	/* The last of the others has gone, and it runs on; may be NULL. Unwatches nobody. */
+	/*
+	 * Called when the last other watcher has gone and the execution runs on; may be NULL. It
+	 * must not unwatch others.
+	 */
 	void (*alone)(void *arg);
-	/* How far its reader surely has got; NULL: to its position. */
+	/* Returns the position that the reader has certainly received; NULL: its position. */
 	void (*arrived)(void *arg, uint64_t position[EXECUTION_STREAMS]);
 	void *arg;
 	bool paced;
-	bool glances;                    /* it looks and goes: nobody takes that for attendance */
-	bool ignores[EXECUTION_STREAMS]; /* it does not read these, and holds nobody back there */
+	bool glances;                         /* looks once: does not count as attendance */
+	bool ignores[EXECUTION_STREAMS];      /* streams that it neither reads nor holds back */
 	uint64_t position[EXECUTION_STREAMS]; /* the next byte to read */
 	struct execution_watcher *next, *prev;
 };
@@ -37,7 +40,7 @@ int execution_start(struct sandbox *s, const struct execution_spec *spec, struct
  * whichever, for callers that have shown a token of the execution itself.
  */
 struct execution *execution_find(struct box *b, const char *tenant, const char *id);
-/* After a restart: the sandbox of a process that was running, whose init has not answered yet. */
+/* Returns the sandbox of a process that ran before a restart, if its init has not answered yet. */
 struct sandbox *execution_awaits(struct box *b, const char *tenant, const char *id);
 void execution_view(const struct execution *x, struct execution_view *out);
 bool execution_has_started(const struct execution *x);
@@ -46,25 +49,31 @@ bool execution_has_started(const struct execution *x);
  * rest of the output still coming: it is there up to view.length.
  */
 bool execution_has_ended(const struct execution *x);
-/* It ended, but its sandbox did before all of its output was read. */
+/* Returns whether the execution ended with its sandbox before all of its output was read. */
 bool execution_was_cut(const struct execution *x);
-/* Its program does not exist, or cannot be executed. */
+/* Returns whether the program does not exist or cannot be executed. */
 bool execution_has_no_program(const struct execution *x);
 /* Why it was refused (unknown user, no such directory, no process left); NULL when it was not. */
 const struct error *execution_refusal(const struct execution *x);
-/* Those of a sandbox that run, or whose end is not in the store yet. */
+/* Walks the executions of a sandbox that run, or whose end is not in the store yet. */
 struct execution *execution_first(const struct sandbox *s);
 struct execution *execution_next(const struct execution *x);
-/* Of all tenants those that run and are to be attended: it may be watched. */
+/*
+ * Calls `each` with the running executions of all tenants that are to be attended. It may watch
+ * them.
+ */
 void execution_each_attended(
 	struct box *b, void (*each)(void *arg, struct execution *x), void *arg);
 struct execution *execution_find_pid(const struct sandbox *s, int32_t pid);
 struct execution *execution_find_name(const struct sandbox *s, const char *name);
 
-/* Somebody knows its id before its end: it is not forgotten, whatever dies. Background ones are. */
+/*
+ * Records an execution whose id was told before its end, so that it is found after a crash.
+ * Background processes are recorded anyway.
+ */
 void execution_record(struct execution *x);
 
-/* ---- what is said to one that runs; nothing happens when it has ended ---- */
+/* ---- controlling a running execution; nothing happens to an ended one ---- */
 
 /* To its main process, or to everything it started, too. */
 void execution_signal(struct execution *x, int number, bool tree);
@@ -81,7 +90,7 @@ bool execution_resize(struct execution *x, unsigned rows, unsigned columns);
  * nothing with it that was delivered.
  */
 bool execution_input_is_open(const struct execution *x);
-/* It was left open, but the process reads no more: what is written is dropped. */
+/* Returns whether stdin was left open, but the process reads no more: input is dropped. */
 bool execution_input_is_deaf(const struct execution *x);
 size_t execution_input_room(const struct execution *x);
 /* Returns how much was taken: not more than there was room for. */
@@ -90,7 +99,7 @@ void execution_input_close(struct execution *x);
 uint64_t execution_input_offset(const struct execution *x);    /* written so far */
 uint64_t execution_input_delivered(const struct execution *x); /* taken by the process */
 
-/* Asked of one that runs. `done` is called once, with NULL when it ends first. */
+/* Usage of a running execution. `done` is called once, with NULL when the execution ends first. */
 struct execution_inspection {
 	void (*done)(void *arg, const struct execution_usage *usage);
 	void *arg;
@@ -112,12 +121,15 @@ bool execution_read(struct execution *x, struct execution_watcher *w, unsigned s
 
 /* The end of what has come of each stream; view.length may be further. */
 void execution_arrived(const struct execution *x, uint64_t end[EXECUTION_STREAMS]);
-/* How far those who paced it surely have got: behind that is what somebody may have missed. */
+/*
+ * Returns the position that all paced watchers have certainly received: later bytes may have been
+ * missed.
+ */
 void execution_seen(const struct execution *x, uint64_t position[EXECUTION_STREAMS]);
-/* What is behind these positions was read, but has not arrived: nobody who still watches has it. */
+/* Rewinds the "seen" positions: bytes behind them were read, but have not arrived at a client. */
 void execution_unsee(struct execution *x, const uint64_t position[EXECUTION_STREAMS]);
 
-/* What is kept of a stream, to be read at leisure: the execution may be gone meanwhile. */
+/* A copy of what is kept of a stream, which may outlive the execution. */
 struct output_copy {
 	struct buf memory;
 	bool spooled; /* it is not in memory */
@@ -135,7 +147,9 @@ void output_copy_finish(struct output_copy *c);
  * read: then e says why. It lives as long as it is watched, at least until the callback returns.
  */
 typedef void execution_loaded_fn(void *arg, struct execution *x, const struct error *e);
-/* Of a given sandbox a name will do, too: the newest of the name. sandbox_id NULL: by its id only.
+/*
+ * Loads an ended execution by id, or by name in a given sandbox: the newest of that name.
+ * sandbox_id NULL: by id only.
  */
 void execution_load(struct box *b, const char *tenant, const char *sandbox_id, const char *id,
 	execution_loaded_fn *loaded, void *arg);

@@ -39,14 +39,14 @@ void output_finish(struct output *o);
 void output_copy(const struct output *o, struct output_copy *ret);
 /* Continues with what an earlier front left on disk; o is as output_init left it. */
 void output_restore(struct output *o);
-/* Charges for what was restored, of one that goes on. */
+/* Charges the restored bytes of an output that goes on. */
 void output_charge_restored(struct output *o);
 /* Takes bytes [offset, offset+len); bytes that were seen are skipped. -EPROTO: there is a hole. */
 int output_append(struct output *o, uint64_t limit, bool keep_tail, uint64_t offset,
 	const char *data, size_t len);
 /* Returns whether all that will ever be kept of a stream that ends at `end` is here. */
 bool output_is_settled(const struct output *o, uint64_t limit, uint64_t end);
-/* How far init may forget, when the slowest paced watcher stands at `slowest`. */
+/* Returns up to where init may forget, when the slowest paced watcher stands at `slowest`. */
 uint64_t output_release(struct output *o, uint64_t slowest);
 /* Up to max bytes from *position, which moves; -errno on failure. */
 int output_read(struct output *o, uint64_t *position, size_t max, struct buf *out);
@@ -108,16 +108,16 @@ struct execution {
 };
 
 struct execution *execution_new(struct sandbox *s, bool interpreter);
-/* In its sandbox, as one that runs: +1 when it begins, -1 when it ends. */
+/* Counts running executions of the sandbox: +1 at the beginning, -1 at the end. */
 void execution_count(struct execution *x, int change);
-/* Where its output goes: when its id is known, and whether it is listed. */
+/* Decides where output is kept: called when the id is known, and whether it is listed. */
 void execution_place_outputs(struct execution *x);
 /* Makes it known by its id. */
 void execution_index(struct execution *x);
 void execution_free_if_unused(struct execution *x);
 /* Bytes that the process has written to a stream, as far as is known. */
 uint64_t execution_length(const struct execution *x, unsigned stream);
-/* How much of each stream is kept. */
+/* Returns how many bytes of each stream are kept. */
 uint64_t execution_output_limit(const struct execution *x);
 /* No byte of its output is still with init. */
 bool execution_is_drained(const struct execution *x);
@@ -172,17 +172,25 @@ void execution_check_overdue(struct box *b);
 /* ---- execution_record.c, execution_load.c ---- */
 
 void execution_store(struct execution *x, store_added_fn *stored, void *arg);
-/* Its row is stored, and counts for all that was charged before; is_new: it was not there yet. */
+/* Replaces earlier charges by that of the stored row; is_new: there was no row yet. */
 void execution_charge_row(struct execution *x, bool is_new);
-/* The short row of one that runs is in the store. */
+/* Charges the short row of a running execution, which is in the store. */
 void execution_charge_record(struct execution *x);
-/* As if it had just ended; it is in no table, and goes with its last watcher. */
+/* Makes an ended execution from its row; it is in no table, and is freed with its last watcher. */
 struct execution *execution_revive(struct box *b, const struct execution_row *row);
 /* At start: what was recorded, and what of it is lost, of sandboxes whose init has been heard: one
  * of them, or all (NULL). */
 int execution_load_recorded(struct box *b);
+<<<<<<< HEAD
 void execution_settle_recorded(struct box *b, const char *sandbox);
 /* Those of a sandbox that is ended before its init has answered are not lost, but ended, too. */
+=======
+void execution_settle_recorded(struct box *b);
+/*
+ * Ends the recorded executions of a sandbox that is ended before its init has answered: they are
+ * not lost.
+ */
+>>>>>>> 2322916 (box, http, keeper, api: name the subject in more comments)
 void execution_forget_recorded(const struct sandbox *s);
 /* We end before that. */
 void execution_drop_recorded(struct box *b);

@@ -24,10 +24,13 @@
 #include "box/sandbox/object.h"
 #include "box/sandbox/status.h"
 
-/* How much later than it should init may answer. */
+/* How late init's answer to a deadline may be. */
 #define OVERDUE_MS 30000
 
-/* Its end is stored and its output is not needed from init any more: it leaves its sandbox. */
+/*
+ * Removes an execution from its sandbox: its end is stored, and init's copy of its output is not
+ * needed.
+ */
 static void execution_retire(struct execution *x)
 {
 	struct sandbox *s = x->sandbox;
@@ -113,7 +116,7 @@ void execution_end(struct execution *x, enum execution_status status)
 	}
 	execution_inspected(x, NULL);
 	DL_DELETE(x->watchers, &hold);
-	/* After the answer: the store's thread would compete with it for the processor. */
+	/* Stored after the answer: the store's thread would compete with it for the processor. */
 	if (!x->unlisted)
 		execution_store(x, ended_and_stored, x);
 	execution_free_if_unused(x);
@@ -176,8 +179,9 @@ static void execution_conclude(struct execution *x)
 	bool ours = exit->flags & (FRAME_EXIT_TIMED_OUT | FRAME_EXIT_KILLED | FRAME_EXIT_STOPPED);
 	x->concluded = true;
 	if (ours || (exit->signal != SIGKILL && exit->code != 128 + SIGKILL)) {
-		/* It may have lost a child to the memory limit: that must not be blamed on a later
-		 * one. */
+		/*
+		 * A child may have been OOM-killed: that must not be attributed to a later process.
+		 */
 		if ((int64_t)exit->max_rss_kib * 1024 > x->sandbox->resources.memory / 8)
 			sandbox_note_oom(x->sandbox);
 		finish_exit(x);

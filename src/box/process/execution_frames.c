@@ -13,7 +13,10 @@
 #include "box/sandbox/failure.h"
 #include "box/sandbox/object.h"
 
-/* It never ran: a user, directory or resource that is missing is the caller's error ... */
+/*
+ * Fails an execution that never ran: a missing user, directory or resource is the caller's error
+ * ...
+ */
 static void execution_frames_refuse(struct execution *x, int stage, int error)
 {
 	struct error *e = &x->refusal;

@@ -128,7 +128,7 @@ static struct sandbox *recorded_sandbox(const struct execution *x)
 	return s;
 }
 
-/* One of a paused sandbox is not lost: its init says so when it wakes up. */
+/* A process of a paused sandbox is not lost: its init reports it when it wakes up. */
 static bool is_lost(const struct execution *x)
 {
 	struct execution *known = NULL;

@@ -111,7 +111,7 @@ void execution_arrived(const struct execution *x, uint64_t end[EXECUTION_STREAMS
 		end[i] = x->outputs[i].end;
 }
 
-/* Those who still watch may have left already, and nobody has noticed. */
+/* Clients of current watchers may have left without being noticed. */
 void execution_seen(const struct execution *x, uint64_t position[EXECUTION_STREAMS])
 {
 	const struct execution_watcher *w;

@@ -29,7 +29,7 @@ void kept_force_charge(struct kept_account *a, uint64_t bytes);
 /* A row was stored that stands for so much; it can go when room is needed. */
 void kept_add_row(struct kept_account *a, uint64_t bytes);
 
-/* So many are gone. */
+/* Told with the number of executions that were removed. */
 typedef void kept_expired_fn(void *arg, unsigned count);
 /* Forgets at most `limit` executions that ended before, the oldest first, with their files. */
 void kept_expire(

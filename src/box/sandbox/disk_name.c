@@ -1,4 +1,4 @@
-/* How the keeper names the disks of a sandbox, and what both need to say about them. */
+/* The keeper's names for a sandbox's disks, and errors about them. */
 #include "box/sandbox/disk_name.h"
 
 #include <errno.h>

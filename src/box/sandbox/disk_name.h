@@ -1,4 +1,4 @@
-/* How the keeper names disks. */
+/* The keeper's names for disks. */
 #pragma once
 
 #include "base/error.h"

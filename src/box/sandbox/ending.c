@@ -188,7 +188,7 @@ void sandbox_terminate(struct sandbox *s, enum event_cause cause)
 	s->box->driver->recall_boot(s->box->driver, s->id);
 	if (s->init.reconciling && s->init.connected)
 		sandbox_not_connected(s, -ECANCELED); /* its init may never answer */
-	/* Otherwise the operation that has the turn ends it by its release. */
+	/* Otherwise the operation that has the turn ends the sandbox by its release. */
 	if (!s->turn.taken && !s->turn.granting)
 		sandbox_end_now(s);
 }

@@ -40,7 +40,7 @@ enum event_cause {
 	CAUSE_PAUSED,    /* it was paused for too long */
 	CAUSE_COMPLETED, /* it was made for one command, which has ended */
 	CAUSE_POLICY,    /* its network does not allow it */
-	CAUSE_CRASH,     /* something died, of ours or in it */
+	CAUSE_CRASH,     /* a process of the server or in the sandbox died */
 	CAUSE_SHUTDOWN,  /* the server ended, and took its sandboxes along */
 	CAUSE_COUNT
 };
@@ -58,8 +58,10 @@ void event_add(struct sandbox *s, enum event_type type, enum event_cause cause,
 
 /* Receives one page of events; events is NULL when the store could not be read. */
 typedef void event_listed_fn(void *arg, const struct event_view *events, size_t count);
-/* Behind `after` upwards, or backwards from below it (0: from the newest). Of no tenant but this
- * one. */
+/*
+ * Lists events behind `after` upwards, or backwards from below it (0: from the newest), of this
+ * tenant only.
+ */
 void event_list(struct box *b, const char *tenant, const char *sandbox, uint64_t after,
 	bool backwards, unsigned limit, event_listed_fn *listed, void *arg);
 
@@ -73,5 +75,5 @@ struct event_watcher {
 
 void event_watch(struct box *b, struct event_watcher *w);
 void event_unwatch(struct box *b, struct event_watcher *w);
-/* It was the last one of its sandbox. */
+/* Returns whether events of this type are the last of their sandbox. */
 bool event_is_last(const char *type);

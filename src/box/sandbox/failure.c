@@ -25,13 +25,16 @@ static void failure_killed(void *arg, const struct warden_reply *reply)
 	box_check_closed(arg);
 }
 
-/* An init that makes no sense still runs, with all that it started: nobody hears them any more. */
+/*
+ * Ends processes of a sandbox whose init talks nonsense: they still run, and can no longer be
+ * controlled.
+ */
 static void failure_end_processes(struct sandbox *s)
 {
 	s->box->driver->kill(s->box->driver, s->id, failure_killed, s->box);
 }
 
-/* Its time goes on as that of one that rests. */
+/* Counts the time of a failed sandbox as paused. */
 static void failure_begin_rest(struct sandbox *s)
 {
 	s->last_active_ms = lease_now_ms(s->box);

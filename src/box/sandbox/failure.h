@@ -2,5 +2,5 @@
 
 struct sandbox;
 
-/* Its processes are lost: its init is gone, or makes no sense. */
+/* Fails a sandbox: its processes are lost, because its init is gone or talks nonsense. */
 void sandbox_fail(struct sandbox *s, const char *reason);

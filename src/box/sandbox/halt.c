@@ -198,7 +198,7 @@ static void halt_boot_undo(struct step *t)
 	(t->again ? d->halt : d->destroy)(d, s->id, boot_undone, t);
 }
 
-/* It was deleted before its boot was sent: nothing of it has begun. */
+/* Takes back a boot that was not sent before the sandbox was deleted: nothing of it has begun. */
 static void boot_withdraw(struct step *t)
 {
 	struct sandbox *s = t->sandbox;

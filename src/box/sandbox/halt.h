@@ -6,7 +6,7 @@
 /* Every process stops where it is. Nothing is lost: what is to be sent waits for the thaw. */
 void sandbox_freeze(struct sandbox *s, sandbox_done_fn *done, void *arg);
 void sandbox_thaw(struct sandbox *s, sandbox_done_fn *done, void *arg);
-/* Its executions have ended, and what is sent from now on is for the next boot. */
+/* Disconnects from init: its executions have ended, and later calls wait for the next boot. */
 void sandbox_disconnect(struct sandbox *s);
 /* Ends every process and init; the disk, the object and the row stay. Always works, some time.
  * After sandbox_disconnect. */

@@ -36,5 +36,5 @@ int64_t lease_due_ms(const struct sandbox *s);
 void lease_set_clock(struct box *b, int64_t at_ms);
 /* Recomputes the deadlines after a change of what they depend on. */
 void sandbox_clock_changed(struct sandbox *s);
-/* It begins anew, now. */
+/* Begins the lease anew, now. */
 void sandbox_renew_lease(struct sandbox *s);

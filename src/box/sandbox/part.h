@@ -24,7 +24,7 @@ struct sandbox_part {
 	/* Calls that have waited for it to wake go on, or are refused. */
 	void (*awake)(struct sandbox *s);
 	void (*refused)(struct sandbox *s, const struct error *e);
-	/* Its row has ended, and its disk goes. */
+	/* The sandbox's row has ended, and its disk goes. */
 	void (*destroyed)(struct sandbox *s);
 	/* The object is freed: it has ended, or the server does. */
 	void (*free)(struct sandbox *s);

@@ -201,7 +201,7 @@ static void suspend_stored(void *arg, int error)
 	sandbox_halt(m->sandbox, suspend_halted, m);
 }
 
-/* From here on whatever is sent is for the next boot. */
+/* Later calls wait for the next boot. */
 static void pause_suspend(struct pause_work *m)
 {
 	struct sandbox *s = m->sandbox;
@@ -267,7 +267,7 @@ static void resume_stored(void *arg, int error)
 {
 	struct pause_work *m = arg;
 	struct error e;
-	/* It is awake all the same; only a crash now would find it paused. */
+	/* The sandbox is awake; only a crash now would find it paused. */
 	if (error)
 		store_error(&e, error, "the resume could not be stored");
 	pause_work_end(m, error ? &e : NULL);
@@ -296,7 +296,7 @@ static void resume_connected(void *arg, struct sandbox *s, int error)
 		pause_resumed(m);
 		return;
 	}
-	/* Its processes are lost, as in a reboot: it goes on with what is on its disk. */
+	/* The processes are lost, as in a reboot: the sandbox goes on with its disk. */
 	error_set(&e, ERROR_UNAVAILABLE, "the sandbox has lost its memory and is being booted");
 	event_add(s, EVENT_FAILED, CAUSE_CRASH,
 		(struct event_detail[]){{"reason", "its memory was lost"}, {NULL, NULL}});

@@ -12,29 +12,29 @@
 
 struct box;
 
-/* NULL both for what does not exist and for what is somebody else's. */
+/* Returns NULL for a sandbox that does not exist or belongs to another tenant. */
 struct sandbox *sandbox_find(struct box *b, const char *tenant, const char *id);
 /* In the order of creation, those of one tenant: the first, or the first behind a place in that
  * order. */
 struct sandbox *sandbox_first(
 	struct box *b, const char *tenant, int64_t after_ms, const char *after_id);
 struct sandbox *sandbox_next(const struct sandbox *s);
-/* The same backwards: the last, or the last before a place. */
+/* Walks backwards: the last sandbox, or the last before a place. */
 struct sandbox *sandbox_last(
 	struct box *b, const char *tenant, int64_t before_ms, const char *before_id);
 struct sandbox *sandbox_previous(const struct sandbox *s);
-/* Of whichever tenant, for callers that have shown a token of the sandbox itself. */
+/* Finds a sandbox of any tenant, for callers that have shown a token of the sandbox itself. */
 struct sandbox *sandbox_find_any(struct box *b, const char *id);
-/* The tenant's sandbox of this name. */
+/* Returns the tenant's sandbox of this name. */
 struct sandbox *sandbox_find_named(struct box *b, const char *tenant, const char *name);
-/* The first of whichever tenant that matches. */
+/* Returns the first sandbox of any tenant that matches. */
 struct sandbox *sandbox_search(
 	struct box *b, bool (*matches)(void *arg, const char *id, const char *tenant), void *arg);
 void sandbox_view(const struct sandbox *s, struct sandbox_view *out);
 
 /*
- * Whoever wants to know that a sandbox has another status: while it is told, the sandbox can be
- * found and viewed. It may unwatch itself, and nothing else of the sandbox's may be done.
+ * A watcher of a sandbox's status. While it is called, the sandbox can be found and viewed. It may
+ * unwatch itself, and must not do anything else to the sandbox.
  */
 struct sandbox_watcher {
 	char id[ID_SIZE];
@@ -65,7 +65,7 @@ int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandb
 int sandbox_set_network(struct sandbox *s, const struct network_settings *network, bool is_wish,
 	sandbox_done_fn *done, void *arg, struct error *e);
 
-/* One that has ended, for as long as its row is kept; view is NULL when there is none. */
+/* Tells a sandbox that has ended, as long as its row is kept; view is NULL when there is none. */
 typedef void sandbox_loaded_fn(void *arg, const struct sandbox_view *view, const struct error *e);
 void sandbox_load_ended(
 	struct box *b, const char *tenant, const char *id, sandbox_loaded_fn *loaded, void *arg);

@@ -45,7 +45,7 @@ struct sandbox *sandbox_find_any(struct box *b, const char *id)
 	return s;
 }
 
-/* One whose end was told is there for its row only. */
+/* A sandbox whose end was told remains only until its row is closed, and is not shown. */
 static bool sandbox_list_shows(const struct sandbox *s, const char *tenant)
 {
 	return strcmp(s->tenant, tenant) == 0 && !s->ending.told;

@@ -17,7 +17,7 @@ struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_record *row
 	s->known = true;
 	s->usage.cpu_before_us = row->cpu_us;
 	s->usage.memory_byte_seconds = (double)row->memory_byte_seconds;
-	s->cpu_us = s->memory_byte_seconds = 0; /* told of one that has ended */
+	s->cpu_us = s->memory_byte_seconds = 0; /* told of ended sandboxes only */
 	s->intent = row->status;
 	s->pause.pausing = s->status == SANDBOX_PAUSED || s->status == SANDBOX_SUSPENDED;
 	s->last_active_ms = lease_now_ms(b); /* a restart is not idleness */

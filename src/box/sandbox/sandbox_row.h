@@ -8,5 +8,5 @@ struct box;
 struct sandbox;
 
 struct sandbox *sandbox_from_row(struct box *b, const struct sandbox_record *row);
-/* Its row, as it is, but for the status that it is meant to have. */
+/* Stores the sandbox as it is, with the status that it is meant to have. */
 void sandbox_store(struct sandbox *s, enum sandbox_status status, store_done_fn *done, void *arg);

@@ -126,7 +126,7 @@ struct box_end {
 	unsigned handles_open;
 };
 
-/* The rest of box/core. */
+/* Members that belong to box/core. */
 struct box_core {
 	unsigned bundle_imports, portable_imports, measurements; /* under way */
 	uv_timer_t watchdog;

@@ -29,7 +29,7 @@ struct tenant;
 
 /* Charges it with this instead of what it is charged with; refused above the quota. */
 int tenant_charge(struct sandbox *s, enum charge charge, struct error *e);
-/* For what is there already, and for less than before. */
+/* Charges without a check, for existing objects and for less than before. */
 void tenant_force_charge(struct sandbox *s, enum charge charge);
 /*
  * Counts a comparison for its tenant until it ends. Returns NULL if the tenant has as many as it

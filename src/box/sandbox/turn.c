@@ -20,7 +20,7 @@ struct turn_waiter {
 	void *arg;
 };
 
-/* How many may wait for one sandbox. */
+/* How many operations may wait for one sandbox. */
 #define TURN_WAITERS_MAX 1024
 
 static void turn_refuse(struct sandbox *s, sandbox_turn_fn *granted, void *arg)

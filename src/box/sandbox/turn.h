@@ -11,7 +11,7 @@ struct sandbox;
 typedef void sandbox_turn_fn(void *arg, struct sandbox *s, const struct error *e);
 /* Calls `granted` when the turn comes, perhaps at once. */
 void sandbox_take_turn(struct sandbox *s, sandbox_turn_fn *granted, void *arg);
-/* The same for a caller that may withdraw; with sandbox_take_turn `arg` is the caller. */
+/* Takes a turn for a caller that may withdraw; with sandbox_take_turn `arg` is the caller. */
 void sandbox_take_turn_for(
 	struct sandbox *s, const void *caller, sandbox_turn_fn *granted, void *arg);
 /*

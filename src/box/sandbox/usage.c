@@ -278,7 +278,7 @@ void usage_stir(struct sandbox *s)
 	if (u->pace != USAGE_SELDOM)
 		return;
 	if (u->sampled_us) {
-		/* It did nothing until this moment. */
+		/* The sandbox did nothing until this moment. */
 		struct usage_sample before = sample_of(s);
 		remember_since(s, &before, now - u->sampled_us);
 		add_memory(u, now, u->memory);

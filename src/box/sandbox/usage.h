@@ -11,7 +11,7 @@ struct sandbox;
 
 /* usage is NULL when the sandbox has gone meanwhile. */
 typedef void usage_fn(void *arg, const struct usage_view *usage);
-/* As it is now: the kernel is asked. */
+/* Measures current usage: the kernel is asked. */
 void usage_measure(struct sandbox *s, usage_fn *measured, void *arg);
 /* Copies the samples, oldest first, and returns how many there are. */
 size_t usage_samples(const struct sandbox *s, struct usage_sample out[USAGE_SAMPLES_MAX]);
@@ -41,7 +41,7 @@ void usage_stir(struct sandbox *s);
 bool usage_is_stale(const struct sandbox *s);
 void usage_end(struct sandbox *s);
 void usage_boot_began(struct usage_state *u);
-/* Its processes are dead; the memory is what they had before. */
+/* Called when the processes are dead; `memory` is what they had before. */
 void usage_boot_ends(struct usage_state *u, int64_t memory);
-/* With what the kernel said last, if it did. */
+/* Adds the boot's last figure of the kernel, if there was one. */
 void usage_boot_ended(struct usage_state *u, int64_t cpu_us);

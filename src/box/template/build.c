@@ -114,7 +114,7 @@ struct storing {
 static void now_stored(void *arg, int error)
 {
 	struct storing *s = arg;
-	(void)error; /* it is in the log; a restart would take the build for one that never began */
+	(void)error; /* it is logged; a restart treats the build as one that never began */
 	s->stored(s->arg);
 	free(s);
 }

@@ -26,7 +26,7 @@ struct build *build_find(struct box *b, const char *tenant, const char *id);
 void build_view(const struct build *build, struct scratch *memory, struct build_view *out);
 /* Deletes a build that was never started. */
 void build_discard(struct build *build);
-/* Ends what is under way, and what was never started. Nothing happens to one that has ended. */
+/* Cancels a build that is under way or was never started. Does nothing to one that has ended. */
 void build_cancel(struct build *build);
 
 /* ---- from steps ---- */
@@ -64,12 +64,12 @@ struct build_archive_events {
 int build_archive_begin(struct box *b, const struct build_archive_spec *spec,
 	const struct build_archive_events *events, void *arg, struct build_archive **ret,
 	struct error *e);
-/* How many bytes it would like to have now. More are taken, too, and kept. */
+/* Returns how many bytes are wanted now. More are accepted, and kept. */
 size_t build_archive_room(const struct build_archive *u);
 void build_archive_write(struct build_archive *u, const char *data, size_t len);
 /* That was all of it. */
 void build_archive_end(struct build_archive *u);
-/* Nothing is kept, and `done` is not called. */
+/* Discards the archive without calling `done`. */
 void build_archive_cancel(struct build_archive *u);
 
 /* ---- from an archive: a root, what `docker save` writes, or an OCI layout ---- */

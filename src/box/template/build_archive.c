@@ -52,7 +52,7 @@ struct build_archive {
 	char prefix[CONTEXT_TENANT_LEN + 1];
 	char hash[CONTEXT_HASH_LEN + 1];
 	char part[256], name[256]; /* paths */
-	/* Its thread's while it works: */
+	/* Owned by the thread while it works: */
 	bool working, finishing, failed;
 	struct buf writing;
 	struct error failure;

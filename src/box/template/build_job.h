@@ -63,5 +63,5 @@ int build_plan_take(struct build_job *job, const struct build_spec *spec, struct
 void build_plan_make_keys(struct build_job *job);
 /* Whether the step changes files. */
 bool build_plan_makes_layer(const struct build_step *step);
-/* How many steps from the first on need not be done: job->layer is their result. */
+/* Returns how many of the first steps are cached; job->layer is their result. */
 size_t build_plan_cached(struct build_job *job);

@@ -225,7 +225,10 @@ static struct build_log_entry parse_line(char *line)
 	return entry;
 }
 
-/* Where entry number `from` can be reached from, in bytes; *entry is the one that begins there. */
+/*
+ * Returns an offset from which entry number `from` can be reached; *entry is the one that begins
+ * there.
+ */
 static uint64_t build_log_seek(const struct build *build, uint64_t from, uint64_t *entry)
 {
 	if (build->log.near_entry <= from) {

@@ -12,7 +12,7 @@
 #define TEMPLATES_PER_TENANT 500
 #define TAGS_PER_TEMPLATE    100
 #define INSTALL_MAX          200 /* packages of one sandbox, of a kind */
-/* Not started, or not done. */
+/* Builds that are not started or not done. */
 #define BUILDS_OPEN_PER_TENANT 20
 /* The number of superseded builds that are kept for their logs, the newest first. */
 #define BUILDS_REMEMBERED 10
@@ -113,7 +113,7 @@ void build_changed(struct build *build);
 struct build *build_unnamed(struct catalogue *c, const char *tenant);
 struct build *build_from_row(struct template *t, const struct build_row *row);
 void build_store(const struct build *build, store_done_fn *done, void *arg);
-/* Nothing is done for it any more. */
+/* Called when no work is left for the build. */
 void build_job_gone(struct build *build);
 /* At start: what the last server did not survive has failed. */
 void build_settle_loaded(struct build *build);
@@ -155,7 +155,7 @@ typedef void layer_kept_fn(void *arg, struct layer *layer, const struct error *e
 /* A copy of a sandbox's disk as it is now; key may be "". */
 void layer_keep(
 	struct catalogue *c, struct sandbox *from, const char *key, layer_kept_fn *kept, void *arg);
-/* Its row, then its disk. */
+/* Removes a layer's row, then its disk. */
 void layer_remove(struct catalogue *c, struct layer *l);
 void layers_close(struct catalogue *c);
 
@@ -170,6 +170,6 @@ void layers_reconcile(struct catalogue *c);
 
 /* Tells the layers that builds under way stand on. */
 void build_jobs_need(struct catalogue *c, void (*need)(struct catalogue *c, const char *id));
-/* All of them fail. */
+/* Fails all jobs. */
 void build_jobs_stop(struct catalogue *c);
 void build_job_cancel(struct build_job *job);

@@ -70,7 +70,7 @@ static const char **startup_strings(const struct buf *list)
 	return strings;
 }
 
-/* That of a run must not be taken for the command that it ends with. */
+/* The start command of a run must not be mistaken for the command that ends the run. */
 static bool startup_is_listed(const struct startup *st)
 {
 	return !st->trial && !st->sandbox->ephemeral;

@@ -26,7 +26,7 @@ struct template *template_find(struct box *b, const char *tenant, const char *id
 /* Built-in ones first, then the tenant's by their names. */
 struct template *template_first(struct box *b, const char *tenant);
 struct template *template_next(const struct template *t, const char *tenant);
-/* Its lists are in the scratch, its texts are the template's. */
+/* Fills a view whose lists are in the scratch, and whose texts are the template's. */
 void template_view(const struct template *t, struct scratch *memory, struct template_view *out);
 
 /*

@@ -197,8 +197,10 @@ void random_name(char out[32]);
 
 /* ---- hard_links.c: files with several names ---- */
 
-/* Which of them have been seen, and under which path. Bounded: what does not fit is forgotten, and
- * is then a file of its own. */
+/*
+ * The files with several names that were seen, and their first paths. Bounded: a file that does not
+ * fit is forgotten, and treated as a new one.
+ */
 struct hard_links {
 	struct hard_link **buckets;
 	size_t size;

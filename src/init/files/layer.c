@@ -1,7 +1,7 @@
 /*
- * What unpacking a layer of an image is besides unpacking an archive: ".wh.NAME" removes NAME, and
- * ".wh..wh..opq" everything that its directory has from the layers below. Neither touches what the
- * same layer has brought: that is told by its ctime, which no archive can set.
+ * Unpacking a layer of an image: besides unpacking an archive, ".wh.NAME" removes NAME, and
+ * ".wh..wh..opq" removes everything that its directory has from the layers below. Neither touches
+ * entries of the same layer: those are recognized by their ctime, which no archive can set.
  */
 #include "init/files/files.h"
 

@@ -47,7 +47,7 @@ static void names_refresh(struct database *d)
 		return;
 	if (fd_read_all(fd, &d->text, DATABASE_MAX) < 0)
 		d->text.len = 0;
-	/* Behind the last line, so that looking for its end finds one. */
+	/* Terminates the last line. */
 	buf_append_char(&d->text, '\0');
 	d->text.len -= d->text.len > 0;
 	d->seen = st;

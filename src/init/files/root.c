@@ -100,7 +100,7 @@ static int files_root_make_directories(int root_fd, struct outcome *o)
 	return 0;
 }
 
-/* A file in the place of whatever is there. */
+/* Writes a file and replaces an existing entry. */
 static int files_root_put_file(int dir_fd, const char *name, const char *content, size_t len,
 	const struct stat *as, struct outcome *o)
 {
@@ -192,7 +192,7 @@ static int files_root_add_home(int root_fd)
 	return fchownat(home, USER_NAME, USER_ID, USER_ID, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 }
 
-/* Where there is sudo, it asks for no password. */
+/* Lets sudo, where there is one, ask for no password. */
 static int allow_sudo(int root_fd, struct outcome *o)
 {
 	static const char line[] = USER_NAME " ALL=(ALL:ALL) NOPASSWD: ALL\n";

@@ -145,7 +145,7 @@ static int files_serve_one(const char *home)
 			    : files_serve_put_end(error, &o, r.text[FILE_PATH]);
 	buf_finish(&o.path);
 	processor_stay(r.fixed.near);
-	/* After a failure the rest of its input is still on the way. */
+	/* After a failure the rest of the operation's input is still on the way. */
 	return ended < 0 || (error < 0 && operations[r.fixed.op].input) ? -1 : 0;
 }
 

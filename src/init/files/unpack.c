@@ -356,7 +356,9 @@ int unpack_take(struct unpacking *u)
 	return unpack_tell(u, path);
 }
 
-/* Where the members go: made when the first one is there, because of its kind depends where. */
+/*
+ * Opens the destination when the first member is there, because its kind decides which one it is.
+ */
 static int open_top(struct unpacking *u, const char *path)
 {
 	int e = 0;

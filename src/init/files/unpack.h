@@ -27,7 +27,7 @@ struct unpacking {
 	const struct file_request *request;
 	struct outcome *outcome;
 	const struct unpack_format *format;
-	struct tar_member *member; /* the one that is being unpacked */
+	struct tar_member *member; /* being unpacked */
 	void *reader;              /* the format's own */
 	uint64_t data_left;        /* of the DATA record being read */
 	bool ended;                /* of the input */

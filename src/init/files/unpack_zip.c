@@ -25,7 +25,7 @@ struct zip {
 	int fd;
 	struct zip_reader reader;
 	struct tar_member member;
-	/* Of the content that is being read. */
+	/* The position in the content that is being read. */
 	uint64_t at, packed_left;
 	uint64_t size;
 	uint32_t crc;

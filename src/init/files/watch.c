@@ -45,7 +45,7 @@ struct watching {
 	size_t told_count;
 	struct buf prefix; /* the watched directory's path */
 	bool sync_asked;
-	/* The first half of a rename. */
+	/* The first half of a rename, until the second half comes. */
 	struct {
 		uint32_t cookie; /* 0: none */
 		bool directory;
@@ -262,7 +262,7 @@ static int moved_to(struct watching *w, struct watch_node *dir, const struct ino
 		r = -ENOMEM;
 	if (r == 0)
 		r = files_watch_tell(FILE_EVENT_RENAME, directory, w->moved.path.data, path.data);
-	/* It was renamed before we could watch it. */
+	/* The directory was renamed before it could be watched. */
 	return r == 0 && directory && w->recursive && !n ? watch_new(w, dir, e->name) : r;
 }
 
@@ -316,7 +316,7 @@ static int handle_event(struct watching *w, const struct inotify_event *e)
 		e->mask & IN_ATTRIB ? FILE_EVENT_CHMOD : FILE_EVENT_WRITE, directory, dir, name);
 }
 
-/* All that is there; 1: the end. */
+/* Handles all pending events. Returns 1 at the end. */
 static int files_watch_handle_events(struct watching *w)
 {
 	_Alignas(struct inotify_event) char events[32 * 1024];

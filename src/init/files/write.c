@@ -52,7 +52,7 @@ static int write_attribute(int fd, const struct record_header *h)
 	return fsetxattr(fd, name, t[1].data, t[1].len, 0) < 0 ? -errno : 0;
 }
 
-/* Until the record that says that the file is complete. */
+/* Writes content until the record that says that the file is complete. */
 static int files_write_content(int fd)
 {
 	struct record_header h;
