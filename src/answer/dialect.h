@@ -15,6 +15,7 @@
 
 struct box;
 struct ops;
+struct own_url_config;
 
 /* The kind of the token that opens all ports of a sandbox whose previews are for `token`. */
 #define TRAFFIC_TOKEN "traffic"
@@ -28,7 +29,8 @@ struct server {
 	struct http_server *http;   /* for its counters; NULL until it is open */
 	const char *domain;         /* as configured */
 	const char *sandbox_domain; /* the same, with the port that clients have to name, if any */
-	bool context_tokens;        /* contexts of code need the sandbox's token in every API */
+	const struct own_url_config *own_urls;
+	bool context_tokens; /* contexts of code need the sandbox's token in every API */
 };
 
 /* The routes of one file, at its end. */

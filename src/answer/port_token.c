@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "answer/dialect.h"
+#include "answer/own_url.h"
 #include "base/cleanup.h"
 
 void port_token_make(const struct auth *auth, const char *sandbox, unsigned port, const char *id,
@@ -34,8 +35,10 @@ void port_put_url(struct json_writer *w, const struct http_request *req, const c
 	int64_t port, const char *query)
 {
 	autobuf url = {0};
-	buf_printf(&url, "http://%lld-%s.%s/%s", (long long)port, sandbox,
-		server_of(req)->sandbox_domain, query);
+	own_url_append_scheme(&url, req);
+	buf_printf(&url, "%lld-%s.", (long long)port, sandbox);
+	own_url_append_sandbox_domain(&url, req);
+	buf_printf(&url, "/%s", query);
 	buf_append_char(&url, '\0');
 	buf_require(&url);
 	json_put_string(w, "url", url.data);

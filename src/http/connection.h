@@ -93,7 +93,9 @@ struct http_connection {
 	struct http_connection *wake_prev, *wake_next;
 	/* In the server's list of strangers, if `stranger`. */
 	struct http_connection *stranger_prev, *stranger_next;
-	struct http_peer *peer;       /* NULL: it is not counted */
+	struct http_peer *peer; /* NULL: it is not counted */
+	struct address from;    /* if has_from */
+	bool has_from;
 	bool entered;                 /* it has one of the slots (slots.c) */
 	struct http_account *account; /* of the request, once it is admitted */
 	size_t held_body, held_answer, held_queue;

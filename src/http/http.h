@@ -30,6 +30,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "base/address.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -208,6 +209,8 @@ int64_t http_content_length(const struct http_request *req);
 bool http_query_at(
 	const struct http_request *req, size_t index, const char **name, const char **value);
 /* Zeroed memory that goes with the request. */
+/* Where the connection comes from: the client, or a proxy. False: not known. */
+bool http_client_address(const struct http_request *req, struct address *ret);
 void *http_alloc(struct http_request *req, size_t size);
 /* Copies the text into memory of the request; NULL stays NULL. */
 char *http_copy(struct http_request *req, const char *text);

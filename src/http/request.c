@@ -335,6 +335,13 @@ void http_set_destination(struct http_request *req, const struct http_destinatio
 	req->has_destination = true;
 }
 
+bool http_client_address(const struct http_request *req, struct address *ret)
+{
+	if (req->connection->has_from)
+		*ret = req->connection->from;
+	return req->connection->has_from;
+}
+
 const struct http_destination *http_destination(const struct http_request *req)
 {
 	return req->has_destination ? &req->destination : NULL;

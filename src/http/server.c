@@ -125,6 +125,11 @@ static void http_server_admit(struct http_server *s, int fd, const struct sockad
 	uint64_t turned_away = s->counters.connections_open - s->entered;
 	bool is_open = has_slot || turned_away < s->limits.refused;
 	struct http_connection *c = is_open ? http_connection_open(s, fd) : NULL;
+	struct address_port from;
+	if (c && address_from_socket(address, &from)) {
+		c->from = from.address;
+		c->has_from = true;
+	}
 	if (c && has_slot) {
 		http_slots_enter(c, peer);
 		return;

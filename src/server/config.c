@@ -54,6 +54,10 @@ static const struct config_option options[] = {
 		"ask for a sandbox's access token on E2B's /contexts, too"},
 	{"domain", OPTION_TEXT, AT(domain), "D", "localhost", 0, 0,
 		"the domain under which sandboxes are named, as /health tells clients"},
+	{"public-url", OPTION_TEXT, AT(public_url), "URL", NULL, 0, 0,
+		"where clients reach this server, if a proxy in between does not say (default: the Host that they send)"},
+	{"trusted-proxy", OPTION_TEXT, AT(trusted_proxy), "CIDR,…", "127.0.0.0/8,::1", 0, 0,
+		"addresses of proxies whose Forwarded and X-Forwarded-Host, -Proto and -Prefix are believed; or none"},
 	{"config", OPTION_TEXT, AT(file), "FILE", NULL, 0, 0,
 		"read options from FILE (default: " CONFIG_FILE ", if it exists)"},
 	{"adopt-disks", OPTION_FLAG, AT(adopt_disks), NULL, NULL, 0, 0,
@@ -366,6 +370,19 @@ static int check_network(struct config *c, struct error *e)
 		e, ERROR_INVALID_REQUEST, "--network is none or open, and not '%s'", c->network);
 }
 
+static int check_own_urls(struct config *c, struct error *e)
+{
+	if (c->public_url && own_url_parse(c->public_url, &c->own_urls.public_url) < 0)
+		return error_set(e, ERROR_INVALID_REQUEST,
+			"--public-url is a URL such as https://bunker.example.com, and not '%s'",
+			c->public_url);
+	if (own_url_parse_trusted(c->trusted_proxy, &c->own_urls) < 0)
+		return error_set(e, ERROR_INVALID_REQUEST,
+			"--trusted-proxy is none or at most %d ranges such as 10.0.0.0/8, and not '%s'",
+			OWN_URL_TRUSTED_MAX, c->trusted_proxy);
+	return 0;
+}
+
 int config_load(struct config *c, int argc, char **argv, struct error *e)
 {
 	*c = (struct config){0};
@@ -379,7 +396,8 @@ int config_load(struct config *c, int argc, char **argv, struct error *e)
 		return -1;
 	if (load_arguments(c, argc, argv, e) < 0)
 		return -1;
-	if (check_pool(c, e) < 0 || check_build_network(c, e) < 0 || check_network(c, e) < 0)
+	if (check_pool(c, e) < 0 || check_build_network(c, e) < 0 || check_network(c, e) < 0 ||
+		check_own_urls(c, e) < 0)
 		return -1;
 	if (sandbox_ca_load(&c->sandbox_ca, c->sandbox_ca_file, e) < 0)
 		return -1;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "answer/own_url.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "box/core/box.h"
@@ -23,6 +24,9 @@ struct config {
 	const char *listen;
 	const char *data;
 	const char *domain;
+	const char *public_url;         /* NULL: none */
+	const char *trusted_proxy;      /* a list */
+	struct own_url_config own_urls; /* as both say */
 	const char *file;
 	const char *log_level;
 	const char *tls_cert, *tls_key;    /* files; NULL: plain HTTP */

@@ -266,6 +266,7 @@ static int open_core(struct front *fr, struct error *e)
 		.loop = &fr->loop,
 		.domain = c->domain,
 		.sandbox_domain = fr->sandbox_domain,
+		.own_urls = &c->own_urls,
 		.context_tokens = c->context_tokens};
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/own_url.h"
 #include "base/units.h"
 #include "dialect/agentuity/aliases.h"
 #include "dialect/agentuity/input.h"
@@ -107,10 +108,7 @@ const struct dialect agentuity_dialect = {.name = "agentuity",
 
 void agentuity_append_base(struct buf *out, const struct http_request *req)
 {
-	const char *host = http_header(req, "host");
-	const char *proto = http_header(req, "x-forwarded-proto");
-	buf_append_str(out, proto && strcmp(proto, "https") == 0 ? "https://" : "http://");
-	buf_append_str(out, host ? host : "127.0.0.1");
+	own_url_append(out, req);
 	buf_append_str(out, AGENTUITY_PREFIX);
 }
 

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "answer/own_url.h"
 #include "dialect/e2b/access.h"
 #include "dialect/e2b/templates.h"
 
@@ -384,9 +385,13 @@ static void put_access(
 	struct json_writer *w, const struct http_request *req, const struct sandbox_view *view)
 {
 	char token[AUTH_TOKEN_SIZE];
+	autobuf domain = {0};
+	own_url_append_sandbox_domain(&domain, req);
+	buf_append_char(&domain, '\0');
+	buf_require(&domain);
 	e2b_token(req, view->id, token);
 	json_put_string(w, "envdAccessToken", token);
-	json_put_string(w, "domain", server_of(req)->sandbox_domain);
+	json_put_string(w, "domain", domain.data);
 }
 
 void e2b_put_sandbox(

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/own_url.h"
 #include "base/clock.h"
 #include "dialect/e2b/templates.h"
 #include "op/build.h"
@@ -45,15 +46,12 @@ static void append_escaped(struct buf *out, const char *text)
 	}
 }
 
-/* As the client called us: whatever it says there, it only sends its own files there. */
 static void make_url(const struct http_request *req, const char *hash, struct buf *out)
 {
 	char expires[24], signature[AUTH_SIGNATURE_SIZE];
-	const char *host = http_header(req, "host"), *proto = http_header(req, "x-forwarded-proto");
 	snprintf(expires, sizeof expires, "%lld", (long long)(clock_wall_ms() / 1000 + UPLOAD_S));
 	sign_upload(server_of(req), tenant_of(req), auth_mark(req), hash, expires, signature);
-	buf_append_str(out, proto && strcmp(proto, "https") == 0 ? "https://" : "http://");
-	buf_append_str(out, host ? host : "localhost");
+	own_url_append(out, req);
 	buf_append_str(out, "/templates/uploads/");
 	buf_append_str(out, hash);
 	buf_append_str(out, "?expires=");
