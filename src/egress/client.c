@@ -102,6 +102,7 @@ bool client_take_policy(const struct egress_policy *part, const uint8_t *rules)
 	if (policy_init(&policy, (enum network_mode)part->mode, take_ptr(c->coming),
 		    part->rules_size) < 0)
 		return false;
+	memcpy(policy.broker, part->broker, ID_LEN);
 	client_set_policy(c, &policy);
 	return true;
 }

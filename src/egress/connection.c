@@ -37,8 +37,7 @@ static void set_linger(int fd, bool by_reset)
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &value, sizeof value);
 }
 
-/* Adds to its sandbox's what it carried since the last time. */
-static void connection_count(struct connection *x)
+void connection_count(struct connection *x)
 {
 	uint64_t out = x->sent - x->counted_sent, in = x->received - x->counted_received;
 	x->client->bytes_out += out;
@@ -56,6 +55,8 @@ static void connection_close(struct connection *x, bool in_order)
 	if (x->counts_for)
 		take_ptr(x->counts_for)->open--;
 	struct source *const sides[] = {&x->inner, &x->outer};
+	if (x->broker)
+		brokered_cut(x);
 	for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
 		if (sides[i]->fd >= 0 && in_order)
 			set_linger(sides[i]->fd, false);
@@ -272,8 +273,12 @@ static void connection_pass_time(struct connection *x)
 			dial_tick(x);
 		break;
 	case STAGE_OPEN:
+	case STAGE_BROKERED:
 		if (idle > IDLE_TIMEOUT_MS)
 			connection_reset(x);
+		break;
+	case STAGE_HANDING:
+		brokered_tick(x);
 		break;
 	case STAGE_REFUSING:
 		if (loop.now_ms - x->since_ms > REFUSE_MS)

@@ -1,7 +1,7 @@
 /*
  * One connection of a sandbox, as the files that carry it share it: connection.c begins, relays and
  * ends it, decide.c says whether it may be, dial.c opens the other side, requests.c reads what goes
- * up where that is HTTP.
+ * up where that is HTTP, brokered.c hands it to bunker-broker.
  */
 #pragma once
 
@@ -16,7 +16,9 @@ enum stage {
 	STAGE_RESOLVING, /* its name */
 	STAGE_DIALLING,
 	STAGE_OPEN,
-	STAGE_REFUSING /* it is told why, and ends when it has read that */
+	STAGE_HANDING,  /* open, and the broker cannot take it yet */
+	STAGE_BROKERED, /* the broker reads and writes; we count, and can end it */
+	STAGE_REFUSING  /* it is told why, and ends when it has read that */
 };
 
 /* Requests on a connection that was decided by the Host of the first one. */
@@ -40,10 +42,14 @@ struct connection {
 	struct address_port destination;
 	struct address_port reached; /* what is dialled */
 	enum stage stage;
-	int64_t since_ms; /* when its stage began */
-	bool unseen;      /* open before its first bytes came: they are still to be looked at */
-	bool looked;      /* its first bytes gave no name, or its name is here */
-	char *name;       /* that it was decided by; NULL: none */
+	int64_t since_ms;    /* when its stage began */
+	bool unseen;         /* open before its first bytes came: they are still to be looked at */
+	bool looked;         /* its first bytes gave no name, or its name is here */
+	bool is_brokered;    /* it goes through a broker, or nowhere */
+	bool is_tls;         /* of those: else plain HTTP */
+	struct peer *broker; /* of STAGE_BROKERED; NULL: it has ended the connection */
+	uint64_t number;     /* what the broker calls it by */
+	char *name;          /* that it was decided by; NULL: none */
 	struct requests *requests; /* NULL: bytes pass as they are */
 	struct lookup *lookups[2];
 	struct dns_question question;
@@ -59,6 +65,8 @@ struct connection {
 /* ---- connection.c ---- */
 
 void connection_set_stage(struct connection *x, enum stage stage);
+/* Adds to its sandbox's what it carried since the last time. */
+void connection_count(struct connection *x);
 /* Both directions move as far as they can. */
 void connection_relay(struct connection *x);
 /* Refused: by an answer to a request of HTTP, else by a reset. `host` is what it wanted; or NULL.
@@ -87,6 +95,14 @@ void dial_name(struct connection *x);
 void dial_finish(struct connection *x);
 void dial_tick(struct connection *x);
 void dial_forget(struct connection *x);
+
+/* ---- brokered.c ---- */
+
+/* Hands it over; without a broker it waits, for a moment. */
+void brokered_begin(struct connection *x);
+void brokered_tick(struct connection *x);
+/* Before its descriptors are closed: the broker's end with them. */
+void brokered_cut(struct connection *x);
 
 /* ---- requests.c ---- */
 

@@ -1,9 +1,13 @@
-/* What is said to us: root (bunker-wire) brings sockets, the front policies (wire/egress.h). */
+/*
+ * What is said to us: root (bunker-wire) brings sockets and brokers, the front policies
+ * (wire/egress.h), a broker what it carried (wire/broker.h).
+ */
 #include <string.h>
 #include <unistd.h>
 
 #include "egress/egress.h"
 #include "stream/peer.h"
+#include "wire/broker.h"
 
 #define RETIRE_MS (60 * 60 * 1000)
 
@@ -47,6 +51,14 @@ static void take_open(const uint8_t *message, size_t len, int fds[PEER_FDS])
 	client_open(&open, fds[0], fds[1], fds[2]);
 	for (int i = 0; i < PEER_FDS; i++)
 		fds[i] = -1;
+}
+
+static void take_broker(const struct egress_head *head, int fds[PEER_FDS])
+{
+	if (!id_is_valid(head->id) || fds[0] < 0)
+		return;
+	brokered_open(head->id, fds[0]);
+	fds[0] = -1;
 }
 
 static void control_retire(void)
@@ -122,7 +134,20 @@ static bool control_tell_front(const void *message, size_t len)
 	return peers_send(PEER_FRONT, message, len);
 }
 
-/* ---- both ---- */
+/* ---- a broker's ---- */
+
+static void take_counts(const struct peer *p, const uint8_t *message, size_t len)
+{
+	struct broker_counts told;
+	if (len != sizeof told)
+		return;
+	memcpy(&told, message, sizeof told);
+	struct client *c = told.head.op == BROKER_COUNTS ? client_find(told.head.id) : NULL;
+	if (c)
+		brokered_count(c, p, &told);
+}
+
+/* ---- all of them ---- */
 
 static void take_root(struct peer *p, const uint8_t *message, size_t len,
 	const struct egress_head *head, int *fds)
@@ -133,6 +158,8 @@ static void take_root(struct peer *p, const uint8_t *message, size_t len,
 		take_config(message, len);
 	else if (head->op == EGRESS_OPEN)
 		take_open(message, len, fds);
+	else if (head->op == EGRESS_BROKER)
+		take_broker(head, fds);
 	else if (head->op == EGRESS_RETIRE)
 		control_retire();
 	else if (head->op == EGRESS_PART)
@@ -142,7 +169,9 @@ static void take_root(struct peer *p, const uint8_t *message, size_t len,
 static void control_take(struct peer *p, const uint8_t *message, size_t len, int fds[PEER_FDS])
 {
 	struct egress_head head;
-	if (len < sizeof head)
+	if (p->kind == PEER_BESIDE)
+		take_counts(p, message, len);
+	if (p->kind == PEER_BESIDE || len < sizeof head)
 		return;
 	memcpy(&head, message, sizeof head);
 	head.id[ID_LEN] = '\0';
@@ -162,7 +191,8 @@ static void control_take(struct peer *p, const uint8_t *message, size_t len, int
 
 static void control_closed(struct peer *p)
 {
-	(void)p;
+	if (p->kind == PEER_BESIDE)
+		brokered_lost(p);
 }
 
 int control_open(int listen_fd)

@@ -3,6 +3,10 @@
  * it; else a name does, which the first bytes say (TLS, HTTP), or which the sandbox was told that
  * address for (pins.h). Until it is decided no byte goes anywhere.
  *
+ * Where a sandbox has rules the first bytes are looked at in any case: a connection to a name with
+ * rules goes to an address that we find, and through the broker (brokered.c). The others go on as
+ * if there were no rules.
+ *
  * A server that speaks first is waited for by its client, who sends nothing. So after a moment
  * without bytes a connection whose address suffices is opened; what the client sends then is still
  * looked at before it goes.
@@ -14,6 +18,7 @@
 
 #include "base/mem.h"
 #include "egress/connection.h"
+#include "stream/peer.h"
 
 #define QUIET_MS     250  /* without bytes, on ports whose servers may speak first */
 #define QUIET_WEB_MS 4000 /* on ports whose clients do */
@@ -111,6 +116,31 @@ static ssize_t first_read(const struct connection *x, struct first *ret)
 	return n;
 }
 
+/* What its address alone says: VERDICT_NONE if a name has to be known. */
+static enum verdict decide_by_address(const struct policy *p, const struct address_port *a)
+{
+	enum verdict verdict = policy_of_address(p, a);
+	if (p->mode == NETWORK_OPEN || verdict == VERDICT_ALLOWED)
+		return VERDICT_ALLOWED;
+	if (p->mode == NETWORK_NONE)
+		return VERDICT_DENIED;
+	if (p->mode == NETWORK_DENY && verdict == VERDICT_NONE)
+		return p->denies_names ? VERDICT_NONE : VERDICT_ALLOWED;
+	return p->allows_names ? VERDICT_NONE : VERDICT_DENIED;
+}
+
+/* Whether it would be opened without a look at it, if there were no rules. */
+static bool address_suffices(const struct connection *x)
+{
+	return decide_by_address(policy_of(x), &x->destination) == VERDICT_ALLOWED;
+}
+
+static bool first_is_brokered(const struct connection *x, const struct first *first)
+{
+	return !first->malformed && first->is_name &&
+	       policy_is_brokered(policy_of(x), first->host, x->destination.port);
+}
+
 static void decide_named(struct connection *x, const struct first *first)
 {
 	if (!name_passes(x, first->host)) {
@@ -121,6 +151,28 @@ static void decide_named(struct connection *x, const struct first *first)
 		requests_begin(x, first->host);
 	decide_set_name(x, first->host);
 	dial_name(x);
+}
+
+/* It may be reached by its name, or where the sandbox wants to go, which is then asked of the
+ * address that the name has. */
+static void decide_brokered(struct connection *x, const struct first *first)
+{
+	if (!name_passes(x, first->host) && !address_suffices(x)) {
+		connection_refuse(x, first->kind == FIRST_HTTP, first->host);
+		return;
+	}
+	x->is_brokered = true;
+	x->is_tls = first->kind == FIRST_TLS;
+	decide_set_name(x, first->host);
+	dial_name(x);
+}
+
+/* Its address suffices: it was looked at for the sake of the rules alone. */
+static void decide_unbrokered(struct connection *x, const struct first *first)
+{
+	if (first->is_name && !first->malformed)
+		decide_set_name(x, first->host);
+	dial_destination(x);
 }
 
 /* No name was said. For TLS and HTTP that is not enough where names are to be allowed. */
@@ -171,7 +223,11 @@ void decide_look(struct connection *x)
 			connection_refuse(x, false, NULL);
 	} else {
 		x->looked = true;
-		if (first.malformed)
+		if (first_is_brokered(x, &first))
+			decide_brokered(x, &first);
+		else if (address_suffices(x))
+			decide_unbrokered(x, &first);
+		else if (first.malformed)
 			connection_refuse(x, first.kind == FIRST_HTTP, first.host);
 		else if (first.is_name)
 			decide_named(x, &first);
@@ -183,6 +239,10 @@ void decide_look(struct connection *x)
 /* The server has spoken already, so that there is no other to be dialled. */
 static bool late_name_passes(const struct connection *x, const struct first *first)
 {
+	if (first_is_brokered(x, first))
+		return false;
+	if (address_suffices(x))
+		return true;
 	if (first->malformed || !first->is_name)
 		return !first->malformed && policy_of(x)->mode == NETWORK_DENY;
 	if (!name_passes(x, first->host))
@@ -213,9 +273,9 @@ bool decide_late(struct connection *x)
 		connection_refuse(x, false, first.host);
 		return false;
 	}
-	if (says_name && first.kind == FIRST_HTTP)
+	if (says_name && first.kind == FIRST_HTTP && !address_suffices(x))
 		requests_begin(x, first.host);
-	if (says_name && first.is_name)
+	if (says_name && first.is_name && !first.malformed)
 		decide_set_name(x, first.host);
 	x->unseen = false;
 	x->looked = n > 0;
@@ -224,24 +284,11 @@ bool decide_late(struct connection *x)
 
 /* ---- verdicts ---- */
 
-/* What its address alone says: VERDICT_NONE if a name has to be known. */
-static enum verdict decide_by_address(const struct policy *p, const struct address_port *a)
-{
-	enum verdict verdict = policy_of_address(p, a);
-	if (p->mode == NETWORK_OPEN || verdict == VERDICT_ALLOWED)
-		return VERDICT_ALLOWED;
-	if (p->mode == NETWORK_NONE)
-		return VERDICT_DENIED;
-	if (p->mode == NETWORK_DENY && verdict == VERDICT_NONE)
-		return p->denies_names ? VERDICT_NONE : VERDICT_ALLOWED;
-	return p->allows_names ? VERDICT_NONE : VERDICT_DENIED;
-}
-
 void decide_begin(struct connection *x)
 {
 	enum verdict verdict = decide_by_address(policy_of(x), &x->destination);
 	connection_set_stage(x, STAGE_LOOKING);
-	if (verdict == VERDICT_ALLOWED)
+	if (verdict == VERDICT_ALLOWED && !policy_of(x)->brokers_names)
 		dial_destination(x);
 	else if (verdict == VERDICT_DENIED)
 		connection_refuse(x, false, NULL);
@@ -249,10 +296,23 @@ void decide_begin(struct connection *x)
 		decide_look(x);
 }
 
+/* Whether the rules of now have it where it is: with this broker, or with none. */
+static bool broker_holds(const struct connection *x)
+{
+	const struct policy *p = policy_of(x);
+	if (!x->looked || !x->name)
+		return true;
+	if (policy_is_brokered(p, x->name, x->destination.port) != x->is_brokered)
+		return false;
+	return !x->broker || memcmp(x->broker->id, p->broker, ID_SIZE) == 0;
+}
+
 bool decide_holds(const struct connection *x)
 {
 	const struct policy *p = policy_of(x);
 	const struct address_port *a = x->stage == STAGE_RESOLVING ? &x->destination : &x->reached;
+	if (!broker_holds(x))
+		return false;
 	if (x->stage != STAGE_RESOLVING && !guard_allows(x->client, &a->address, a->port))
 		return false;
 	if (p->mode == NETWORK_NONE || p->mode == NETWORK_OPEN)

@@ -26,10 +26,11 @@ static bool candidate_passes(const struct connection *x, const struct address *a
 	const struct address_port to = {*a, x->destination.port};
 	if (!guard_allows(x->client, a, x->destination.port))
 		return false;
-	if (p->mode != NETWORK_DENY ||
+	if (p->mode == NETWORK_OPEN ||
 		(x->name && policy_of_name(p, x->name, to.port) == VERDICT_ALLOWED))
 		return true;
-	return policy_of_address(p, &to) != VERDICT_DENIED;
+	enum verdict verdict = policy_of_address(p, &to);
+	return p->mode == NETWORK_DENY ? verdict != VERDICT_DENIED : verdict == VERDICT_ALLOWED;
 }
 
 static int dial_try(struct connection *x)
@@ -106,6 +107,10 @@ void dial_finish(struct connection *x)
 	socklen_t len = sizeof error;
 	if (getsockopt(x->outer.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error) {
 		dial_next(x);
+		return;
+	}
+	if (x->is_brokered) {
+		brokered_begin(x);
 		return;
 	}
 	connection_set_stage(x, STAGE_OPEN);

@@ -30,6 +30,8 @@
 
 struct connection;
 struct lookup;
+struct peer;
+struct broker_counts;
 
 struct denial {
 	uint64_t hash; /* of a destination */
@@ -113,6 +115,15 @@ void connection_reset_all(struct client *c);
 /* Ends what its policy does not let go on. */
 void connection_review(struct client *c);
 void connection_tick(void);
+
+/* ---- brokered.c: connections that bunker-broker carries ---- */
+
+/* A broker's connection; takes the descriptor. */
+void brokered_open(const char *id, int fd);
+/* What a broker has carried for this sandbox. */
+void brokered_count(struct client *c, const struct peer *broker, const struct broker_counts *told);
+/* It is gone. */
+void brokered_lost(const struct peer *broker);
 
 /* ---- relay.c: the bytes between two sockets ---- */
 

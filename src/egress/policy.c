@@ -22,8 +22,10 @@ int policy_init(struct policy *p, enum network_mode mode, uint8_t *data, size_t 
 	for (at = 0; p->count < count; p->count++) {
 		struct egress_rule *to = &p->rules[p->count];
 		rule_unpack(data, len, &at, to);
-		p->allows_names |= to->kind != RULE_RANGE && !to->denies;
-		p->denies_names |= to->kind != RULE_RANGE && to->denies;
+		bool is_list = to->kind == RULE_NAME || to->kind == RULE_BELOW;
+		p->allows_names |= is_list && !to->denies;
+		p->denies_names |= is_list && to->denies;
+		p->brokers_names |= to->kind == RULE_BROKERED;
 	}
 	return 0;
 }
@@ -47,6 +49,15 @@ enum verdict policy_of_name(const struct policy *p, const char *name, uint16_t p
 		verdict = VERDICT_DENIED;
 	}
 	return verdict;
+}
+
+bool policy_is_brokered(const struct policy *p, const char *name, uint16_t port)
+{
+	for (size_t i = 0; p->brokers_names && i < p->count; i++)
+		if ((!p->rules[i].port || p->rules[i].port == port) &&
+			rule_is_brokered(&p->rules[i], name))
+			return true;
+	return false;
 }
 
 enum verdict policy_of_address(const struct policy *p, const struct address_port *a)

@@ -66,6 +66,15 @@ bool peers_have(enum peer_kind kind)
 	return false;
 }
 
+struct peer *peers_find(const char *id)
+{
+	struct peer *p;
+	DL_FOREACH (peers, p)
+		if (p->kind == PEER_BESIDE && memcmp(p->id, id, ID_LEN) == 0)
+			return p;
+	return NULL;
+}
+
 /* ---- receiving ---- */
 
 /* Returns the length, 0 at the end, negative when there is nothing now. */

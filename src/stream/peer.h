@@ -42,6 +42,8 @@ struct peer_handlers {
 int peers_listen(int listen_fd, const struct peer_handlers *handlers);
 void peers_stop_listening(void);
 bool peers_have(enum peer_kind kind);
+/* The PEER_BESIDE of this id, or NULL. */
+struct peer *peers_find(const char *id);
 /* Reads what they have said already. */
 void peers_read_all_but(const struct peer *p);
 /* Sends to each of this kind that has room for it. Returns whether somebody took it. */

@@ -60,15 +60,25 @@ int rule_unpack(const uint8_t *data, size_t len, size_t *at, struct egress_rule 
 		       : -EINVAL;
 }
 
+static bool name_is_below(const char *name, const char *above)
+{
+	size_t len = strlen(name), end = strlen(above);
+	return len > end + 1 && name[len - end - 1] == '.' && strcmp(name + len - end, above) == 0;
+}
+
+bool rule_is_brokered(const struct egress_rule *rule, const char *name)
+{
+	if (rule->kind != RULE_BROKERED)
+		return false;
+	return strncmp(rule->name, "*.", 2) == 0 ? name_is_below(name, rule->name + 2)
+						 : strcmp(rule->name, name) == 0;
+}
+
 bool rule_has_name(const struct egress_rule *rule, const char *name)
 {
 	if (rule->kind == RULE_NAME)
 		return strcmp(rule->name, name) == 0;
-	if (rule->kind != RULE_BELOW)
-		return false;
-	size_t len = strlen(name), end = strlen(rule->name);
-	return len > end + 1 && name[len - end - 1] == '.' &&
-	       strcmp(name + len - end, rule->name) == 0;
+	return rule->kind == RULE_BELOW && name_is_below(name, rule->name);
 }
 
 bool rule_has_address(const struct egress_rule *rule, const struct address *a)

@@ -39,5 +39,7 @@ int rule_unpack(const uint8_t *data, size_t len, size_t *at, struct egress_rule 
 
 /* Whether a name, in lower case and without a dot at the end, or an address is the rule's. */
 bool rule_has_name(const struct egress_rule *rule, const char *name);
+/* Whether connections to this name go through the broker by this rule. */
+bool rule_is_brokered(const struct egress_rule *rule, const char *name);
 /* Ranges of IPv6 have no address of IPv4, not even in its IPv6 form. */
 bool rule_has_address(const struct egress_rule *rule, const struct address *a);
