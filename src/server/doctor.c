@@ -14,8 +14,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "json/json.h"
 #include "base/landlock.h"
+#include "broker/tls.h"
+#include "json/json.h"
 #include "server/config.h"
 #include "server/confine.h"
 #include "server/network.h"
@@ -192,6 +193,20 @@ static void check_sandbox_ca(struct report *r, struct config *config)
 		snprintf(c->detail, sizeof c->detail, "%s", e.message);
 }
 
+/* What the certificates of hosts with rules are checked against. */
+static void check_trust_store(struct report *r, const struct config *config)
+{
+	int count = tls_count_trusted(config->upstream_ca);
+	struct check *c = doctor_add(r, "trust store", count > 0,
+		"requests to hosts with rules are answered with 502: install ca-certificates, or name a file with --upstream-ca");
+	c->optional = true;
+	if (count > 0)
+		snprintf(c->detail, sizeof c->detail, "%s, %d certificates", config->upstream_ca,
+			count);
+	else
+		snprintf(c->detail, sizeof c->detail, "%s: no certificates", config->upstream_ca);
+}
+
 /* One that is closed to others is opened by the server, not by us. */
 static bool is_open_directory(const char *path)
 {
@@ -244,6 +259,7 @@ static void check_warden(struct report *r, const struct config *config)
 		check_boot(r, &p);
 		check_egress(r);
 		check_resolvers(r);
+		check_trust_store(r, config);
 		privileged_close(&p);
 	}
 	privileged_discard(&p, directory);
@@ -307,9 +323,10 @@ static void print_help(void)
 int doctor_main(int argc, char **argv)
 {
 	struct report r = {0};
-	const char *data = getenv("BUNKER_DATA");
+	const char *data = getenv("BUNKER_DATA"), *trusted = getenv("BUNKER_UPSTREAM_CA");
 	struct config config = {
 		.data = data ? data : "/var/lib/bunker",
+		.upstream_ca = trusted ? trusted : "/etc/ssl/certs/ca-certificates.crt",
 		.disk_pool = "auto",
 		.disk_pool_size = TRIAL_POOL,
 		.max_disk_pool_size = TRIAL_POOL,

@@ -125,7 +125,6 @@ static void start_tell_waiters(struct box *b, const char *id)
 	}
 }
 
-<<<<<<< HEAD
 void reconcile_stop(struct box *b)
 {
 	struct start_waiter *w, *next;
@@ -138,10 +137,7 @@ void reconcile_stop(struct box *b)
 	}
 }
 
-/* The row of one that is paused says so; otherwise the status is found out anew. */
-=======
 /* The row of a paused sandbox says so; other statuses are found out anew. */
->>>>>>> 2322916 (box, http, keeper, api: name the subject in more comments)
 static void reconcile_add_row(void *arg, const void *found)
 {
 	const struct sandbox_record *row = found;

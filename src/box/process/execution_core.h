@@ -181,16 +181,11 @@ struct execution *execution_revive(struct box *b, const struct execution_row *ro
 /* At start: what was recorded, and what of it is lost, of sandboxes whose init has been heard: one
  * of them, or all (NULL). */
 int execution_load_recorded(struct box *b);
-<<<<<<< HEAD
 void execution_settle_recorded(struct box *b, const char *sandbox);
-/* Those of a sandbox that is ended before its init has answered are not lost, but ended, too. */
-=======
-void execution_settle_recorded(struct box *b);
 /*
  * Ends the recorded executions of a sandbox that is ended before its init has answered: they are
  * not lost.
  */
->>>>>>> 2322916 (box, http, keeper, api: name the subject in more comments)
 void execution_forget_recorded(const struct sandbox *s);
 /* We end before that. */
 void execution_drop_recorded(struct box *b);
