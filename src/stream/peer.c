@@ -159,7 +159,7 @@ struct peer *peer_add(int fd, const char *id)
 {
 	struct peer *p = peer_new(fd, PEER_BESIDE);
 	if (p)
-		memcpy(p->id, id, ID_LEN);
+		memcpy(p->id, id, strnlen(id, ID_LEN));
 	return p;
 }
 
