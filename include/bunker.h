@@ -44,7 +44,7 @@ struct bunker;
 #define BUNKER_INVALID_ARGUMENT "invalid_argument"
 #define BUNKER_INVALID_RESPONSE "invalid_response"
 #define BUNKER_TLS_FAILED       "tls_failed" /* the certificate is not trusted, or there is no TLS */
-#define BUNKER_STOPPED          "stopped" /* by the output callback */
+#define BUNKER_STOPPED          "stopped"    /* by the output callback */
 #define BUNKER_OUT_OF_MEMORY    "out_of_memory"
 #define BUNKER_FILE_CHANGED     "file_changed" /* while the connection was lost */
 

@@ -63,8 +63,8 @@ static bool is_any_name(void *arg, const char *name)
 static const char *dial_shown_name(const struct connection *x)
 {
 	return x->name ? x->name
-		       : pins_find(&x->client->pins, &x->reached.address, loop.now_ms,
-				 is_any_name, NULL);
+		       : pins_find(&x->client->pins, &x->reached.address, loop.now_ms, is_any_name,
+				 NULL);
 }
 
 static void dial_count(struct connection *x)

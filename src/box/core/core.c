@@ -56,9 +56,8 @@ static void warden_lost(void *arg)
 
 static void close_if_done(struct box *b);
 
-static const struct sandbox_part *const parts[] = {&pause_part, &network_part, &trust_part,
 static const struct sandbox_part *const parts[] = {&pause_part, &network_part, &traffic_part,
-	&process_part, &files_part, &port_part, &code_part, &disk_part, NULL};
+	&trust_part, &process_part, &files_part, &port_part, &code_part, &disk_part, NULL};
 static const struct box_hooks hooks = {
 	.check_closed = close_if_done,
 	.clock = expiry_check,
