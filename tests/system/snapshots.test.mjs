@@ -166,11 +166,12 @@ for (const [pool, args] of [['in a btrfs pool', []], ['in plain directories', ['
       for (const path of [`/v1/sandboxes/${box.id}/fork`, `/sandboxes/${box.id}/fork`])
         for (const ms of [0, 5, 20]) {
           const going = new AbortController();
-          const answer = fetch(server.url + path, { method: 'POST', signal: going.signal, headers: { 'x-api-key': server.key, authorization: `Bearer ${server.key}`, 'content-type': 'application/json' }, body: '{"count":2}' });
+          const answer = fetch(server.url + path, { method: 'POST', signal: going.signal, headers: { 'x-api-key': server.key, authorization: `Bearer ${server.key}`, 'content-type': 'application/json' }, body: '{"count":2}' }).then((r) => r.json());
+          const early = answer.catch(() => []); // it may be quicker than its client's going
           await sleep(ms);
           going.abort();
-          const early = await answer.then((r) => r.json()).catch(() => []); // it may be quicker than its client's going
-          for (const one of early.sandboxes ?? early) await server.request('DELETE', `/v1/sandboxes/${one.id ?? one.sandbox.sandboxID}`);
+          const made = await early;
+          for (const one of made.sandboxes ?? made) await server.request('DELETE', `/v1/sandboxes/${one.id ?? one.sandbox.sandboxID}`);
         }
       await server.request('POST', `/v1/sandboxes/${box.id}/discard`); // waits for its turn behind them
       await until('only those of before are left', async () => JSON.stringify(await all()) === JSON.stringify(before));
