@@ -1,4 +1,4 @@
-/* Snapshots as data: spec, view and query. */
+/* Snapshots as data: spec, record and query. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,16 +20,22 @@ struct snapshot_spec {
 	bool measure;           /* answer only when its size is known */
 };
 
-struct snapshot_view {
-	const char *id, *tenant, *name, *tag, *description;
-	const char *parent;  /* a snapshot's id; "": none */
-	const char *sandbox; /* of which it was made; "": none */
+/* A snapshot as it is kept and shown. The living object owns its texts; views borrow them. */
+struct snapshot_record {
+	const char *tenant;
+	const char *name, *tag; /* "": none */
+	const char *description;
 	const char *template_name;
-	struct strings env;   /* NAME=VALUE */
 	const char *metadata; /* JSON; "": none */
+	struct strings env;   /* NAME=VALUE */
+	char id[ID_SIZE];
+	char parent[ID_SIZE];               /* the snapshot that its sandbox began with; "": none */
+	char sandbox[ID_SIZE];              /* of which it was made; "": none */
+	char build[ID_SIZE], root[ID_SIZE]; /* of the template, as in sandbox_record */
 	int64_t created_ms;
-	int64_t bytes, files; /* -1: not counted yet */
-	enum disk_status status;
+	int64_t bytes, files;    /* -1: not counted yet */
+	bool deleted;            /* only its place in the lineage is left */
+	enum disk_status status; /* of views; not kept */
 };
 
 extern const struct field_table snapshot_model;

@@ -54,7 +54,7 @@ static void become_snapshot_made(
 	void *arg, struct snapshot *s, int64_t frozen_us, const struct error *e)
 {
 	struct become_op *b = arg;
-	struct snapshot_view view;
+	struct snapshot_record view;
 	if (!s) {
 		become_fail(b, OP_ERROR, e);
 		return;

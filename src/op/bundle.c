@@ -50,7 +50,7 @@ static int bundle_begin(struct walk_op *w, enum op_reason *reason, struct error 
 {
 	static const struct comparison_events events = {.data = bundle_data, .done = bundle_done};
 	struct bundle_op *b = (struct bundle_op *)w;
-	struct snapshot_view view;
+	struct snapshot_record view;
 	struct snapshot *s = snapshot_find(w->op.ops->box, w->op.tenant, b->ref);
 	*reason = s ? OP_ERROR : OP_NO_SNAPSHOT;
 	if (!s)

@@ -29,7 +29,7 @@ static void op_imports_import_has_room(void *arg)
 static void bundle_import_done(void *arg, struct snapshot *s, const struct error *e)
 {
 	struct import_op *i = arg;
-	struct snapshot_view view;
+	struct snapshot_record view;
 	i->bundle = NULL;
 	if (e) {
 		op_fail(&i->op, OP_ERROR, e);

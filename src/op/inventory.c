@@ -76,7 +76,7 @@ static void inventory_add_all(struct inventory_op *i)
 {
 	struct box *b = i->op.ops->box;
 	const char *tenant = i->op.tenant;
-	struct snapshot_view snapshot;
+	struct snapshot_record snapshot;
 	struct volume_view volume;
 	for (struct sandbox *s = sandbox_first(b, tenant, -1, ""); s; s = sandbox_next(s))
 		inventory_add_sandbox(i, s);

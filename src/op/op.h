@@ -115,7 +115,7 @@ struct op_event {
 		} quota;
 		const struct box_counters *counters;
 		const struct sandbox_view *sandbox; /* NULL: it is gone meanwhile */
-		const struct snapshot_view *snapshot;
+		const struct snapshot_record *snapshot;
 		const struct checkpoint_view *checkpoint;
 		const struct volume_view *volume;
 		const struct key_record *key;

@@ -105,7 +105,7 @@ static int portable_head_of_sandbox(struct portable_op *p, struct error *e)
 
 static int portable_head_of_snapshot(struct portable_op *p, struct error *e)
 {
-	struct snapshot_view view;
+	struct snapshot_record view;
 	struct snapshot *s = snapshot_find(p->walk.op.ops->box, p->walk.op.tenant, p->ref);
 	if (!s)
 		return error_set(e, ERROR_NOT_FOUND, "there is no such snapshot");

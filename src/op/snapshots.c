@@ -32,7 +32,7 @@ static struct snapshot *snapshot_op_find(struct snapshot_op *o)
 
 static void snapshot_op_done(struct op *op, const struct snapshot *s, int64_t frozen_us)
 {
-	struct snapshot_view view;
+	struct snapshot_record view;
 	snapshot_view(s, &view);
 	op_done(op, &(struct op_event){.kind = OP_DONE, .snapshot = &view, .frozen_us = frozen_us});
 }
@@ -83,28 +83,28 @@ struct op *op_snapshot_create(const struct op_call *call, const struct snapshot_
 
 static int snapshot_by_creation(const void *a, const void *b)
 {
-	const struct snapshot_view *x = a, *y = b;
+	const struct snapshot_record *x = a, *y = b;
 	int r = (x->created_ms > y->created_ms) - (x->created_ms < y->created_ms);
 	return r ? r : strcmp(x->id, y->id);
 }
 
 static int snapshot_by_name(const void *a, const void *b)
 {
-	const struct snapshot_view *x = a, *y = b;
+	const struct snapshot_record *x = a, *y = b;
 	int r = strcmp(x->name, y->name);
 	return r ? r : snapshot_by_creation(a, b);
 }
 
 static int snapshot_by_bytes(const void *a, const void *b)
 {
-	const struct snapshot_view *x = a, *y = b;
+	const struct snapshot_record *x = a, *y = b;
 	int r = (x->bytes > y->bytes) - (x->bytes < y->bytes);
 	return r ? r : snapshot_by_creation(a, b);
 }
 
 static int snapshot_by_files(const void *a, const void *b)
 {
-	const struct snapshot_view *x = a, *y = b;
+	const struct snapshot_record *x = a, *y = b;
 	int r = (x->files > y->files) - (x->files < y->files);
 	return r ? r : snapshot_by_creation(a, b);
 }
@@ -116,14 +116,14 @@ static int (*const snapshot_orders[])(const void *a, const void *b) = {
 	[SNAPSHOT_ORDER_FILES] = snapshot_by_files,
 };
 
-static bool snapshot_matches(const struct snapshot_view *view, const struct snapshot_filter *f)
+static bool snapshot_matches(const struct snapshot_record *view, const struct snapshot_filter *f)
 {
 	return (!f->name || strcmp(f->name, view->name) == 0) &&
 	       (!f->tag || strcmp(f->tag, view->tag) == 0) &&
 	       (!f->sandbox || strcmp(f->sandbox, view->sandbox) == 0);
 }
 
-static size_t snapshot_collect(struct snapshot_op *o, struct snapshot_view *views)
+static size_t snapshot_collect(struct snapshot_op *o, struct snapshot_record *views)
 {
 	const struct snapshot_filter *f = &o->filter;
 	size_t count = 0;
@@ -136,7 +136,7 @@ static size_t snapshot_collect(struct snapshot_op *o, struct snapshot_view *view
 }
 
 /* False: the operation is gone. */
-static bool snapshot_tell_row(struct op *op, const struct snapshot_view *view)
+static bool snapshot_tell_row(struct op *op, const struct snapshot_record *view)
 {
 	return op_emit(op, &(struct op_event){.kind = OP_ROW, .snapshot = view});
 }
@@ -145,7 +145,7 @@ static void snapshot_list_ask(struct op *op)
 {
 	struct snapshot_op *o = (struct snapshot_op *)op;
 	const struct snapshot_filter *f = &o->filter;
-	struct snapshot_view *views =
+	struct snapshot_record *views =
 		scratch_alloc(&op->memory, SNAPSHOTS_PER_TENANT * sizeof *views);
 	int64_t count = (int64_t)snapshot_collect(o, views);
 	int64_t end = f->limit < count - f->offset ? f->offset + f->limit : count;
@@ -167,7 +167,7 @@ struct op *op_snapshot_list(const struct op_call *call, const struct snapshot_fi
 static void snapshot_lineage_ask(struct op *op)
 {
 	struct snapshot_op *o = (struct snapshot_op *)op;
-	struct snapshot_view view;
+	struct snapshot_record view;
 	int64_t total = 0;
 	const struct snapshot *s = snapshot_op_find(o);
 	if (!s)
@@ -224,7 +224,7 @@ static void snapshot_retag_ask(struct op *op)
 {
 	struct snapshot_op *o = (struct snapshot_op *)op;
 	struct error e = {0};
-	struct snapshot_view view;
+	struct snapshot_record view;
 	struct snapshot *s = snapshot_op_find(o);
 	if (!s)
 		return;

@@ -17,31 +17,7 @@ static const struct field_table checkpoint_table = {
 	checkpoint_fields, ARRAY_LEN(checkpoint_fields), sizeof(struct checkpoint_row)};
 const struct store_table store_checkpoints = {"checkpoints", &checkpoint_table, "created_ms, id"};
 
-#undef AT
-#define AT(KIND, member) FIELD_AT(KIND, struct snapshot_row, member)
-
-static const struct field snapshot_fields[] = {
-	{AT(TEXT, id), .flags = FIELD_KEY, .column = "id"},
-	{AT(TEXT, tenant), .column = "tenant"},
-	{AT(TEXT, name), .column = "name"},
-	{AT(TEXT, tag), .column = "tag"},
-	{AT(TEXT, description), .column = "description"},
-	{AT(TEXT, parent), .column = "parent"},
-	{AT(TEXT, sandbox), .column = "sandbox"},
-	{AT(TEXT, template_name), .column = "template"},
-	{AT(TEXT, build), .column = "build"},
-	{AT(TEXT, root), .column = "root"},
-	{AT(TIME, created_ms), .column = "created_ms"},
-	{AT(INTEGER, bytes), .column = "bytes"},
-	{AT(INTEGER, files), .column = "files"},
-	{AT(BOOL, deleted), .column = "deleted"},
-	{AT(TEXT, metadata), .column = "metadata"},
-	{AT(ENV, env), .column = "env"},
-};
-
-static const struct field_table snapshot_table = {
-	snapshot_fields, ARRAY_LEN(snapshot_fields), sizeof(struct snapshot_row)};
-const struct store_table store_snapshots = {"snapshots", &snapshot_table, "created_ms, id"};
+const struct store_table store_snapshots = {"snapshots", &snapshot_model, "created_ms, id"};
 
 static const char sql_delete_checkpoints[] = "DELETE FROM checkpoints WHERE sandbox = ?";
 
@@ -70,7 +46,7 @@ int store_each_checkpoint(struct store *s, void (*each)(void *arg, const void *r
 }
 
 void store_put_snapshot(
-	struct store *s, const struct snapshot_row *row, store_done_fn *done, void *arg)
+	struct store *s, const struct snapshot_record *row, store_done_fn *done, void *arg)
 {
 	store_put(s, &store_snapshots, row, done, arg);
 }

@@ -1,6 +1,7 @@
 /* Rows of checkpoints and snapshots. */
 #pragma once
 
+#include "model/snapshot.h"
 #include "store/store.h"
 
 struct checkpoint_row {
@@ -19,24 +20,7 @@ void store_delete_checkpoints(struct store *s, const char *sandbox);
 /* At start, before the loop runs; in the order of their creation. */
 int store_each_checkpoint(struct store *s, void (*each)(void *arg, const void *row), void *arg);
 
-struct snapshot_row {
-	const char *id;
-	const char *tenant;
-	const char *name; /* "": none */
-	const char *tag;  /* "": none */
-	const char *description;
-	const char *parent;  /* the snapshot that its sandbox began with; "": none */
-	const char *sandbox; /* of which it was made; "": none */
-	const char *template_name;
-	const char *build, *root; /* of the template, as in sandbox_row */
-	struct strings env;       /* NAME=VALUE */
-	const char *metadata;     /* JSON; "": none */
-	int64_t created_ms;
-	int64_t bytes, files; /* -1: not counted yet */
-	bool deleted;         /* only its place in the lineage is left */
-};
-
 void store_put_snapshot(
-	struct store *s, const struct snapshot_row *row, store_done_fn *done, void *arg);
+	struct store *s, const struct snapshot_record *row, store_done_fn *done, void *arg);
 void store_delete_snapshot(struct store *s, const char *id, store_done_fn *done, void *arg);
 int store_each_snapshot(struct store *s, void (*each)(void *arg, const void *row), void *arg);

@@ -436,7 +436,7 @@ static void leaves_out_what_a_record_does_not_have(void)
 {
 	struct buf out = {0};
 	struct json_writer w = {.out = &out};
-	const struct snapshot_view uncounted = {.id = "i", .bytes = 5, .files = -1};
+	const struct snapshot_record uncounted = {.id = "i", .bytes = 5, .files = -1};
 	const struct execution_view killed = {.id = "x",
 		.kind = EXECUTION_JOB,
 		.status = EXECUTION_FAILED,

@@ -322,7 +322,7 @@ static void settle_begin(struct sandbox *s, const struct sandbox_spec *spec)
 	}
 	if (from) {
 		memcpy(s->snapshot, from->id, ID_SIZE);
-		outfit_add_env(s, &from->env);
+		outfit_add_env(s, from->env.data, from->env.len);
 		if (!source)
 			sandbox_set_text(&s->template_name, from->template_name);
 	}

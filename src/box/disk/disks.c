@@ -21,7 +21,7 @@ static void add_checkpoint(void *arg, const void *row)
 
 static void add_snapshot(void *arg, const void *found)
 {
-	const struct snapshot_row *row = found;
+	const struct snapshot_record *row = found;
 	if (id_is_valid(row->id))
 		snapshot_from_row(arg, row);
 }

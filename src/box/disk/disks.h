@@ -22,15 +22,11 @@ struct checkpoint {
 
 struct snapshot {
 	struct box *box;
-	char id[ID_SIZE];
-	char *tenant, *name, *tag, *description, *template_name;
-	char *metadata;
-	struct buf env; /* as in struct sandbox */
-	char parent[ID_SIZE], sandbox[ID_SIZE];
-	char build[ID_SIZE], root[ID_SIZE]; /* of the template, as in struct sandbox */
-	int64_t created_ms, bytes, files;
-	bool listed; /* in the tables */
-	bool deleted;
+	union {
+		struct snapshot_record record;
+		struct snapshot_record;
+	};
+	bool listed;                  /* in the tables */
 	bool found;                   /* its disk is there */
 	struct snapshot *prev, *next; /* of the box, by time and id */
 	UT_hash_handle by_id;
@@ -83,7 +79,7 @@ extern const struct sandbox_part disk_part;
 /* ---- snapshot.c ---- */
 
 struct snapshot *snapshot_new(struct box *b, const char *id);
-void snapshot_from_row(struct box *b, const struct snapshot_row *row);
+void snapshot_from_row(struct box *b, const struct snapshot_record *row);
 void snapshot_free(struct snapshot *s);
 /* Tells on which build and which root layer each stands. */
 void snapshots_each(

@@ -43,32 +43,14 @@ void snapshot_free(struct snapshot *s)
 		HASH_DELETE(by_id, s->box->disks.snapshots, s);
 		DL_DELETE(s->box->disks.snapshot_order, s);
 	}
-	char *const strings[] = {
-		s->tenant, s->name, s->tag, s->description, s->template_name, s->metadata};
-	for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
-		free(strings[i]);
-	buf_finish(&s->env);
+	fields_free(&snapshot_model, &s->record);
 	free(s);
 }
 
-void snapshot_from_row(struct box *b, const struct snapshot_row *row)
+void snapshot_from_row(struct box *b, const struct snapshot_record *row)
 {
 	struct snapshot *s = snapshot_new(b, row->id);
-	s->tenant = sandbox_copy_string(row->tenant);
-	s->name = sandbox_copy_string(row->name);
-	s->tag = sandbox_copy_string(row->tag);
-	s->description = sandbox_copy_string(row->description);
-	s->template_name = sandbox_copy_string(row->template_name);
-	s->metadata = sandbox_copy_string(row->metadata);
-	buf_append(&s->env, row->env.data, row->env.len);
-	snprintf(s->parent, sizeof s->parent, "%s", row->parent);
-	snprintf(s->sandbox, sizeof s->sandbox, "%s", row->sandbox);
-	snprintf(s->build, sizeof s->build, "%s", row->build);
-	snprintf(s->root, sizeof s->root, "%s", row->root);
-	s->created_ms = row->created_ms;
-	s->bytes = row->bytes;
-	s->files = row->files;
-	s->deleted = row->deleted;
+	fields_copy(&snapshot_model, 0, sizeof *row, &s->record, row);
 	snapshot_add(s);
 }
 
@@ -81,48 +63,13 @@ void snapshots_each(
 
 void snapshot_store(const struct snapshot *s, store_done_fn *done, void *arg)
 {
-	store_put_snapshot(s->box->store,
-		&(struct snapshot_row){
-			.id = s->id,
-			.tenant = s->tenant,
-			.name = s->name,
-			.tag = s->tag,
-			.description = s->description,
-			.parent = s->parent,
-			.sandbox = s->sandbox,
-			.template_name = s->template_name,
-			.build = s->build,
-			.root = s->root,
-			.metadata = s->metadata,
-			.env = {s->env.data, s->env.len},
-			.created_ms = s->created_ms,
-			.bytes = s->bytes,
-			.files = s->files,
-			.deleted = s->deleted,
-		},
-		done, arg);
+	store_put_snapshot(s->box->store, &s->record, done, arg);
 }
 
-void snapshot_view(const struct snapshot *s, struct snapshot_view *out)
+void snapshot_view(const struct snapshot *s, struct snapshot_record *out)
 {
-	*out = (struct snapshot_view){
-		.id = s->id,
-		.tenant = s->tenant,
-		.name = s->name,
-		.tag = s->tag,
-		.description = s->description,
-		.parent = s->parent,
-		.sandbox = s->sandbox,
-		.template_name = s->template_name,
-		.env = {s->env.data, s->env.len},
-		.metadata = s->metadata,
-		.created_ms = s->created_ms,
-		.bytes = s->bytes,
-		.files = s->files,
-		.status = s->deleted ? DISK_DELETED
-			  : s->found ? DISK_READY
-				     : DISK_LOST,
-	};
+	*out = s->record;
+	out->status = s->deleted ? DISK_DELETED : s->found ? DISK_READY : DISK_LOST;
 }
 
 /* ---- finding ---- */
@@ -240,18 +187,12 @@ void snapshot_measure(struct snapshot *s, sandbox_done_fn *done, void *arg)
 
 /* ---- tags ---- */
 
-static void set_string(char **at, const char *value)
-{
-	free(*at);
-	*at = sandbox_copy_string(value);
-}
-
 void snapshot_take_tag(struct snapshot *s)
 {
 	struct snapshot *other = with_tag(s->box, s->tenant, s->name, strlen(s->name), s->tag);
 	if (!s->tag[0] || !s->name[0] || !other || other == s)
 		return;
-	set_string(&other->tag, "");
+	sandbox_set_text(&other->tag, "");
 	snapshot_store(other, NULL, NULL);
 }
 
@@ -283,14 +224,14 @@ int snapshot_retag(
 {
 	if (tag && template_check_tag(tag, "tag", e) < 0)
 		return -1;
-	set_string(&s->tag, "");
+	sandbox_set_text(&s->tag, "");
 	if (tag) {
 		struct snapshot *other = with_tag(s->box, s->tenant, s->name, strlen(s->name), tag);
 		if (other && s->name[0]) {
-			set_string(&other->tag, "");
+			sandbox_set_text(&other->tag, "");
 			snapshot_store(other, NULL, NULL);
 		}
-		set_string(&s->tag, tag);
+		sandbox_set_text(&s->tag, tag);
 	}
 	snapshot_store(s, disk_snapshot_change_stored, disk_snapshot_change_new(s, done, arg));
 	return 0;

@@ -27,7 +27,7 @@ struct snapshot *snapshot_first(
 struct snapshot *snapshot_next(const struct snapshot *s);
 /* Returns the snapshot that this one was made from, deleted ones included; NULL at the root. */
 struct snapshot *snapshot_parent(const struct snapshot *s);
-void snapshot_view(const struct snapshot *s, struct snapshot_view *out);
+void snapshot_view(const struct snapshot *s, struct snapshot_record *out);
 
 /* NULL: none. */
 int snapshot_retag(

@@ -138,10 +138,12 @@ static void take_env(struct snapshot *s, const struct sandbox *of, const char *c
 {
 	const struct snapshot *parent =
 		of->snapshot[0] ? snapshot_find(of->box, of->tenant, of->snapshot) : NULL;
+	struct buf packed = {0};
 	for (; env && *env; env++)
-		buf_append(&s->env, *env, strlen(*env) + 1);
+		buf_append(&packed, *env, strlen(*env) + 1);
 	if (!env && parent)
-		buf_append(&s->env, parent->env.data, parent->env.len);
+		buf_append(&packed, parent->env.data, parent->env.len);
+	s->env = (struct strings){packed.data, packed.len};
 }
 
 int snapshot_create(struct sandbox *sandbox, const struct snapshot_spec *spec,

@@ -28,10 +28,10 @@ static void set_default(const char **text, const char *value)
 		sandbox_set_text(text, value);
 }
 
-void outfit_add_env(struct sandbox *s, const struct buf *env)
+void outfit_add_env(struct sandbox *s, const char *env, size_t len)
 {
 	struct settings all = {0};
-	buf_append(&all.env, env->data ? env->data : "", env->len);
+	buf_append(&all.env, env ? env : "", len);
 	for (size_t at = 0; at < s->env.len; at += strlen(s->env.data + at) + 1)
 		settings_set_env(&all, s->env.data + at);
 	free(s->env.data);
@@ -47,7 +47,7 @@ void outfit_sandbox(struct sandbox *s, const struct sandbox_spec *spec, const st
 		memcpy(s->build, build->id, ID_SIZE);
 		memcpy(s->root, build->root, ID_SIZE);
 		memcpy(s->layer, build->layer, ID_SIZE);
-		outfit_add_env(s, &build->settings.env);
+		outfit_add_env(s, build->settings.env.data, build->settings.env.len);
 		set_default(&s->workdir, build->settings.workdir);
 	}
 	if (!spec->user) {

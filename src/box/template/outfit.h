@@ -8,7 +8,7 @@ void outfit_sandbox(struct sandbox *s, const struct sandbox_spec *spec, const st
 	const struct build *build);
 
 /* Variables to begin with: the sandbox's own count more. */
-void outfit_add_env(struct sandbox *s, const struct buf *env);
+void outfit_add_env(struct sandbox *s, const char *env, size_t len);
 
 struct install;
 

@@ -214,7 +214,7 @@ static const struct json_alias command_aliases[] = {
 /* One without a name is called by its id. */
 static void put_snapshot_name(struct json_writer *w, const struct field *f, const void *record)
 {
-	const struct snapshot_view *view = record;
+	const struct snapshot_record *view = record;
 	char id[AGENTUITY_ID_SIZE];
 	snprintf(id, sizeof id, "snp_%s", view->id);
 	json_string(w, view->name[0] ? field_text(f, record) : id);
@@ -226,7 +226,7 @@ static void put_is_deleted(struct json_writer *w, const struct field *f, const v
 }
 
 /* clang-format off */
-#define AT(member) JSON_ALIAS(struct snapshot_view, member)
+#define AT(member) JSON_ALIAS(struct snapshot_record, member)
 
 /* None of them is public: they belong to their tenant. */
 static const struct json_alias identity_aliases[] = {

@@ -258,7 +258,7 @@ static const struct json_alias build_log_aliases[] = {
 /* "name:tag", or by its id: one that has lost its name to a newer one is found by that. */
 static void put_reference(struct json_writer *w, const struct field *f, const void *record)
 {
-	const struct snapshot_view *view = record;
+	const struct snapshot_record *view = record;
 	bool is_named = view->name[0] && view->tag[0];
 	autobuf reference = {0};
 	(void)f;
@@ -271,7 +271,7 @@ static void put_reference(struct json_writer *w, const struct field *f, const vo
 
 static void put_references(struct json_writer *w, const struct field *f, const void *record)
 {
-	const struct snapshot_view *view = record;
+	const struct snapshot_record *view = record;
 	json_begin_array(w);
 	if (view->name[0] && view->tag[0])
 		put_reference(w, f, record);
