@@ -1,3 +1,5 @@
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -389,21 +391,57 @@ static const struct ended_query the_past = {.tenant = "past",
 	.counts = true,
 	.limit = 10};
 
+/* Stops whoever reads in the middle of it: a connection that cannot write asks after each thousand
+ * steps whether it may go on. */
+static sem_t may_read;
+static atomic_bool reading;
+
+static int stop_reading(void *db)
+{
+	if (sqlite3_db_readonly(db, "main") != 1)
+		return 0;
+	reading = true;
+	sem_wait(&may_read);
+	sem_post(&may_read);
+	return 0;
+}
+
+static int watch_connection(sqlite3 *db, const char **message, const void *routines)
+{
+	(void)message;
+	(void)routines;
+	sqlite3_progress_handler(db, 1000, stop_reading, db);
+	return SQLITE_OK;
+}
+
 static void a_write_does_not_wait_for_a_read(void)
 {
 	int listed = 0, put = 0;
 	struct world w;
+	sem_init(&may_read, 0, 0);
+	sqlite3_auto_extension((void (*)(void))watch_connection);
 	open_world(&w);
 	put_past();
 	calls = 0;
 	store_list_ended_sandboxes(w.store, &the_past, note_listed, &listed);
-	uv_run(&w.loop, UV_RUN_NOWAIT);
+	for (int i = 0; i < 10000 && !reading; i++) {
+		uv_run(&w.loop, UV_RUN_NOWAIT);
+		usleep(1000);
+	}
+	CHECK(reading);
 	store_put_sandbox(w.store, &some_row, note_order, &put);
+	for (int i = 0; i < 10000 && !put; i++) {
+		uv_run(&w.loop, UV_RUN_NOWAIT);
+		usleep(1000);
+	}
+	CHECK_INT(put, 1);
+	CHECK_INT(listed, 0);
+	sem_post(&may_read);
 	while (store_is_busy(w.store))
 		uv_run(&w.loop, UV_RUN_ONCE);
-	CHECK_INT(put, 1);
 	CHECK_INT(listed, 2);
 	close_world(&w);
+	sqlite3_reset_auto_extension();
 }
 
 static void count_expired(void *arg, const char *id)
