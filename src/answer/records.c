@@ -28,12 +28,15 @@ int answer_put_record(struct answer *a, const struct op_event *event, struct err
 	return 0;
 }
 
-static void record_list_begin(struct answer *a, struct answer_list *list)
+static void record_list_begin(
+	struct answer *a, struct answer_list *list, const struct op_event *event)
 {
 	const struct answer_records *r = a->form->records;
 	if (list->begun)
 		return;
 	list->begun = true;
+	if (r->begin)
+		r->begin(a, event);
 	list->w.out = &a->out;
 	if (r->open)
 		r->open(&list->w);
@@ -73,7 +76,7 @@ int answer_put_list(struct answer *a, const struct op_event *event, struct error
 	const struct answer_records *r = a->form->records;
 	struct answer_list *list = a->own;
 	(void)e;
-	record_list_begin(a, list);
+	record_list_begin(a, list, event);
 	if (event->kind == OP_DONE) {
 		record_list_end(a, list, event);
 	} else if (event->record) {

@@ -16,6 +16,8 @@ struct answer_records {
 	/* Puts what is around the answer, up to its value; one brace closes it. NULL: nothing. */
 	void (*open)(struct json_writer *w);
 	const char *list; /* the key of the array; NULL: the array is all there is */
+	/* Headers of a list, which its first event tells; NULL: none. */
+	void (*begin)(struct answer *a, const struct op_event *event);
 	/* Members behind the object's own, or behind the array; NULL: none. */
 	void (*rest)(struct answer *a, struct json_writer *w, const struct op_event *event);
 	/*

@@ -94,8 +94,10 @@ struct op_list_sandboxes {
 	/* The end of the previous page, in the order of creation; "": this is the first. */
 	int64_t place_ms;
 	char place_id[ID_SIZE];
-	bool counts_awake; /* tells op_event.awake */
-	bool counts;       /* tells op_event.total, and pages are by offset */
+	/* Tells, in an OP_ROW without a sandbox before all others, op_event.awake, .more and where
+	 * the page ends; what comes after that is not told. Of those that live, by creation. */
+	bool announces;
+	bool counts; /* tells op_event.total, and pages are by offset */
 	int64_t offset;
 	int64_t limit; /* 0: none */
 };

@@ -141,8 +141,10 @@ struct op_event {
 	const struct execution_usage *usage; /* OP_EXECUTION; NULL: not known */
 	int64_t frozen_us;                   /* OP_DONE: how long the sandbox stood still for it */
 	int64_t total;  /* OP_DONE of a list: how many there are, told or not */
-	int64_t awake;  /* the same: the tenant's sandboxes that are awake, if it was asked for */
+	int64_t awake;  /* of a list that is announced: the tenant's sandboxes that are awake */
 	bool more;      /* OP_DONE of a list: some behind the last one were not told */
+	int64_t end_ms; /* of a list that is announced: time and id of its last one */
+	const char *end_id;
 	bool truncated; /* OP_DONE of a comparison: something was too deep to be looked at */
 	bool woke;      /* OP_STARTED, OP_DONE: the sandbox slept before */
 	bool lost;      /* OP_EXITED: its sandbox was ended or put to sleep under it */

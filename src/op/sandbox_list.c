@@ -27,6 +27,10 @@ struct list_op {
 	int64_t left;                     /* on the page */
 	int64_t total;
 	bool more; /* than the page has */
+	/* Of a list that is announced, its last one; "": it is empty. */
+	bool announced;
+	int64_t end_ms;
+	char end_id[ID_SIZE];
 	/* For ended sandboxes, in the store's slice: */
 	unsigned asked, seen;
 	bool skipped; /* some of them were not told */
@@ -144,7 +148,6 @@ static void list_end(struct list_op *l)
 	op_done(&l->op, &(struct op_event){
 				.kind = OP_DONE,
 				.total = l->total,
-				.awake = l->request.counts_awake ? list_count_awake(l) : 0,
 				.more = l->more,
 			});
 }
@@ -186,15 +189,57 @@ static void list_note_place(struct list_op *l, const struct sandbox_view *view)
 	memcpy(l->request.place_id, view->id, ID_SIZE);
 }
 
+static struct sandbox *list_following(const struct list_op *l, const struct sandbox *s)
+{
+	return l->request.backwards ? sandbox_previous(s) : sandbox_next(s);
+}
+
+/* Looks ahead to the end of the page. False: the operation is gone. */
+static bool list_announce(struct list_op *l)
+{
+	struct sandbox_view view;
+	int64_t left = l->left;
+	bool more = false;
+	for (struct sandbox *s = list_first(l); s && !more; s = list_following(l, s)) {
+		sandbox_view(s, &view);
+		if (!list_matches(&l->request, &view))
+			continue;
+		more = left-- == 0;
+		if (more)
+			break;
+		l->end_ms = view.created_ms;
+		memcpy(l->end_id, view.id, ID_SIZE);
+	}
+	l->announced = true;
+	return op_emit(&l->op, &(struct op_event){
+				       .kind = OP_ROW,
+				       .awake = list_count_awake(l),
+				       .more = more,
+				       .end_ms = l->end_ms,
+				       .end_id = l->end_id,
+			       });
+}
+
+static bool list_is_behind_end(const struct list_op *l, const struct sandbox_view *view)
+{
+	if (!l->announced)
+		return false;
+	int r = compare_numbers(view->created_ms, l->end_ms);
+	if (r == 0)
+		r = strcmp(view->id, l->end_id);
+	return !l->end_id[0] || (l->request.backwards ? r < 0 : r > 0);
+}
+
 static void list_walk(struct list_op *l)
 {
 	struct sandbox_view view;
 	bool gone;
-	if (l->op.paused)
+	if (l->op.paused || (l->request.announces && !l->announced && !list_announce(l)))
 		return;
-	for (struct sandbox *s = list_first(l); s;
-		s = l->request.backwards ? sandbox_previous(s) : sandbox_next(s)) {
+	for (struct sandbox *s = list_first(l); s; s = list_following(l, s)) {
 		sandbox_view(s, &view);
+		if (list_is_behind_end(l, &view))
+			break;
 		bool told = list_add(l, &view, &gone);
 		if (gone)
 			return;

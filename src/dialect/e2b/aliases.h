@@ -27,6 +27,10 @@ extern const struct json_alias_table *const e2b_aliases[];
 #define E2B_LIST(described)                                                                        \
 	.type = E2B_JSON, .pace = ANSWER_WHOLE, .put = answer_put_list,                            \
 	.own_size = sizeof(struct answer_list), .records = (described)
+/* See ANSWER_PACED_LIST. */
+#define E2B_PACED_LIST(described)                                                                  \
+	.type = E2B_JSON, .pace = ANSWER_BULK, .put = answer_put_list,                             \
+	.own_size = sizeof(struct answer_list), .records = (described)
 
 /* What create, connect and fork answer, as an object. */
 void e2b_put_sandbox(

@@ -132,11 +132,13 @@ static int e2b_list_parse_query(const struct http_request *req, struct scratch *
 
 /* ---- the answer ---- */
 
-static void sandbox_list_put_rest(
-	struct answer *a, struct json_writer *w, const struct op_event *event)
+static void sandbox_list_put_headers(struct answer *a, const struct op_event *event)
 {
-	char awake[24];
-	e2b_put_next(a, w, event);
+	char awake[24], token[CURSOR_SIZE];
+	if (event->more) {
+		cursor_format(event->end_ms, event->end_id, token);
+		http_add_header(a->req, "X-Next-Token", token);
+	}
 	snprintf(awake, sizeof awake, "%lld", (long long)event->awake);
 	http_add_header(a->req, "X-Total-Running", awake);
 }
@@ -144,14 +146,13 @@ static void sandbox_list_put_rest(
 /* limit 0: all at once. */
 static void list_sandboxes(struct http_request *req, int64_t limit)
 {
-	static const struct answer_records records = {.aliases = &e2b_sandbox_listed,
-		.rest = sandbox_list_put_rest,
-		.place = sandbox_place};
-	static const struct answer_form form = {E2B_LIST(&records)};
+	static const struct answer_records records = {
+		.aliases = &e2b_sandbox_listed, .begin = sandbox_list_put_headers};
+	static const struct answer_form form = {E2B_PACED_LIST(&records)};
 	struct error e;
 	struct op_list_sandboxes query = {.ephemeral = -1,
 		.living_only = true,
-		.counts_awake = true,
+		.announces = true,
 		.made_from_ms = INT64_MIN,
 		.limit = limit};
 	struct answer *a = answer_new(req, &form);
