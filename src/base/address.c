@@ -207,6 +207,19 @@ enum address_class address_classify(const struct address *a)
 	return address_is_v4(a) || address_is_in(a, &global_v6) ? ADDRESS_GLOBAL : ADDRESS_LOCAL;
 }
 
+int address_each_range(address_range_fn *each, void *arg)
+{
+	static const struct address_range everything = {.bits = 0};
+	int r = each(arg, &everything, ADDRESS_LOCAL);
+	if (r == 0)
+		r = each(arg, &v4_form, ADDRESS_GLOBAL);
+	if (r == 0)
+		r = each(arg, &global_v6, ADDRESS_GLOBAL);
+	for (size_t i = 0; i < ARRAY_LEN(special) && r == 0; i++)
+		r = each(arg, &special[i].range, special[i].class);
+	return r;
+}
+
 static bool ranges_touch(const struct address_range *a, const struct address_range *b)
 {
 	return address_range_is_in(a, b) || address_range_is_in(b, a);

@@ -44,6 +44,14 @@ bool address_is_in(const struct address *a, const struct address_range *r);
 bool address_range_is_in(const struct address_range *inner, const struct address_range *outer);
 
 /*
+ * Calls `each` with ranges that together have every address: the one with the longest prefix that
+ * has an address says its class. Addresses for a translator (NAT64) are to be translated first.
+ * Returns what `each` returned last; anything but 0 ends it.
+ */
+typedef int address_range_fn(
+	void *arg, const struct address_range *range, enum address_class class);
+int address_each_range(address_range_fn *each, void *arg);
+/*
  * Returns the class of an address. An IPv6 address that carries an IPv4 address for a translator
  * (NAT64) has the class of the latter.
  */

@@ -11,8 +11,7 @@
 #include "base/log.h"
 #include "netns/daemon.h"
 
-#define EGRESS_CGROUP "egress"
-#define PARTING_MS    2000
+#define PARTING_MS 2000
 
 static const char version[] = BUNKER_VERSION;
 
@@ -27,6 +26,9 @@ static struct daemon egress_daemon(const struct netns *n)
 int netns_start_egress(struct netns *n)
 {
 	const struct daemon s = egress_daemon(n);
+	int r = netns_wall_egress(n);
+	if (r < 0)
+		return r;
 	autoclose int fd = daemon_start(n, &s);
 	if (fd >= 0 && send(fd, &n->config.egress, sizeof n->config.egress, MSG_NOSIGNAL) < 0)
 		return -errno;

@@ -9,15 +9,12 @@
  *
  * A socket that is gone from the map, because egress is, means dropped, too.
  */
-#include <errno.h>
-#include <linux/bpf.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "netns/bpf.h"
 #include "netns/netns.h"
 
 #define KEY_TCP 0
@@ -25,24 +22,6 @@
 #define KEYS    2
 
 #define AT(member) offsetof(struct bpf_sk_lookup, member)
-
-#define OP(code_, dst, src, off_, imm_)                                                            \
-	{                                                                                          \
-		.code = (code_), .dst_reg = (dst), .src_reg = (src), .off = (off_), .imm = (imm_)  \
-	}
-#define MOVE(dst, src)       OP(BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0)
-#define SET(dst, value)      OP(BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, value)
-#define LOAD(dst, src, off)  OP(BPF_LDX | BPF_MEM | BPF_W, dst, src, off, 0)
-#define IF_EQUAL(dst, v, to) OP(BPF_JMP32 | BPF_JEQ | BPF_K, dst, 0, to, (int32_t)(v))
-#define IF_NOT(dst, v, to)   OP(BPF_JMP32 | BPF_JNE | BPF_K, dst, 0, to, (int32_t)(v))
-#define CALL(function)       OP(BPF_JMP | BPF_CALL, 0, 0, 0, function)
-#define EXIT                 OP(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
-
-static int bpf_call(int command, union bpf_attr *attr, size_t size)
-{
-	long r = syscall(SYS_bpf, command, attr, size);
-	return r < 0 ? -errno : (int)r;
-}
 
 /* A map of sockets, in which the program finds them. */
 static int make_map(int tcp, int udp)
@@ -104,13 +83,12 @@ int netns_load_program(int tcp, int udp)
 		/* 23 */ LOAD(BPF_REG_2, BPF_REG_6, AT(local_port)),
 		/* 24 */ IF_NOT(BPF_REG_2, 53, 19), /* 44: drop */
 		/* 25 */ SET(BPF_REG_3, KEY_UDP),
-		/* 26 */ OP(BPF_STX | BPF_MEM | BPF_W, BPF_REG_10, BPF_REG_3, -4, 0),
-		/* 27 */ OP(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
-		/* 28 */ OP(0, 0, 0, 0, 0),
+		/* 26 */ STORE(BPF_REG_10, -4, BPF_REG_3),
+		/* 27 */ LOAD_MAP(BPF_REG_1, map),
 		/* 29 */ MOVE(BPF_REG_2, BPF_REG_10),
-		/* 30 */ OP(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_2, 0, 0, -4),
+		/* 30 */ ADD(BPF_REG_2, -4),
 		/* 31 */ CALL(BPF_FUNC_map_lookup_elem),
-		/* 32 */ OP(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 11, 0), /* 44: drop */
+		/* 32 */ IF_NULL(BPF_REG_0, 11), /* 44: drop */
 		/* 33 */ MOVE(BPF_REG_7, BPF_REG_0),
 		/* 34 */ MOVE(BPF_REG_1, BPF_REG_6),
 		/* 35 */ MOVE(BPF_REG_2, BPF_REG_7),

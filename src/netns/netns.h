@@ -21,6 +21,7 @@
 
 #define NETNS_PATH_MAX    108 /* as sun_path */
 #define NETNS_BROKERS_MAX 64
+#define EGRESS_CGROUP     "egress"
 
 struct netns_config {
 	const char *data;
@@ -36,9 +37,11 @@ struct netns_config {
 struct netns {
 	struct netns_config config;
 	int front_pair[2]; /* the front's, ours */
+	int addresses_fd;  /* tells when the host's own addresses change; -1: nobody listens */
 	int log_pipe[2];   /* what the processes say that we start, and that may outlive us */
 	pid_t pid;
 	bool has_died;
+	bool unwalled; /* this host has no networks to give */
 };
 
 /* ---- open.c: in the process that starts it ---- */
@@ -80,6 +83,20 @@ int netns_drop_routes(void);
 /* The program that delivers to these sockets; a descriptor or -errno. */
 int netns_load_program(int tcp, int udp);
 int netns_attach_program(int program, int namespace_fd);
+
+/* ---- wall.c ---- */
+
+/*
+ * From now on no process that is born in the cgroup connects to what the configuration does not
+ * open, or to an address of this host, but to its resolvers. Replaces the wall that stood there.
+ */
+int netns_raise_wall(int cgroup_fd, const struct egress_config *config);
+/* The same for bunker-egress, whose cgroup is made if it is not there. Not if unwalled. */
+int netns_wall_egress(const struct netns *n);
+/* A socket on which the kernel tells of addresses of this host that come and go; or -errno. */
+int netns_watch_addresses(void);
+/* Reads all that was told. */
+void netns_read_addresses(int fd);
 
 /* ---- egress.c: bunker-egress ---- */
 

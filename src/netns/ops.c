@@ -202,20 +202,45 @@ static void pass_on_log(const struct netns *n)
 		fd_write_all(STDERR_FILENO, text, (size_t)size);
 }
 
+/* Without it there are no networks: what bunker-egress reads is hostile. */
+static void raise_first_wall(struct netns *n)
+{
+	n->addresses_fd = netns_watch_addresses();
+	int r = lacking == NETWORK_STEP_NONE ? netns_wall_egress(n) : 0;
+	n->unwalled = r < 0 || lacking != NETWORK_STEP_NONE;
+	if (r == 0)
+		return;
+	lacking = NETWORK_STEP_WALL;
+	log_error(
+		"address guard missing: sandboxes have no network but none", "error", strerror(-r));
+}
+
+static void raise_wall_again(const struct netns *n)
+{
+	netns_read_addresses(n->addresses_fd);
+	int r = netns_wall_egress(n);
+	if (r < 0)
+		log_error("the address guard does not know a change of this host's addresses",
+			"error", strerror(-r));
+}
+
 static void netns_serve(struct netns *n, int fd)
 {
 	for (;;) {
 		struct network_request q;
-		struct pollfd p[3 + NETNS_BROKERS_MAX] = {{.fd = fd, .events = POLLIN},
-			{.fd = egress_fd}, {.fd = n->log_pipe[0], .events = POLLIN}};
+		struct pollfd p[4 + NETNS_BROKERS_MAX] = {{.fd = fd, .events = POLLIN},
+			{.fd = egress_fd}, {.fd = n->log_pipe[0], .events = POLLIN},
+			{.fd = n->addresses_fd, .events = POLLIN}};
 		int timeout_ms = egress_fd < 0 ? RETRY_WAIT_MS : -1;
-		size_t brokers = netns_poll_brokers(p + 3, &timeout_ms);
-		poll(p, 3 + brokers, timeout_ms);
+		size_t brokers = netns_poll_brokers(p + 4, &timeout_ms);
+		poll(p, 4 + brokers, timeout_ms);
 		if (p[2].revents)
 			pass_on_log(n);
+		if (p[3].revents)
+			raise_wall_again(n);
 		if (egress_fd < 0 || p[1].revents)
 			egress_restart(n);
-		netns_turn_brokers(n, p + 3, egress_fd);
+		netns_turn_brokers(n, p + 4, egress_fd);
 		if (!p[0].revents)
 			continue;
 		ssize_t size = recv(fd, &q, sizeof q, MSG_DONTWAIT);
@@ -247,6 +272,7 @@ void netns_main(struct netns *n)
 		log_error("cannot start", "error", e.code ? e.message : strerror(errno));
 		_exit(1);
 	}
+	raise_first_wall(n);
 	egress_started_us = clock_monotonic_us();
 	egress_fd = netns_adopt_egress(n, table_put);
 	if (egress_fd < 0)

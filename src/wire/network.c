@@ -11,6 +11,7 @@ static const char *const network_steps[NETWORK_STEP_END] = {
 	[NETWORK_STEP_ATTACH] = "attaching the sk_lookup program",
 	[NETWORK_STEP_HAND_OVER] = "handing its sockets to bunker-egress",
 	[NETWORK_STEP_BROKER] = "starting bunker-broker",
+	[NETWORK_STEP_WALL] = "attaching the address guard (CONFIG_CGROUP_BPF)",
 };
 
 const char *network_step_name(enum network_step step)

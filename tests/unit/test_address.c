@@ -79,12 +79,48 @@ static void parses_addresses_with_ports(void)
 	CHECK(address_parse_port("[2001:db8::1]:5353", 53, &p) == 0 && p.port == 5353);
 }
 
+struct longest {
+	struct address address;
+	int bits;
+	enum address_class class;
+};
+
+static int longest_take(void *arg, const struct address_range *r, enum address_class class)
+{
+	struct longest *l = arg;
+	if (address_is_in(&l->address, r) && (int)r->bits > l->bits) {
+		l->bits = r->bits;
+		l->class = class;
+	}
+	return 0;
+}
+
+/* What the guard of the kernel is made of says the same as what egress asks. */
+static void ranges_say_the_class_of_every_address(void)
+{
+	uint32_t random = 1;
+	for (int i = 0; i < 200000; i++) {
+		struct longest l = {.bits = -1};
+		CHECK_INT(address_parse(i % 2 ? "1.2.3.4" : "2001:db8::1", &l.address), 0);
+		for (size_t b = i % 2 ? 12 : 0; b < 16; b++) {
+			random = random * 1664525 + 1013904223;
+			if (i % 2 || b < 2 || random >> 31)
+				l.address.bytes[b] = (uint8_t)(random >> 16);
+		}
+		struct address at = address_translated(&l.address);
+		l.address = at;
+		address_each_range(longest_take, &l);
+		CHECK_INT(l.class, address_classify(&at));
+	}
+}
+
 static const struct check_test tests[] = {
 	TEST(knows_what_is_never_reached),
 	TEST(knows_what_is_local),
 	TEST(knows_what_is_global),
 	TEST(parses_ranges_and_refuses_what_is_none),
 	TEST(parses_addresses_with_ports),
+	TEST(ranges_say_the_class_of_every_address),
 };
 
 int main(void)
