@@ -100,6 +100,10 @@ struct bunker_build_options {
 	const char *const *start, *const *entrypoint, *const *command, *const *ports;
 	const char *ready;
 	const char *timeout;
+	/* What it may reach: the mode, NULL: the server's default, or allow where there is a list;
+	 * lists closed by NULL, or NULL. */
+	const char *network;
+	const char *const *network_allow, *const *network_deny;
 	bool no_cache;
 };
 int bunker_build_create(struct bunker *b, const struct bunker_build_options *options,

@@ -15,7 +15,7 @@
 
 struct build_body {
 	const char *name, *description, *from, *ready;
-	const cJSON *tags, *steps, *start, *entrypoint, *command, *ports, *resources;
+	const cJSON *tags, *steps, *start, *entrypoint, *command, *ports, *resources, *network;
 	int64_t ready_timeout, timeout;
 	bool no_cache;
 };
@@ -36,6 +36,7 @@ static const struct json_field build_fields[] = {
 	{"command", FIELD_ARRAY, AT(build_body, command), 0, 0, LIST_MAX},
 	{"ports", FIELD_ARRAY, AT(build_body, ports), 0, 0, LIST_MAX},
 	{"resources", FIELD_OBJECT, AT(build_body, resources), 0, 0, 0},
+	{"network", FIELD_OBJECT, AT(build_body, network), 0, 0, 0},
 	{"timeout", FIELD_DURATION, AT(build_body, timeout), 0, 1000, DURATION_MAX_MS},
 	{"noCache", FIELD_BOOL, AT(build_body, no_cache), 0, 0, 0},
 };
@@ -204,6 +205,24 @@ int decode_template_name(
 	return 0;
 }
 
+/* Errors name the object's members as those of a create do. */
+static int decode_build_network(
+	const cJSON *object, struct scratch *memory, struct build_spec *ret, struct error *e)
+{
+	if (!object)
+		return 0;
+	struct network_settings *network = scratch_alloc(memory, sizeof *network);
+	ret->network = network;
+	if (decode_network(object, memory, network, e) == 0)
+		return 0;
+	if (e->field[0] && strncmp(e->field, "network.", 8) != 0) {
+		struct error inner = *e;
+		snprintf(e->field, sizeof e->field, "network.%.*s", (int)(sizeof e->field - 9),
+			inner.field);
+	}
+	return -1;
+}
+
 int decode_build(const cJSON *body, struct scratch *memory, struct build_new *what,
 	struct build_spec *ret, struct error *e)
 {
@@ -226,7 +245,8 @@ int decode_build(const cJSON *body, struct scratch *memory, struct build_new *wh
 	if (fields.ready && !fields.start)
 		return error_set_field(
 			e, ERROR_INVALID_FIELD, "ready", "\"ready\" needs a \"start\" to wait for");
-	if (decode_strings(fields.tags, "tags", memory, &what->tags, e) < 0 ||
+	if (decode_build_network(fields.network, memory, ret, e) < 0 ||
+		decode_strings(fields.tags, "tags", memory, &what->tags, e) < 0 ||
 		decode_strings(fields.entrypoint, "entrypoint", memory, &ret->entrypoint, e) < 0 ||
 		decode_strings(fields.command, "command", memory, &ret->command, e) < 0 ||
 		decode_strings(fields.ports, "ports", memory, &ret->ports, e) < 0)

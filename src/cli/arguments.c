@@ -200,6 +200,8 @@ void cli_arguments_finish(struct arguments *args)
 	free(args->unset.items);
 	free(args->template.build_args.items);
 	free(args->dependencies.items);
+	free(args->template.allow.items);
+	free(args->template.deny.items);
 	free(args->packages.items);
 	free(args->volumes.items);
 	free(args->settings.items);

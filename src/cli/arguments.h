@@ -45,7 +45,8 @@ struct arguments {
 	struct {
 		const char *tag, *file, *ready, *format, *ref, *digest, *creds, *authfile;
 		const char *recipe, *suite, *include, *variant, *mirror;
-		struct option_list build_args;
+		const char *network;
+		struct option_list build_args, allow, deny;
 		bool no_cache, insecure;
 	} template;
 	struct {

@@ -224,6 +224,26 @@ static const char *const *start_of(struct building *g)
 	return count ? argv : NULL;
 }
 
+/* Each option may hold several rules. NULL: there are none. */
+static const char *const *rules_of(struct building *g, const struct option_list *given)
+{
+	size_t count = 0, room = 1;
+	for (size_t i = 0; i < given->count; i++)
+		room += strlen(given->items[i]) / 2 + 1;
+	const char **rules = scratch_alloc(&g->memory, room * sizeof *rules);
+	for (size_t i = 0; i < given->count; i++) {
+		const char *at = given->items[i];
+		for (at += strspn(at, ","); *at; at += strspn(at, ",")) {
+			size_t len = strcspn(at, ",");
+			char *rule = scratch_alloc(&g->memory, len + 1);
+			memcpy(rule, at, len);
+			rules[count++] = rule;
+			at += len;
+		}
+	}
+	return count ? rules : NULL;
+}
+
 static int template_build(struct building *g)
 {
 	struct bunker_build made;
@@ -240,6 +260,9 @@ static int template_build(struct building *g)
 		.ports = g->plan.ports,
 		.ready = g->args->template.ready,
 		.timeout = g->args->create.execution_timeout,
+		.network = g->args->template.network,
+		.network_allow = rules_of(g, &g->args->template.allow),
+		.network_deny = rules_of(g, &g->args->template.deny),
 		.no_cache = g->args->template.no_cache,
 	};
 	if (bunker_build_create(g->b, &options, &made, &e) < 0) {
@@ -316,6 +339,12 @@ static const struct option own_options[] = {
 	{'f', "file", "PATH", OPTION_STRING, AT(template.file), "the Dockerfile [DIR/Dockerfile]"},
 	{0, "build-arg", "K=V", OPTION_LIST, AT(template.build_args),
 		"a value for ARG; K alone takes yours; repeatable"},
+	{0, "network", "MODE", OPTION_STRING, AT(template.network),
+		"what its steps may reach: none, open, allow or deny [the server's --build-network]"},
+	{0, "allow", "RULE,…", OPTION_LIST, AT(template.allow),
+		"reach these names, addresses and presets; alone it means --network allow"},
+	{0, "deny", "RULE,…", OPTION_LIST, AT(template.deny),
+		"with --network deny: do not reach these"},
 	{0, "no-cache", NULL, OPTION_FLAG, AT(template.no_cache), "do every step again"},
 	{0, "ready", "LINE", OPTION_STRING, AT(template.ready),
 		"a shell line that succeeds once CMD is ready"},
@@ -337,11 +366,12 @@ const struct command cmd_template_build = {
 		"Builds a template from DIR/Dockerfile in a sandbox, with the log on stderr, and prints\n"
 		"the id of the build. FROM names a template; images are imported first. Understood are\n"
 		"FROM, RUN, COPY, ADD of local files, ENV, WORKDIR, USER, ARG, CMD, ENTRYPOINT, EXPOSE.\n"
-		"ENTRYPOINT and CMD are started in every sandbox of the template. Steps that need a\n"
-		"network need a server with --build-network host. Ctrl-C leaves it building;\n"
-		"its id, for bunker template log, is in bunker template info.",
+		"ENTRYPOINT and CMD are started in every sandbox of the template. Steps reach\n"
+		"the internet unless --network, --allow or the server's --build-network says otherwise.\n"
+		"Ctrl-C leaves it building; its id, for bunker template log, is in bunker template info.",
 	.examples = "  bunker template build -t web:v1 .\n"
-		    "  bunker template build -t web -f Dockerfile.dev --build-arg VERSION=2 .",
+		    "  bunker template build -t web -f Dockerfile.dev --build-arg VERSION=2 .\n"
+		    "  bunker template build -t web --allow preset:npm,preset:debian .",
 	.options = build_options,
 	.operands_before_command = OPTIONS_ANYWHERE,
 	.min_operands = 1,

@@ -141,6 +141,19 @@ static void put_step(struct json_writer *w, const struct bunker_build_step *step
 	json_end_object(w);
 }
 
+static void put_network(struct json_writer *w, const struct bunker_build_options *options)
+{
+	bool allows = options->network_allow && options->network_allow[0];
+	if (!options->network && !allows && !options->network_deny)
+		return;
+	json_key(w, "network");
+	json_begin_object(w);
+	client_build_put_text(w, "mode", options->network ? options->network : "allow");
+	client_build_put_list(w, "allow", options->network_allow);
+	client_build_put_list(w, "deny", options->network_deny);
+	json_end_object(w);
+}
+
 int bunker_build_create(struct bunker *b, const struct bunker_build_options *options,
 	struct bunker_build *ret, struct bunker_error *e)
 {
@@ -163,6 +176,7 @@ int bunker_build_create(struct bunker *b, const struct bunker_build_options *opt
 	client_build_put_list(&w, "ports", options->ports);
 	client_build_put_text(&w, "ready", options->ready);
 	client_build_put_text(&w, "timeout", options->timeout);
+	put_network(&w, options);
 	if (options->no_cache)
 		json_put_bool(&w, "noCache", true);
 	json_end_object(&w);

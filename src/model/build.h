@@ -105,7 +105,8 @@ struct build_spec {
 	const char *ready;        /* NULL: that of `from`, unless `start` is given */
 	int64_t ready_timeout_ms; /* 0: the default */
 	const char *const *entrypoint, *const *command, *const *ports; /* NULL: those of `from` */
-	int64_t timeout_ms; /* for all of it; 0: the default */
+	int64_t timeout_ms;                     /* for all of it; 0: the default */
+	const struct network_settings *network; /* NULL: the server's default */
 	bool no_cache;
 };
 

@@ -112,8 +112,8 @@ static const struct config_option options[] = {
 	{"retention", OPTION_DURATION, AT(retention_ms), "TIME", "24h", 1000,
 		INT64_C(10) * 365 * 24 * 3600 * 1000, "how long results can be asked for"},
 	{"pool", OPTION_NUMBER, AT(pool), "N", "8", 0, 256, "sandboxes kept booted in advance"},
-	{"build-network", OPTION_TEXT, AT(build_network), "none|host", "none", 0, 0,
-		"with host, template builds share this machine's network, and can reach all it can"},
+	{"build-network", OPTION_TEXT, AT(build_network), "none|open", "open", 0, 0,
+		"what a template build may reach that does not say so; with none, no build reaches anything"},
 	{"network", OPTION_TEXT, AT(network), "none|open", "none", 0, 0,
 		"what a sandbox may reach that is created without saying so"},
 	{"resolver", OPTION_RESOLVERS, 0, "ADDR[:PORT],…", NULL, 0, 0,
@@ -352,22 +352,25 @@ static int check_pool(const struct config *c, struct error *e)
 		"--disk-pool is auto, loop or directory, and not '%s'", c->disk_pool);
 }
 
-static int check_build_network(struct config *c, struct error *e)
+static int read_mode(const char *option, const char *text, enum network_mode *ret, struct error *e)
 {
-	c->builds_use_host_network = strcmp(c->build_network, "host") == 0;
-	if (c->builds_use_host_network || strcmp(c->build_network, "none") == 0)
-		return 0;
-	return error_set(e, ERROR_INVALID_REQUEST, "--build-network is none or host, and not '%s'",
-		c->build_network);
-}
-
-static int check_network(struct config *c, struct error *e)
-{
-	c->default_network = strcmp(c->network, "open") == 0 ? NETWORK_OPEN : NETWORK_NONE;
-	if (c->default_network != NETWORK_NONE || strcmp(c->network, "none") == 0)
+	*ret = strcmp(text, "open") == 0 ? NETWORK_OPEN : NETWORK_NONE;
+	if (*ret == NETWORK_OPEN || strcmp(text, "none") == 0)
 		return 0;
 	return error_set(
-		e, ERROR_INVALID_REQUEST, "--network is none or open, and not '%s'", c->network);
+		e, ERROR_INVALID_REQUEST, "--%s is none or open, and not '%s'", option, text);
+}
+
+static int check_networks(struct config *c, struct error *e)
+{
+	if (strcmp(c->build_network, "host") == 0)
+		return error_set(e, ERROR_INVALID_REQUEST,
+			"--build-network host is gone: builds have a network of their own, which is open by "
+			"default; what it shall reach of this host's private networks is said by "
+			"--public-networks");
+	if (read_mode("build-network", c->build_network, &c->build_mode, e) < 0)
+		return -1;
+	return read_mode("network", c->network, &c->default_network, e);
 }
 
 static int check_own_urls(struct config *c, struct error *e)
@@ -398,6 +401,7 @@ int config_load(struct config *c, int argc, char **argv, struct error *e)
 		return -1;
 	if (check_pool(c, e) < 0 || check_build_network(c, e) < 0 || check_network(c, e) < 0 ||
 		check_own_urls(c, e) < 0)
+	if (check_pool(c, e) < 0 || check_networks(c, e) < 0)
 		return -1;
 	if (sandbox_ca_load(&c->sandbox_ca, c->sandbox_ca_file, e) < 0)
 		return -1;

@@ -39,7 +39,7 @@ struct config {
 	int64_t disk_pool_size, max_disk_pool_size;
 	bool no_auth, context_tokens, drain, adopt_disks, help;
 	const char *build_network;
-	bool builds_use_host_network;      /* as build_network says */
+	enum network_mode build_mode;      /* as build_network says */
 	const char *network;               /* none or open, of creates that do not say */
 	enum network_mode default_network; /* as network says */
 	struct egress_config egress;       /* what bunker-egress is told */

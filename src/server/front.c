@@ -238,7 +238,7 @@ static int open_core(struct front *fr, struct error *e)
 		.run_dir = fr->run_dir,
 		.spool_dir = fr->spool_dir,
 		.contexts_dir = fr->contexts_dir,
-		.builds_use_host_network = c->builds_use_host_network,
+		.build_network = c->build_mode,
 		.default_network = c->default_network,
 		.egress = c->egress,
 		.sandbox_ca = c->sandbox_ca.entries,

@@ -33,8 +33,8 @@ int privileged_open(struct privileged *p, const struct config *c, struct error *
 	struct keeper *k = &p->keeper;
 	char data[DATA_PATH_MAX + 1];
 	const struct totals_host host = totals_of_host();
-	const struct warden_config wc = {data, embedded_init, embedded_init_size,
-		c->builds_use_host_network, totals_settle(c, &host)};
+	const struct warden_config wc = {
+		data, embedded_init, embedded_init_size, totals_settle(c, &host)};
 	if (data_directory_open(c->data, data, e) < 0)
 		return -1;
 	p->warden_open = warden_open(w, &wc, e) == 0;

@@ -1,4 +1,4 @@
-/* Mounts the additions to a root: volumes, and the host's resolver for a builder. */
+/* Mounts the additions to a root: volumes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,19 +8,6 @@
 
 #include "base/cleanup.h"
 #include "warden/inside.h"
-
-/* A sandbox on the host's network resolves names as the host does; its disk does not change. */
-int step_resolver(struct inside *in)
-{
-	if (!in->b->host_network)
-		return 0;
-	autoclose int fd = mount_clone(in->root_fd, "dev/resolv.conf", 0);
-	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd;
-	int r = mount_set_attributes(fd,
-		MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, -1);
-	return r < 0 ? r : mount_move_below(fd, in->root_fd, "etc/resolv.conf");
-}
 
 /*
  * A directory inside, made if it is missing, as the sandbox's root. No link is followed: who left

@@ -166,8 +166,8 @@ static int boot_clone(struct warden *w, struct boot *b)
 {
 	int report[2];
 	struct clone_args args = {
-		.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-			 CLONE_INTO_CGROUP | (b->host_network ? 0 : CLONE_NEWNET),
+		.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET |
+			 CLONE_INTO_CGROUP,
 		.exit_signal = SIGCHLD,
 		.cgroup = (uint64_t)b->init_cgroup_fd,
 	};

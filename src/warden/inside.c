@@ -51,7 +51,6 @@ static const struct {
 	{WARDEN_STEP_PROC, step_proc},
 	{WARDEN_STEP_MASK, step_mask},
 	{WARDEN_STEP_VOLUMES, step_volumes},
-	{WARDEN_STEP_RESOLVER, step_resolver},
 	{WARDEN_STEP_ENTER, step_enter},
 	{WARDEN_STEP_IDENTITY, step_identity},
 	{WARDEN_STEP_SECCOMP, step_seccomp},
@@ -81,8 +80,6 @@ static int step_join_cgroup(struct inside *in)
 static int step_network(struct inside *in)
 {
 	struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
-	if (in->b->host_network)
-		return 0;
 	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
 		return -errno;
@@ -143,10 +140,6 @@ static int step_identity(struct inside *in)
 
 static int step_seccomp(struct inside *in)
 {
-	/* A network that is shared has the host's abstract sockets in it, too. */
-	int r = in->b->host_network ? landlock_scope_sockets() : 0;
-	if (r < 0)
-		return r;
 	/* Without no_new_privs, because sudo must work inside; our capability allows it. */
 	in->b->netlink_fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 		SECCOMP_FILTER_FLAG_NEW_LISTENER, in->w->filter);
@@ -179,7 +172,7 @@ static int step_exec(struct inside *in)
 {
 	char number[32];
 	const char *argv[] = {"bunker-init", NULL};
-	const char *envp[] = {in->b->host_network ? NULL : number, NULL};
+	const char *envp[] = {number, NULL};
 	snprintf(number, sizeof number, "NETLINK=%llx", (unsigned long long)in->w->netlink_number);
 	int init_fd = -1, report_fd = -1;
 	int r = arrange_descriptors(in, &init_fd, &report_fd);

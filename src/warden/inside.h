@@ -25,4 +25,3 @@ int step_proc(struct inside *in);
 int step_mask(struct inside *in);
 /* additions.c */
 int step_volumes(struct inside *in);
-int step_resolver(struct inside *in);

@@ -6,13 +6,11 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "warden/inside.h"
 
-#define SHM_MAX      (64 << 20)
-#define RESOLVER_MAX 16384
+#define SHM_MAX (64 << 20)
 
 static int mount_pts(struct inside *in)
 {
@@ -85,16 +83,6 @@ static int write_boot_id(int dev_fd, const uint8_t id[UUID_BYTES])
 	return kernel_files_write_file(dev_fd, "boot_id", text, UUID_SIZE);
 }
 
-/* Writes a copy, because processes inside could lock or watch the host's own file. */
-static int write_resolver(int dev_fd)
-{
-	autobuf text = {0};
-	int r = fd_read_file_at(AT_FDCWD, "/etc/resolv.conf", &text, RESOLVER_MAX);
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	return kernel_files_write_file(dev_fd, "resolv.conf", text.data, text.len);
-}
-
 /* Its own, not a clone of a shared one: inotify and locks on a shared /dev/null would reach
  * neighbours. */
 int step_dev(struct inside *in)
@@ -115,8 +103,6 @@ int step_dev(struct inside *in)
 	 */
 	if (r == 0)
 		r = kernel_files_write_file(fd, "cmdline", "\n", 1);
-	if (r == 0 && in->b->host_network)
-		r = write_resolver(fd);
 	if (r == 0)
 		r = mount_set_attributes(fd, MOUNT_ATTR_RDONLY, -1);
 	if (r == 0)
@@ -143,8 +129,8 @@ int step_proc(struct inside *in)
 	if (in->proc_fd < 0)
 		return in->proc_fd;
 	in->sys_fd = mount_open_point(in->proc_fd, "sys");
-	if (in->sys_fd < 0 || in->b->host_network)
-		return in->sys_fd < 0 ? in->sys_fd : 0;
+	if (in->sys_fd < 0)
+		return in->sys_fd;
 	/* The network namespace is not the sandbox's own, so its root needs this for port 80. */
 	return fd_write_file_at(in->sys_fd, "net/ipv4/ip_unprivileged_port_start", "0");
 }

@@ -86,7 +86,6 @@ static void tell_boot(const struct boot *b, bool failed, struct warden_reply *a)
 static int op_boot(struct warden *w, const struct warden_request *q, struct warden_reply *a)
 {
 	struct boot b = {.limits = q->limits, .boot_id = q->boot_id, .volumes = q->volumes};
-	b.host_network = q->flags & WARDEN_BOOT_HOST_NETWORK;
 	memcpy(b.id, q->id, sizeof b.id);
 	memcpy(b.root, q->root, sizeof b.root);
 	int r = boot_begin(w, &b);
@@ -175,10 +174,10 @@ static int warden_ops_op_next(
 
 /* ---- checking and answering ---- */
 
-static bool warden_ops_request_is_valid(const struct warden *w, const struct warden_request *q)
+static bool warden_ops_request_is_valid(const struct warden_request *q)
 {
 	return q->op < WARDEN_OP_END && ops[q->op].run && warden_request_is_valid(q) &&
-	       (q->id[0] || !ops[q->op].needs_id) && (q->flags == 0 || w->config.lends_network) &&
+	       (q->id[0] || !ops[q->op].needs_id) &&
 	       (!ops[q->op].needs_limits || warden_limits_are_valid(&q->limits));
 }
 
@@ -193,7 +192,7 @@ static void warden_ops_answer(struct warden *w, int fd, const struct warden_requ
 	struct warden_reply a = {.op = q->op, .sequence = q->sequence};
 	memcpy(a.id, q->id, sizeof a.id);
 	FAULT_POINT();
-	bool valid = warden_ops_request_is_valid(w, q);
+	bool valid = warden_ops_request_is_valid(q);
 	int r = valid ? ops[q->op].run(w, q, &a) : -EINVAL;
 	if (r < 0) {
 		a.error = -r;

@@ -62,7 +62,6 @@ struct warden_config {
 	const char *data; /* at most DATA_PATH_MAX bytes */
 	const void *init_image;
 	size_t init_size;
-	bool lends_network;          /* a boot may ask for the host's */
 	struct warden_limits totals; /* of all sandboxes together, but their processor time */
 };
 
@@ -202,7 +201,6 @@ void disk_release_mounts(struct warden *w, int mounts_fd);
 struct boot {
 	char id[ID_SIZE];
 	char root[ID_SIZE]; /* "": that of `base` */
-	bool host_network;
 	const uint8_t *boot_id;
 	const struct warden_volume *volumes; /* WARDEN_VOLUMES_MAX of them */
 	struct warden_limits limits;

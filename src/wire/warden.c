@@ -20,7 +20,6 @@ static const char *const step_names[WARDEN_STEP_END] = {
 	[WARDEN_STEP_PROC] = "mounting /proc",
 	[WARDEN_STEP_MASK] = "masking /proc",
 	[WARDEN_STEP_VOLUMES] = "mounting the volumes",
-	[WARDEN_STEP_RESOLVER] = "lending the host's resolv.conf",
 	[WARDEN_STEP_ENTER] = "entering the root",
 	[WARDEN_STEP_IDENTITY] = "becoming the sandbox's root",
 	[WARDEN_STEP_SECCOMP] = "loading the seccomp filter",
@@ -84,6 +83,5 @@ bool warden_request_is_valid(const struct warden_request *q)
 	for (size_t i = 0; i < WARDEN_VOLUMES_MAX; i++)
 		if (!warden_volume_is_valid(&q->volumes[i]))
 			return false;
-	return warden_id_is_valid(q->id) && warden_id_is_valid(q->root) &&
-	       (q->flags & ~(uint32_t)WARDEN_BOOT_FLAGS) == 0;
+	return warden_id_is_valid(q->id) && warden_id_is_valid(q->root);
 }

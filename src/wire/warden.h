@@ -37,11 +37,6 @@ enum warden_found {
 	WARDEN_FOUND_FROZEN = 4 /* and it is stopped where it was */
 };
 
-enum warden_boot_flags {
-	WARDEN_BOOT_HOST_NETWORK = 1, /* refused unless the operator allowed it at start */
-	WARDEN_BOOT_FLAGS = 1
-};
-
 struct warden_limits {
 	int64_t memory; /* bytes */
 	int64_t cpu;    /* millicores */
@@ -76,7 +71,6 @@ struct warden_request {
 	uint32_t sequence;
 	char id[ID_SIZE];
 	char root[ID_SIZE]; /* of a boot: the layer that holds its root; "": that of `base` */
-	uint32_t flags;     /* of a boot: enum warden_boot_flags */
 	uint8_t boot_id[UUID_BYTES];
 	struct warden_limits limits;
 	struct warden_volume volumes[WARDEN_VOLUMES_MAX]; /* of a boot */
@@ -105,7 +99,6 @@ enum warden_step {
 	WARDEN_STEP_PROC,
 	WARDEN_STEP_MASK,
 	WARDEN_STEP_VOLUMES,
-	WARDEN_STEP_RESOLVER,
 	WARDEN_STEP_ENTER,
 	WARDEN_STEP_IDENTITY,
 	WARDEN_STEP_SECCOMP,

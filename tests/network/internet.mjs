@@ -2,11 +2,12 @@
 // are this process. It is told its names on stdin and says "ready"; what it was asked is at http://ANY:8053/.
 import { spawnSync } from 'node:child_process';
 import dgram from 'node:dgram';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 const run = (...args) => {
   const done = spawnSync(args[0], args.slice(1), { encoding: 'utf8' });
@@ -19,6 +20,7 @@ const addresses6 = ['2a00:5::2', '2a00:5::10', 'fd00:ec2::254', 'fd12::1', '2001
 
 const asked = [];
 let names = {};
+let mirrors; // a directory for each host, with what it serves
 
 function readName(packet, at) {
   const labels = [];
@@ -99,8 +101,24 @@ function serveNames() {
   }).listen(53, '::');
 }
 
+/** What a mirror has under this name; of a directory, its index. */
+function mirrored(req) {
+  const host = (req.headers.host ?? '').replace(/:.*/, '');
+  const path = decodeURIComponent(req.url.replace(/\?.*/, ''));
+  if (!mirrors || !/^[\w.-]+$/.test(host) || path.includes('..')) return undefined;
+  try {
+    const file = join(mirrors, host, path);
+    return readFileSync(statSync(file).isDirectory() ? join(file, 'index') : file);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Tells who was asked, under which name, and by whom. */
 function web(req, res) {
+  const file = mirrored(req);
+  if (file) return void res.writeHead(200, { 'content-length': file.length, ...(req.url.endsWith('/') && { 'content-type': 'text/html' }) }).end(file);
+  if (mirrors) return void res.writeHead(404).end();
   const { localAddress, remoteAddress, localPort } = req.socket;
   if (req.url.startsWith('/big')) {
     const chunk = Buffer.alloc(1 << 16, 'x');
@@ -165,8 +183,9 @@ process.stdin.on('data', (text) => {
   const lines = input.split('\n');
   input = lines.pop();
   for (const line of lines) {
-    const { interface: name, names: told } = JSON.parse(line);
+    const { interface: name, names: told, tls, mirrors: directory } = JSON.parse(line);
     names = told;
+    mirrors = directory ?? mirrors;
     if (!name) continue;
     run('ip', 'link', 'set', 'lo', 'up');
     run('ip', 'link', 'set', name, 'up');
@@ -176,7 +195,7 @@ process.stdin.on('data', (text) => {
     run('ip', '-6', 'addr', 'add', '2a00:5:0:1::2/64', 'dev', name, 'nodad');
     serveNames();
     serveOthers();
-    const secret = certificate();
+    const secret = tls ?? certificate();
     https.createServer(secret, web).listen(443, '::');
     https.createServer(secret, web).listen(8443, '::');
     serveUpgrades(http.createServer(web)).listen(80, '::');

@@ -43,7 +43,8 @@ export const NAMES = {
 };
 
 export class World {
-  static async make() {
+  /** more: names; tls, what HTTPS shows instead of a certificate that nobody signed; mirrors, a directory of files for each host. */
+  static async make({ names = {}, ...more } = {}) {
     const w = new World();
     const file = fileURLToPath(new URL('internet.mjs', import.meta.url));
     w.internet = spawn('unshare', ['--net', process.execPath, file], { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -58,7 +59,7 @@ export class World {
     run('ip', '-6', 'route', 'add', '2a00:5::/64', 'via', '2a00:5:0:1::2', 'dev', 'up0');
     run('ip', '-6', 'route', 'add', '2001:db8::/32', 'via', '2a00:5:0:1::2', 'dev', 'up0');
     run('ip', '-6', 'route', 'add', 'fd00::/8', 'via', '2a00:5:0:1::2', 'dev', 'up0');
-    w.names(NAMES, 'down0');
+    w.names({ ...NAMES, ...names }, 'down0', more);
     await once(w.internet.stdout, 'data');
     return w;
   }
@@ -68,8 +69,8 @@ export class World {
     await until('the internet has a namespace', () => readlinkSync(`/proc/${this.internet.pid}/ns/net`) !== own);
   }
 
-  names(names, name) {
-    this.internet.stdin.write(`${JSON.stringify({ interface: name, names })}\n`);
+  names(names, name, more = {}) {
+    this.internet.stdin.write(`${JSON.stringify({ interface: name, names, ...more })}\n`);
   }
 
   /** What the resolver was asked since the last time. */

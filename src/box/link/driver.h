@@ -34,7 +34,6 @@ struct driver_boot {
 	const char *root; /* the layer that holds its root; "": that of `base` */
 	const struct resources *limits;
 	const struct warden_volume *volumes; /* WARDEN_VOLUMES_MAX of them */
-	bool host_network;
 	uint8_t boot_id[UUID_BYTES];
 };
 

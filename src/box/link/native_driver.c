@@ -112,7 +112,6 @@ static void native_boot(
 	memcpy(q->boot_id, spec->boot_id, UUID_BYTES);
 	memcpy(q->root, spec->root, ID_SIZE);
 	memcpy(q->volumes, spec->volumes, sizeof q->volumes);
-	q->flags = spec->host_network ? WARDEN_BOOT_HOST_NETWORK : 0;
 	if (n->boots >= BOOTS_MAX)
 		DL_APPEND(n->held, boot);
 	else

@@ -21,7 +21,7 @@ struct box_config {
 	unsigned executions_per_sandbox; /* at once */
 	unsigned descriptors;            /* for sandboxes and file workers */
 	unsigned descriptors_per_tenant;
-	bool builds_use_host_network;
+	enum network_mode build_network;   /* of builds that do not say; none: of all */
 	enum network_mode default_network; /* of creates that do not say */
 	struct egress_config egress;       /* which local ranges the operator opened */
 	const char *sandbox_ca;   /* entries of a section: CAs that all sandboxes trust; "": none */

@@ -296,7 +296,6 @@ static void boot_on_disk(struct step *t)
 		.root = s->root,
 		.limits = &s->resources,
 		.volumes = s->disk.volumes,
-		.host_network = s->host_network,
 	};
 	memcpy(boot.boot_id, t->boot_id, UUID_BYTES);
 	s->box->driver->boot(s->box->driver, &boot, halt_boot_answered, t);

@@ -133,7 +133,6 @@ struct sandbox {
 	bool pooled;                /* it has no owner yet */
 	bool hidden;                /* in the list of those for work of our own */
 	bool is_porter;             /* its file work is on a volume alone */
-	bool host_network;          /* of a builder */
 	bool networked;             /* egress has its policy */
 	uint32_t found;             /* by the warden, at start */
 	int64_t found_oom_kills;    /* likewise */

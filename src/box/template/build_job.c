@@ -39,6 +39,7 @@ static void job_free(uv_handle_t *handle)
 {
 	struct build_job *job = handle->data;
 	scratch_finish(&job->memory);
+	fields_free(&network_model, &job->network);
 	free(job->keys);
 	free(job);
 }
@@ -167,7 +168,7 @@ static struct sandbox *new_builder(const struct build_job *job)
 		s->resources.cpu = settings->cpu;
 	memcpy(s->root, job->root, ID_SIZE);
 	memcpy(s->layer, job->layer, ID_SIZE);
-	s->host_network = b->config.builds_use_host_network;
+	fields_copy(&network_model, 0, network_model.size, &s->network, &job->network);
 	return s;
 }
 

@@ -25,6 +25,7 @@ struct build_job {
 	struct build_job *prev, *next; /* in the catalogue's list, oldest first */
 	struct scratch memory;         /* of the spec */
 	struct build_spec spec;
+	struct network_settings network; /* of the builder; owned */
 	const struct build_work *work;
 	struct import *import;              /* instead of the spec */
 	struct sandbox *builder;            /* NULL: not booted */

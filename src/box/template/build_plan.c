@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-
+#include "box/sandbox/network.h"
+#include "box/sandbox/object.h"
 #include "box/template/build_job.h"
 
 #define STEPS_MAX      500
@@ -107,6 +108,22 @@ static int check_step(
 	}
 }
 
+/* What a host cannot give is a wish where the client did not ask for it. */
+static int plan_network(
+	struct build_job *job, const struct network_settings *asked, struct error *e)
+{
+	const struct box *b = job->catalogue->box;
+	struct network_settings own = {.mode = network_grant(b, b->config.build_network, true)};
+	if (asked && asked->mode != NETWORK_NONE && b->config.build_network == NETWORK_NONE)
+		return error_set_field(e, ERROR_UNAVAILABLE, "network.mode",
+			"builds on this server have no network (bunker serve --build-network open)");
+	if (asked && network_check(b, asked, e) < 0)
+		return -1;
+	fields_copy(&network_model, 0, network_model.size, &job->network, asked ? asked : &own);
+	job->spec.network = &job->network;
+	return 0;
+}
+
 int build_plan_take(struct build_job *job, const struct build_spec *spec, struct error *e)
 {
 	struct copier copier = {.memory = &job->memory};
@@ -123,7 +140,7 @@ int build_plan_take(struct build_job *job, const struct build_spec *spec, struct
 	for (size_t i = 0; i < spec->step_count; i++)
 		if (check_step(job, &job->spec.steps[i], i, e) < 0)
 			return -1;
-	return 0;
+	return plan_network(job, spec->network, e);
 }
 
 /* ---- keys ---- */

@@ -135,7 +135,9 @@ static void build_step_describe_end(const struct step_run *run, char *out, size_
 	else if (view.oom_killed)
 		snprintf(out, size, "it needed more memory than it may have, and was killed");
 	else if (view.status == EXECUTION_COMPLETED && view.exit_code != 0)
-		snprintf(out, size, "exit status %d", (int)view.exit_code);
+		snprintf(out, size, "exit status %d%s", (int)view.exit_code,
+			run->job->network.mode == NETWORK_NONE ? " (this build has no network)"
+							       : "");
 	else if (view.status != EXECUTION_COMPLETED && view.signal)
 		snprintf(out, size, "ended by signal %d", (int)view.signal);
 	else if (view.status != EXECUTION_COMPLETED)

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/scratch.h"
 #include "box/sandbox/later.h"
+#include "box/sandbox/network.h"
 #include "box/sandbox/object.h"
 
 /* "name", or "name:tag" as it was asked for. */
@@ -89,11 +90,12 @@ int install_check(struct box *b, const struct sandbox_spec *spec, struct error *
 	int packages = check_list(spec->packages, "packages", npm, e);
 	if (dependencies < 0 || packages < 0)
 		return -1;
-	if ((dependencies || packages) && !b->config.builds_use_host_network)
+	bool has_network = network_grant(b, b->config.build_network, true) != NETWORK_NONE;
+	if ((dependencies || packages) && !has_network)
 		return error_set_field(e, ERROR_UNAVAILABLE,
 			dependencies ? "dependencies" : "packages",
 			"nothing can be installed: builds on this server have no network "
-			"(bunker serve --build-network host)");
+			"(bunker serve --build-network open, on a host that bunker doctor finds fit for it)");
 	return dependencies || packages;
 }
 

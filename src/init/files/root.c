@@ -47,7 +47,7 @@ static const struct {
 } files[] = {
 	{"hostname", "sandbox\n", false},
 	{"hosts", "127.0.0.1\tlocalhost sandbox\n::1\tlocalhost\n", false},
-	{"resolv.conf", "", false},
+	{"resolv.conf", "nameserver 192.0.2.53\n", false},
 	{"passwd", "root:x:0:0:root:/root:/bin/sh\n", true},
 	{"group", "root:x:0:\n", true},
 };

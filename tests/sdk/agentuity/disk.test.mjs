@@ -13,7 +13,7 @@ import { file as archived, tar, tinyRoot } from '../../lib/images.mjs';
 import { failure, fetchText, startServer, text, until } from './support.mjs';
 
 const OTHER = 'bnk_0123456789abcdef0123456789abcdef';
-const server = await startServer({ args: ['--api-key', `other=${OTHER}`, '--build-network', 'host'] });
+const server = await startServer({ args: ['--api-key', `other=${OTHER}`] });
 const client = new SandboxClient();
 const api = new APIClient(`${server.url}/agentuity`, createMinimalLogger(), server.key, {});
 const file = (path, content) => ({ path, content: Buffer.from(content) });

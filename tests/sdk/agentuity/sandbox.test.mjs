@@ -8,7 +8,7 @@ import { initPid } from '../../system/support.mjs';
 import { environment, failure, fetchText, startServer, text, until } from './support.mjs';
 
 const OTHER = 'bnk_0123456789abcdef0123456789abcdef';
-const server = await startServer({ args: ['--api-key', `other=${OTHER}`] });
+const server = await startServer({ args: ['--api-key', `other=${OTHER}`, '--build-network', 'none'] });
 const client = new SandboxClient();
 const b64 = (string) => Buffer.from(string);
 
