@@ -143,7 +143,7 @@ export const MANAGERS = {
     shows: 'cat /tmp/go/pkg/mod/example.com/hello@v1.0.0/hello.go | grep -o "fetched by go"', says: 'fetched by go\n', preset: 'preset:go', needs: '/usr/local/go/bin/go',
   },
   cargo: {
-    install: 'mkdir -p /tmp/c/src && cd /tmp/c && export CARGO_HOME=/tmp/cargo PATH=$PATH:/tmp && printf \'[package]\\nname = "x"\\nversion = "0.1.0"\\nedition = "2021"\\n[dependencies]\\nbunker-hello = "1"\\n\' > Cargo.toml && touch src/lib.rs && cargo fetch',
-    shows: 'grep -ho "fetched by cargo" /tmp/cargo/registry/src/*/bunker-hello-1.0.0/src/lib.rs', says: 'fetched by cargo\n', preset: 'preset:crates', needs: 'cargo',
+    install: 'mkdir -p /tmp/c/src && cd /tmp/c && export CARGO_HOME=/tmp/cargo PATH=$PATH:/tmp && printf \'[package]\\nname = "x"\\nversion = "0.1.0"\\nedition = "2021"\\n[dependencies]\\nbunker-hello = "1"\\n\' > Cargo.toml && touch src/lib.rs && cargo vendor -q /tmp/vendored',
+    shows: 'grep -ho "fetched by cargo" /tmp/vendored/bunker-hello/src/lib.rs', says: 'fetched by cargo\n', preset: 'preset:crates', needs: 'cargo',
   },
 };

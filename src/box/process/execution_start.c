@@ -7,9 +7,9 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "box/process/execution_core.h"
+#include "box/sandbox/default_env.h"
 #include "box/sandbox/object.h"
 #include "box/sandbox/pause.h"
-#include "box/sandbox/trust.h"
 
 static bool env_names(const char *const *env, const char *entry)
 {
@@ -21,28 +21,28 @@ static bool env_names(const char *const *env, const char *entry)
 }
 
 /*
- * The caller's variables, then those of the sandbox that they do not replace, then those of its
- * certificates that neither does. Owned array.
+ * The caller's variables, then those of the sandbox that they do not replace, then the
+ * defaults that neither does. Owned array.
  */
 static const char **execution_start_merge_env(const struct sandbox *s, const char *const *env)
 {
-	const char *const *trust = trust_env(s);
-	size_t count = 0, n = 0;
+	const char *defaults[DEFAULT_ENV_MAX];
+	size_t default_count = default_env(s, defaults);
+	size_t count = default_count, n = 0;
 	for (size_t i = 0; env && env[i]; i++)
 		count++;
 	for (size_t i = 0; i < s->env.len; i++)
 		count += s->env.data[i] == '\0';
-	for (size_t i = 0; trust[i]; i++)
-		count++;
 	const char **merged = mem_new_array(count + 1, sizeof *merged);
 	for (size_t i = 0; env && env[i]; i++)
 		merged[n++] = env[i];
 	for (size_t at = 0; at < s->env.len; at += strlen(s->env.data + at) + 1)
 		if (!env_names(env, s->env.data + at))
 			merged[n++] = s->env.data + at;
-	for (; *trust; trust++) /* the array was zeroed: NULL ends what is in it */
-		if (!env_names(merged, *trust))
-			merged[n++] = *trust;
+	/* The array was zeroed: NULL ends what is in it. */
+	for (size_t i = 0; i < default_count; i++)
+		if (!env_names(merged, defaults[i]))
+			merged[n++] = defaults[i];
 	return merged;
 }
 

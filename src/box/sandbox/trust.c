@@ -24,6 +24,11 @@ static bool has_operators(const struct sandbox *s)
 	return operators && operators[0];
 }
 
+bool trust_is_extended(const struct sandbox *s)
+{
+	return s->trust.own || has_operators(s);
+}
+
 bool trust_is_needed(const struct sandbox *s)
 {
 	return s->trust.own || (has_operators(s) && s->root[0]);
@@ -107,15 +112,3 @@ static void trust_free(struct sandbox *s)
 }
 
 const struct sandbox_part trust_part = {.awake = trust_awake, .free = trust_free};
-
-/* ---- commands ---- */
-
-const char *const *trust_env(const struct sandbox *s)
-{
-	/* Node adds a file to its own; the others read one with all in it. */
-	static const char *const set[] = {"NODE_EXTRA_CA_CERTS=" TRUST_STORE_FILE,
-		"SSL_CERT_FILE=" TRUST_STORE_BUNDLE, "REQUESTS_CA_BUNDLE=" TRUST_STORE_BUNDLE,
-		NULL};
-	static const char *const unset[] = {NULL};
-	return s->trust.own || has_operators(s) ? set : unset;
-}

@@ -22,5 +22,5 @@ bool trust_is_needed(const struct sandbox *s);
 void trust_renew(struct sandbox *s, sandbox_done_fn *done, void *arg);
 /* The certificates of this sandbox as a section (base/trust_store.h); "": none. Owned. */
 char *trust_section(const struct sandbox *s);
-/* The variables by which programs find them, for commands that do not have them; NULL ends it. */
-const char *const *trust_env(const struct sandbox *s);
+/* Whether it trusts anybody besides. */
+bool trust_is_extended(const struct sandbox *s);
