@@ -15,7 +15,7 @@
 /* Fields of a create besides the settings of sandbox_model. */
 struct create_body {
 	const char *snapshot;
-	const cJSON *files, *volumes, *dependencies, *packages, *rules;
+	const cJSON *files, *volumes, *dependencies, *packages;
 };
 
 static const struct json_field create_fields[] = {
@@ -24,7 +24,6 @@ static const struct json_field create_fields[] = {
 	{"volumes", FIELD_ARRAY, AT(create_body, volumes), 0, 0, WARDEN_VOLUMES_MAX},
 	{"dependencies", FIELD_ARRAY, AT(create_body, dependencies), 0, 0, 200},
 	{"packages", FIELD_ARRAY, AT(create_body, packages), 0, 0, 200},
-	{"network.rules", FIELD_ANY, AT(create_body, rules), 0, 0, 0},
 };
 
 /* A run's env, files and user are its sandbox's. */
@@ -49,15 +48,6 @@ static const struct json_field volume_fields[] = {
 	{"path", FIELD_TEXT, AT(volume_mount, path), FIELD_REQUIRED | FIELD_NOT_EMPTY, 0, 4095},
 	{"readOnly", FIELD_BOOL, AT(volume_mount, read_only), 0, 0, 0},
 };
-
-/* Credentials that are added to requests: not yet. */
-static int decode_no_rules(const cJSON *rules, struct error *e)
-{
-	if (!rules)
-		return 0;
-	return error_set_field(e, ERROR_INVALID_FIELD, "network.rules",
-		"\"network.rules\" is not supported by this version of the server");
-}
 
 static int decode_volumes(
 	const cJSON *array, struct scratch *memory, struct sandbox_spec *ret, struct error *e)
@@ -87,8 +77,6 @@ static int api_decode_settle_create(const struct create_body *body, struct scrat
 	struct sandbox_spec *ret, struct error *e)
 {
 	struct file_spec *files = NULL;
-	if (decode_no_rules(body->rules, e) < 0)
-		return -1;
 	if (decode_strings(body->dependencies, "dependencies", memory, &ret->dependencies, e) < 0 ||
 		decode_strings(body->packages, "packages", memory, &ret->packages, e) < 0 ||
 		decode_files(body->files, memory, &files, &ret->file_count, e) < 0 ||
@@ -205,14 +193,8 @@ int decode_change(
 int decode_network(
 	const cJSON *body, struct scratch *memory, struct network_settings *ret, struct error *e)
 {
-	struct create_body fields = {0};
-	static const struct json_field rules[] = {
-		{"rules", FIELD_ANY, AT(create_body, rules), 0, 0, 0}};
 	const struct json_part parts[] = {
-		{network_model.fields, NULL, network_model.count, FIELD_CHANGE, ret, NULL},
-		{NULL, rules, ARRAY_LEN(rules), 0, &fields, NULL}, {0}};
+		{network_model.fields, NULL, network_model.count, FIELD_CHANGE, ret, NULL}, {0}};
 	*ret = (struct network_settings){0};
-	if (json_decode_parts(body, parts, memory, e) < 0)
-		return -1;
-	return decode_no_rules(fields.rules, e);
+	return json_decode_parts(body, parts, memory, e);
 }

@@ -42,6 +42,7 @@ static const struct route_table *const closed_tables[] = {
 	&build_table,
 	&import_table,
 	&key_table,
+	&secret_table,
 	&metrics_table,
 	NULL,
 };

@@ -15,8 +15,8 @@
 
 /* The routes of each file; routes.c lists them all. */
 extern const struct route_table sandbox_table, sandbox_list_table, lifecycle_table, network_table,
-	destination_table, event_table, usage_table, key_table, exec_table, execution_table,
-	template_table, metrics_table, health_table;
+	destination_table, event_table, usage_table, key_table, secret_table, exec_table,
+	execution_table, template_table, metrics_table, health_table;
 extern const struct route_table build_table, import_table;
 extern const struct route_table port_table, checkpoint_table, diff_table, snapshot_table,
 	bundle_table, volume_table, inventory_table, portable_table;

@@ -45,6 +45,7 @@ enum field_storage field_storage(const struct field *f)
 		return STORED_TEXT;
 	case FIELD_ENV:
 	case FIELD_LIST:
+	case FIELD_HEADERS:
 		return STORED_BYTES;
 	default:
 		return STORED_NUMBER;

@@ -31,6 +31,8 @@ enum field_kind {
 	FIELD_ENUM,       /* an enum, written as the one of `names` */
 	FIELD_ENV,        /* struct strings of NAME=VALUE, written as a map */
 	FIELD_LIST,       /* struct strings, written as an array */
+	FIELD_HEADERS,    /* struct strings of "HOST NAME: VALUE", written as an array of {host,
+			     headers} */
 	FIELD_JSON,       /* const char *: an object, kept as the text that came */
 	FIELD_CHARS,      /* char[], in place: ids, reasons */
 	FIELD_COUNT,      /* uint64_t below 2^63 */
@@ -120,6 +122,7 @@ struct field_table {
 #define FIELD_TYPE_ENUM     unsigned
 #define FIELD_TYPE_ENV      struct strings
 #define FIELD_TYPE_LIST     struct strings
+#define FIELD_TYPE_HEADERS  struct strings
 
 /* Strings one behind the other, each with its NUL. */
 struct strings {

@@ -45,6 +45,7 @@ static void name_place(
 static int decode_enum(const cJSON *item, const struct decoded_field *p, struct error *e);
 static int json_decode_env(const cJSON *item, const struct decoded_field *p, struct error *e);
 static int decode_list(const cJSON *item, const struct decoded_field *p, struct error *e);
+static int decode_headers(const cJSON *item, const struct decoded_field *p, struct error *e);
 static int decode_json(const cJSON *item, const struct decoded_field *p, struct error *e);
 static int json_decode_string(const cJSON *item, const struct decoded_field *p, struct error *e);
 static int json_decode_bool(const cJSON *item, const struct decoded_field *p, struct error *e);
@@ -80,6 +81,7 @@ static int (*const decoders[])(
 	[FIELD_ENUM] = decode_enum,
 	[FIELD_ENV] = json_decode_env,
 	[FIELD_LIST] = decode_list,
+	[FIELD_HEADERS] = decode_headers,
 	[FIELD_JSON] = decode_json,
 };
 
@@ -285,6 +287,16 @@ static int decode_list(const cJSON *item, const struct decoded_field *p, struct 
 	}
 	*(struct strings *)p->to = list;
 	return 0;
+}
+
+static int decode_headers(const cJSON *item, const struct decoded_field *p, struct error *e)
+{
+	if (!cJSON_IsArray(item))
+		return json_decode_refuse(
+			p, "an array of objects with \"host\" and \"headers\"", e);
+	if (check_count(item, p, e) < 0)
+		return -1;
+	return json_headers_decode(item, p->name, p->memory, p->to, e);
 }
 
 static int decode_json(const cJSON *item, const struct decoded_field *p, struct error *e)

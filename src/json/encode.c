@@ -55,6 +55,9 @@ void json_encode_value(struct json_writer *w, const struct field *f, const void 
 			json_string(w, list->data + at);
 		json_end_array(w);
 		break;
+	case FIELD_HEADERS:
+		json_headers(w, list);
+		break;
 	case FIELD_JSON:
 		json_raw(w, field_text(f, record));
 		break;

@@ -72,6 +72,9 @@ int json_environment(const cJSON *map, const char *field, struct scratch *memory
 /* As json_environment, but the strings are packed one behind the other. */
 int json_strings(const cJSON *map, const char *field, struct scratch *memory, struct strings *ret,
 	struct error *e);
+/* Header rules, as FIELD_HEADERS has them, of an array of {host, headers}. */
+int json_headers_decode(const cJSON *array, const char *field, struct scratch *memory,
+	struct strings *ret, struct error *e);
 /* A value as the text it is kept as; NULL leaves *ret alone. */
 int json_text(const cJSON *value, const char *field, size_t max, struct scratch *memory,
 	const char **ret, struct error *e);
@@ -127,6 +130,8 @@ void json_put_bool(struct json_writer *w, const char *key, bool value);
 void json_env_members(struct json_writer *w, const char *env, size_t len);
 void json_env(struct json_writer *w, const char *env, size_t len);
 void json_put_env(struct json_writer *w, const char *key, const char *env, size_t len);
+/* Header rules as an array of {host, headers}. */
+void json_headers(struct json_writer *w, const struct strings *list);
 void json_put_time(struct json_writer *w, const char *key, int64_t wall_ms);
 
 /*

@@ -114,6 +114,7 @@ static void put_property(struct json_writer *w, const struct field *f, bool is_r
 		json_put_string(w, "type", "string");
 		break;
 	case FIELD_LIST:
+	case FIELD_HEADERS:
 	case FIELD_OWN:
 		json_put_string(w, "type", "array");
 		break;

@@ -37,6 +37,10 @@ static const struct field network_rows[] = {
 		FIELD_AT(LIST, struct network_settings, deny),
 		.flags = FIELD_SETTING | FIELD_OMIT_EMPTY,
 		.max = NETWORK_LIST_MAX},
+	{.name = "rules",
+		FIELD_AT(HEADERS, struct network_settings, rules),
+		.flags = FIELD_SETTING | FIELD_OMIT_EMPTY,
+		.max = RULES_HOSTS_MAX},
 };
 
 const struct field_table network_model = {
@@ -76,8 +80,7 @@ static bool label_is_number(const char *label)
 	return label[strspn(label, hex ? "0123456789abcdefx" : "0123456789")] == '\0';
 }
 
-/* Puts a name into lower case and takes a dot off its end. Returns false if it is none. */
-static bool name_settle(char *name)
+bool network_settle_name(char *name)
 {
 	size_t len = strlen(name);
 	if (len > 0 && name[len - 1] == '.')
@@ -140,7 +143,7 @@ static int rule_parse(const char *entry, char space[ENTRY_SIZE], struct egress_r
 	bool below = strncmp(host, "*.", 2) == 0;
 	ret->kind = below ? RULE_BELOW : RULE_NAME;
 	ret->name = host + (below ? 2 : 0);
-	return name_settle(host + (below ? 2 : 0)) ? 0 : -EINVAL;
+	return network_settle_name(host + (below ? 2 : 0)) ? 0 : -EINVAL;
 }
 
 bool network_entry_is_name(const char *entry)
@@ -226,9 +229,10 @@ int network_check_lists(const struct network_settings *n, const struct address_r
 	if (n->deny.len > 0 && n->mode != NETWORK_DENY)
 		return error_set_field(e, ERROR_INVALID_FIELD, "network.deny",
 			"\"network.deny\" is for the mode deny, and not for %s", mode);
-	if (check_list(&n->allow, false, opened, opened_count, e) < 0)
+	if (check_list(&n->allow, false, opened, opened_count, e) < 0 ||
+		check_list(&n->deny, true, opened, opened_count, e) < 0)
 		return -1;
-	return check_list(&n->deny, true, opened, opened_count, e);
+	return rules_check(&n->rules, e);
 }
 
 static void pack_entry(struct buf *out, const char *entry, bool denies)
@@ -250,4 +254,5 @@ void network_pack_rules(const struct network_settings *n, struct buf *out)
 		pack_entry(out, n->allow.data + at, false);
 	for (size_t at = 0; at < n->deny.len; at += strlen(n->deny.data + at) + 1)
 		pack_entry(out, n->deny.data + at, true);
+	rules_pack_hosts(&n->rules, out);
 }

@@ -64,6 +64,7 @@ struct sandbox_settings {
 	const char *project;
 	const char *metadata; /* JSON, kept as it came */
 	struct strings env;
+	struct strings placeholders; /* SECRET=TEXT: what stands for it in env */
 	struct resources resources;
 	int64_t idle_ms;           /* without use; 0: no limit, as for the next three */
 	int64_t execution_ms;      /* of one execution */
@@ -87,6 +88,7 @@ struct sandbox_record {
 	const char *tenant;
 	const char *packed_volumes; /* as box/disk/volume.c packs them */
 	const char *ended_by;       /* "": it has not */
+	struct strings authority;   /* sealed; empty until it has rules */
 	char id[ID_SIZE];
 	char snapshot[ID_SIZE];   /* on which its disk began; "": none */
 	char parent[ID_SIZE];     /* the sandbox it is a fork of; "": none */

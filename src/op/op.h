@@ -38,6 +38,7 @@
 #include "model/file.h"
 #include "model/key.h"
 #include "model/sandbox.h"
+#include "model/secret.h"
 #include "model/snapshot.h"
 #include "model/usage.h"
 #include "model/volume.h"
@@ -119,6 +120,7 @@ struct op_event {
 		const struct checkpoint_view *checkpoint;
 		const struct volume_view *volume;
 		const struct key_record *key;
+		const struct secret_record *secret;
 		const struct port_grant *grant;
 		const struct disk_change *disk_change;
 		const struct disk_usage *disk;

@@ -48,6 +48,8 @@ static const struct config_option options[] = {
 		"database, disks of the sandboxes, local API key"},
 	{"api-key", OPTION_KEYS, 0, "[TENANT=]KEY", NULL, 0, 0,
 		"accept this key besides the stored ones; may be repeated"},
+	{"secret-key-file", OPTION_TEXT, AT(secret_key_file), "FILE", NULL, 0, 0,
+		"the key under which tenants' secrets are stored, as 64 hexadecimal digits (default: DATA/secret-key, which is made)"},
 	{"no-auth", OPTION_FLAG, AT(no_auth), NULL, NULL, 0, 0,
 		"ask for no key; only when listening on loopback"},
 	{"context-tokens", OPTION_FLAG, AT(context_tokens), NULL, NULL, 0, 0,

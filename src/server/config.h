@@ -30,6 +30,7 @@ struct config {
 	const char *file;
 	const char *log_level;
 	const char *tls_cert, *tls_key;    /* files; NULL: plain HTTP */
+	const char *secret_key_file;       /* NULL: the usual one */
 	char *file_text;                   /* kept, because the options point into it */
 	const char *keys[CONFIG_KEYS_MAX]; /* "KEY" or "TENANT=KEY" */
 	size_t key_count;

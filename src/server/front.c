@@ -25,6 +25,7 @@
 #include "server/descriptors.h"
 #include "server/dialects.h"
 #include "server/keyring.h"
+#include "server/secret_key.h"
 #include "server/watchdog.h"
 #include "store/store.h"
 
@@ -48,6 +49,8 @@ struct front {
 	char run_dir[128], spool_dir[128], contexts_dir[128], database[128];
 	char owner[ID_SIZE]; /* to be written on the disks, or "" */
 	struct descriptor_plan descriptors;
+	uint8_t secret_key[SEAL_KEY_SIZE]; /* overwritten when the core has it */
+	bool has_secret_key;
 	bool stopping;
 	int status;
 };
@@ -242,6 +245,7 @@ static int open_core(struct front *fr, struct error *e)
 		.default_network = c->default_network,
 		.egress = c->egress,
 		.sandbox_ca = c->sandbox_ca.entries,
+		.secret_key = fr->has_secret_key ? fr->secret_key : NULL,
 	};
 	if (store_open(&fr->store, &fr->loop, fr->database, e) < 0 ||
 		owner_settle(fr->store, &fr->f->disks, c->adopt_disks, fr->f->data, fr->owner, e) <
@@ -253,6 +257,7 @@ static int open_core(struct front *fr, struct error *e)
 			    fr->f->warden_fd, fr->f->keeper_fd, fr->f->network_fd, fr->run_dir},
 		    &config, &(struct box_events){front_serve, front_found, fr}, e) < 0)
 		return -1;
+	explicit_bzero(fr->secret_key, sizeof fr->secret_key);
 	box_on_warden_lost(fr->box, on_warden_lost, fr);
 	fr->ops = (struct ops){.box = fr->box,
 		.keys = fr->keys,
@@ -318,6 +323,7 @@ int front_main(const struct front_config *f)
 	signal(SIGPIPE, SIG_IGN);
 	fr->f = f;
 	descriptors_plan((unsigned)f->config->max_connections, &fr->descriptors);
+	fr->has_secret_key = secret_key_load(f->data, f->config->secret_key_file, fr->secret_key);
 	if (front_open_loop(fr) < 0 || front_confine(f, &e) < 0 || open_core(fr, &e) < 0) {
 		log_error("cannot start", "error", e.message);
 		_exit(2);

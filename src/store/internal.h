@@ -55,4 +55,4 @@ void store_expire(struct store *s, const char *sql, int64_t before_ms, unsigned 
 
 extern const struct store_table store_sandboxes, store_events, store_volumes, store_contexts,
 	store_checkpoints, store_snapshots, store_templates, store_builds, store_tags, store_layers,
-	store_processes, store_executions, store_keys, store_secrets;
+	store_processes, store_executions, store_keys, store_secrets, store_tenant_secrets;

@@ -13,7 +13,7 @@
 static const struct store_table *const tables[] = {&store_sandboxes, &store_events, &store_volumes,
 	&store_contexts, &store_checkpoints, &store_snapshots, &store_templates, &store_builds,
 	&store_tags, &store_layers, &store_processes, &store_executions, &store_keys,
-	&store_secrets};
+	&store_secrets, &store_tenant_secrets};
 
 /* Adds tables and columns that an older program's database lacks, all or none. */
 static int complete_tables(struct store *s, struct error *e)

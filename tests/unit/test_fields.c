@@ -17,6 +17,7 @@
 #include "model/key.h"
 #include "model/port.h"
 #include "model/sandbox.h"
+#include "model/secret.h"
 #include "model/snapshot.h"
 #include "model/volume.h"
 #include "server/dialects.h"
@@ -67,6 +68,7 @@ static void takes_requests_from_the_settings_alone(void)
 static void fill(struct sandbox_record *r, char texts[][32])
 {
 	static char env[] = "A=1\0B=2", list[] = "a.test\0*.b.test:443";
+	static char rules[] = "a.test x-a: 1\0a.test x-b: v: w\0*.b.test c: ${secret:D}";
 	memset(r, 0, sizeof *r);
 	for (size_t i = 0; i < sandbox_model.count; i++) {
 		const struct field *f = row(i);
@@ -80,6 +82,8 @@ static void fill(struct sandbox_record *r, char texts[][32])
 			*(struct strings *)(void *)at = (struct strings){env, sizeof env};
 		else if (f->kind == FIELD_LIST)
 			*(struct strings *)(void *)at = (struct strings){list, sizeof list};
+		else if (f->kind == FIELD_HEADERS)
+			*(struct strings *)(void *)at = (struct strings){rules, sizeof rules};
 		else if (f->kind == FIELD_BOOL || f->kind == FIELD_ENUM)
 			field_set_number(f, r, 1);
 		else if (f->size)
@@ -409,6 +413,8 @@ static const struct {
 	{"Port", &port_model, FIELD_SHOWN},
 	{"Destination", &destination_model, FIELD_SHOWN},
 	{"KeyRequest", &key_model, FIELD_CREATE},
+	{"Secret", &secret_model, FIELD_SHOWN},
+	{"SecretRequest", &secret_model, FIELD_CREATE},
 	{"Template", &template_model, FIELD_SHOWN},
 	{"Build", &build_model, FIELD_SHOWN},
 	{"ExecutionFields", &execution_model, FIELD_SHOWN},

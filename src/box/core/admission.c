@@ -12,6 +12,7 @@
 #include "box/disk/disks.h"
 #include "box/sandbox/maxima.h"
 #include "box/sandbox/network.h"
+#include "box/sandbox/placeholder.h"
 #include "box/template/outfit.h"
 
 /* Zero stands for the default. */
@@ -83,7 +84,8 @@ int admission_check(
 	}
 	struct network_settings network = spec->network;
 	network.mode = admission_network(b, spec);
-	if (network_check(b, &network, e) < 0)
+	if (network_check(b, spec->tenant, &network, e) < 0 ||
+		placeholder_check(b, spec->tenant, &spec->env, e) < 0)
 		return -1;
 	if (install_check(b, spec, e) < 0 || settle_resources(b, r, e) < 0)
 		return -1;

@@ -25,6 +25,7 @@
 #include "box/sandbox/trust.h"
 #include "box/sandbox/traffic.h"
 #include "box/template/catalogue.h"
+#include "box/vault/vault.h"
 
 #define WATCHDOG_MS 5000
 
@@ -96,16 +97,41 @@ static void start_timers(struct box *b)
 }
 
 /*
- * Loads the key that signs tags. All fronts have the same, so that each knows what earlier ones
- * have signed.
+ * Loads the keys of which tags and brokers' names are made. All fronts have the same, so that each
+ * knows what earlier ones have signed and named.
  */
-static int load_tag_key(struct box *b, struct error *e)
+static int load_keys(struct box *b, struct error *e)
 {
 	uint8_t secret[STORE_SECRET_SIZE];
 	id_random(secret, sizeof secret);
-	if (store_keep_secret(b->store, "executions", secret, e) < 0)
+	id_random(b->broker_key, sizeof b->broker_key);
+	if (store_keep_secret(b->store, "executions", secret, e) < 0 ||
+		store_keep_secret(b->store, "brokers", b->broker_key, e) < 0)
 		return -1;
 	memcpy(b->processes.tag_key, secret, sizeof b->processes.tag_key);
+	return 0;
+}
+
+/* What was read from the database. */
+static void box_unload(struct box *b)
+{
+	if (b->catalogue)
+		catalogue_close(b);
+	kept_close(b);
+	vault_close(b->vault);
+}
+
+static int box_load(struct box *b, struct error *e)
+{
+	if (load_keys(b, e) < 0 || vault_open(&b->vault, b->store, b->config.secret_key, e) < 0)
+		return -1;
+	b->config.secret_key = NULL; /* its owner overwrites it */
+	if (kept_open(b) < 0)
+		return error_set(e, ERROR_INTERNAL, "cannot read from the database what is kept");
+	if (catalogue_open(b, e) < 0)
+		return -1;
+	if (reconcile_load(b) < 0)
+		return error_set(e, ERROR_INTERNAL, "cannot read the sandboxes from the database");
 	return 0;
 }
 
@@ -126,32 +152,11 @@ int box_open(struct box **ret, uv_loop_t *loop, struct store *store,
 	b->start.ready = events->ready;
 	b->start.found = events->found;
 	b->start.arg = events->arg;
-	if (load_tag_key(b, e) < 0) {
-		free(b);
-		return -1;
-	}
-	if (kept_open(b) < 0) {
-		kept_close(b);
-		free(b);
-		return error_set(e, ERROR_INTERNAL, "cannot read from the database what is kept");
-	}
-	if (catalogue_open(b, e) < 0) {
-		catalogue_close(b);
-		kept_close(b);
-		free(b);
-		return -1;
-	}
-	if (reconcile_load(b) < 0) {
-		catalogue_close(b);
-		kept_close(b);
-		free(b);
-		return error_set(e, ERROR_INTERNAL, "cannot read the sandboxes from the database");
-	}
 	struct driver_links told = *links;
 	told.egress_told = network_told;
-	if (native_driver_open(&b->driver, loop, &told, warden_lost, b, e) < 0) {
-		catalogue_close(b);
-		kept_close(b);
+	if (box_load(b, e) < 0 ||
+		native_driver_open(&b->driver, loop, &told, warden_lost, b, e) < 0) {
+		box_unload(b);
 		free(b);
 		return -1;
 	}
@@ -171,6 +176,7 @@ static void part_closed(struct box *b)
 	void *arg = b->end.closed_arg;
 	execution_drop_recorded(b);
 	kept_close(b);
+	vault_close(b->vault);
 	free(b);
 	closed(arg);
 }

@@ -17,9 +17,11 @@
 #include "box/core/pool.h"
 #include "box/disk/disks.h"
 #include "box/files/files.h"
+#include "box/sandbox/brokering.h"
 #include "box/sandbox/halt.h"
 #include "box/sandbox/lease.h"
 #include "box/sandbox/network.h"
+#include "box/sandbox/placeholder.h"
 #include "box/sandbox/sandbox_row.h"
 #include "box/sandbox/status.h"
 #include "box/sandbox/turn.h"
@@ -206,6 +208,12 @@ static void creation_networked_beside(void *arg, const struct error *e)
 /* One from the pool was booted without. A start command may need it; files and the row do not. */
 static void creation_network(struct creation *c)
 {
+	struct error e;
+	/* Its row has its authority, and may be stored before its network is there. */
+	if (brokering_prepare(c->sandbox, &e) < 0) {
+		creation_failed(c, &e);
+		return;
+	}
 	if (c->sandbox->network.mode == NETWORK_NONE) {
 		creation_write_files(c);
 	} else if (creation_has_start_command(c)) {
@@ -337,6 +345,7 @@ static struct sandbox *sandbox_from_spec(
 	fields_copy(&sandbox_model, 0, sizeof spec->settings, &s->record, &spec->settings);
 	s->tenant = sandbox_copy_string(spec->tenant);
 	s->network.mode = admission_network(b, spec);
+	placeholder_settle(s, &s->env);
 	s->resources = *r;
 	s->last_active_ms = lease_now_ms(b);
 	s->created_ms = next_created_ms(b, clock_wall_ms());

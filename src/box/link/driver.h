@@ -77,11 +77,16 @@ struct driver {
 	void (*network_hello)(struct driver *d, network_reply_fn *reply, void *arg);
 	driver_network_fn *network_on, *network_off;
 	/* What it may reach; without a policy a network that is on leads nowhere. */
-	void (*policy_set)(struct driver *d, const char *id, enum network_mode mode,
-		const struct buf *rules, egress_done_fn *done, void *arg);
+	void (*policy_set)(struct driver *d, const char *id, const struct driver_policy *policy,
+		tell_done_fn *done, void *arg);
 	/* Its connections end; `done` may be NULL. */
-	void (*policy_forget)(struct driver *d, const char *id, egress_done_fn *done, void *arg);
-	/* The policies of all that live are set: any other is left over. */
+	void (*policy_forget)(struct driver *d, const char *id, tell_done_fn *done, void *arg);
+	/* What is added to a sandbox's requests, by this broker: entries of wire/broker.h. */
+	void (*broker_set)(struct driver *d, const char *broker, const char *id,
+		const struct buf *entries, tell_done_fn *done, void *arg);
+	void (*broker_forget)(struct driver *d, const char *broker, const char *id,
+		tell_done_fn *done, void *arg);
+	/* Both are set of all that live: any other is left over. */
 	void (*policies_complete)(struct driver *d);
 
 	/* Whether any call has no answer yet. */

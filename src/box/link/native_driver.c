@@ -1,4 +1,4 @@
-/* The driver that asks the warden, the keeper, bunker-wire and bunker-egress. */
+/* The driver that asks the warden, the keeper, bunker-wire, bunker-egress and the brokers. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 
 #include "box/link/driver.h"
 #include "base/mem.h"
+#include "box/link/brokers.h"
 #include "box/link/op_link.h"
 
 /* So many boots are sent at a time: what the warden works on at once. */
@@ -27,6 +28,7 @@ struct native_driver {
 	struct driver driver;
 	struct op_link warden, keeper, network;
 	struct egress_link egress;
+	struct brokers brokers;
 	struct native_boot *held, *sent;
 	unsigned boots; /* that are sent */
 	unsigned open;  /* links that are not closed */
@@ -345,20 +347,38 @@ static void native_network_off(struct driver *d, const char *id, network_reply_f
 	network_ask(d, NETWORK_OFF, id, reply, arg);
 }
 
-static void native_policy_set(struct driver *d, const char *id, enum network_mode mode,
-	const struct buf *rules, egress_done_fn *done, void *arg)
+static void native_policy_set(struct driver *d, const char *id, const struct driver_policy *policy,
+	tell_done_fn *done, void *arg)
 {
-	egress_link_set(&native_of(d)->egress, id, mode, rules, done, arg);
+	egress_link_set(&native_of(d)->egress, id, policy, done, arg);
 }
 
-static void native_policy_forget(struct driver *d, const char *id, egress_done_fn *done, void *arg)
+static void native_policy_forget(struct driver *d, const char *id, tell_done_fn *done, void *arg)
 {
-	egress_link_forget(&native_of(d)->egress, id, done, arg);
+	tell_link_forget(&native_of(d)->egress.link, id, done, arg);
+}
+
+static void native_start_broker(void *arg, const char *id, network_reply_fn *reply, void *reply_arg)
+{
+	network_ask(arg, NETWORK_BROKER, id, reply, reply_arg);
+}
+
+static void native_broker_set(struct driver *d, const char *broker, const char *id,
+	const struct buf *entries, tell_done_fn *done, void *arg)
+{
+	brokers_set(&native_of(d)->brokers, broker, id, entries, done, arg);
+}
+
+static void native_broker_forget(
+	struct driver *d, const char *broker, const char *id, tell_done_fn *done, void *arg)
+{
+	brokers_forget(&native_of(d)->brokers, broker, id, done, arg);
 }
 
 static void native_policies_complete(struct driver *d)
 {
-	egress_link_complete(&native_of(d)->egress);
+	tell_link_complete(&native_of(d)->egress.link);
+	brokers_complete(&native_of(d)->brokers);
 }
 
 /* ---- begin and end ---- */
@@ -369,7 +389,8 @@ static bool native_is_busy(const struct driver *d)
 		(const struct native_driver *)((const char *)d -
 					       offsetof(struct native_driver, driver));
 	return op_link_is_busy(&n->warden) || op_link_is_busy(&n->keeper) ||
-	       op_link_is_busy(&n->network) || egress_link_is_busy(&n->egress);
+	       op_link_is_busy(&n->network) || tell_link_is_busy(&n->egress.link) ||
+	       brokers_are_busy(&n->brokers);
 }
 
 static void native_link_closed(void *arg)
@@ -394,7 +415,8 @@ static void native_close(struct driver *d, void (*closed)(void *arg), void *arg)
 	op_link_close(&n->warden, native_link_closed, n);
 	op_link_close(&n->keeper, native_link_closed, n);
 	op_link_close(&n->network, native_link_closed, n);
-	egress_link_close(&n->egress, native_link_closed, n);
+	tell_link_close(&n->egress.link, native_link_closed, n);
+	brokers_close(&n->brokers, native_link_closed, n);
 }
 
 static const struct driver native = {
@@ -427,6 +449,8 @@ static const struct driver native = {
 	.network_off = native_network_off,
 	.policy_set = native_policy_set,
 	.policy_forget = native_policy_forget,
+	.broker_set = native_broker_set,
+	.broker_forget = native_broker_forget,
 	.policies_complete = native_policies_complete,
 	.is_busy = native_is_busy,
 	.close = native_close,
@@ -472,7 +496,10 @@ int native_driver_open(struct driver **ret, uv_loop_t *loop, const struct driver
 		return -1;
 	}
 	egress_link_open(&n->egress, loop, links->run_dir, links->egress_told, arg);
-	n->open++;
+	n->brokers = (struct brokers){
+		.loop = loop, .ask = native_start_broker, .ask_arg = &n->driver};
+	brokers_open(&n->brokers, links->run_dir);
+	n->open += 2;
 	*ret = &n->driver;
 	return 0;
 }

@@ -72,6 +72,8 @@ int kept_open(struct box *b)
 void kept_close(struct box *b)
 {
 	struct kept_account *a, *next;
+	if (!b->processes.kept)
+		return;
 	HASH_ITER (by_name, b->processes.kept->accounts, a, next) {
 		HASH_DELETE(by_name, b->processes.kept->accounts, a);
 		free(a);

@@ -1,8 +1,8 @@
 /*
- * A sandbox's network: its policy is given to bunker-egress, then bunker-wire leads what the
- * sandbox sends there. Both are asked anew after every boot and every start of the server; neither
- * does anything twice. Off is the other way round: what is
- * open is reset, which takes the routes, and then those go.
+ * A sandbox's network: its header rules are given to bunker-broker, whose certificates it is made
+ * to trust, its policy to bunker-egress, then bunker-wire leads what the sandbox sends there. All
+ * are asked anew after every boot and every start of the server; none does anything twice. Off is
+ * the other way round: what is open is reset, which takes the routes, and then those go.
  */
 #include "box/sandbox/network.h"
 
@@ -15,10 +15,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "box/sandbox/brokering.h"
 #include "box/sandbox/later.h"
 #include "box/sandbox/object.h"
 #include "box/sandbox/sandbox_row.h"
 #include "box/sandbox/status.h"
+#include "box/sandbox/trust.h"
 #include "box/sandbox/turn.h"
 
 #define RETRY_MS   20
@@ -43,9 +45,11 @@ static int network_check_opened(
 	return network_check_lists(network, opened, c->private_count + c->public_count, e);
 }
 
-int network_check(const struct box *b, const struct network_settings *network, struct error *e)
+int network_check(
+	struct box *b, const char *tenant, const struct network_settings *network, struct error *e)
 {
-	if (network_check_opened(&b->config.egress, network, e) < 0)
+	if (network_check_opened(&b->config.egress, network, e) < 0 ||
+		brokering_check(b, tenant, &network->rules, e) < 0)
 		return -1;
 	if (network->mode == NETWORK_NONE || b->network_lack == NETWORK_STEP_NONE)
 		return 0;
@@ -77,6 +81,7 @@ static void networking_end(struct networking *n, const struct error *e)
 	if (e && s->networked) {
 		s->networked = false;
 		b->driver->policy_forget(b->driver, s->id, NULL, NULL);
+		brokering_end(s);
 	}
 	uv_close((uv_handle_t *)&n->timer, networking_free);
 	n->done(n->arg, e);
@@ -146,19 +151,51 @@ static void network_switched_off(void *arg, const struct network_reply *reply)
 	s->box->driver->policy_forget(s->box->driver, s->id, network_forgotten, n);
 }
 
+static void network_tell_egress(struct networking *n)
+{
+	struct sandbox *s = n->sandbox;
+	struct driver *d = s->box->driver;
+	autobuf rules = {0};
+	char broker[ID_SIZE];
+	network_pack_rules(&s->network, &rules);
+	buf_require(&rules);
+	const struct driver_policy policy = {s->network.mode, brokering_broker(s, broker), &rules};
+	d->policy_set(d, s->id, &policy, network_allowed, n);
+}
+
+static void network_trusted(void *arg, const struct error *e)
+{
+	if (e)
+		networking_end(arg, e);
+	else
+		network_tell_egress(arg);
+}
+
+/* The broker knows the rules by now, and what egress hands to it is carried out by them. */
+static void network_brokered(void *arg, const struct error *e)
+{
+	struct networking *n = arg;
+	struct sandbox *s = n->sandbox;
+	if (e) {
+		networking_end(n, e);
+		return;
+	}
+	autofree char *pem = brokering_pem(s);
+	if (pem || s->trust.own)
+		trust_apply(s, pem, network_trusted, n);
+	else
+		network_tell_egress(n);
+}
+
 void network_apply(struct sandbox *s, sandbox_done_fn *done, void *arg)
 {
-	struct driver *d = s->box->driver;
 	struct networking *n = mem_new(sizeof *n);
 	*n = (struct networking){
 		.sandbox = s, .began_us = clock_monotonic_us(), .done = done, .arg = arg};
 	uv_timer_init(s->box->loop, &n->timer);
 	n->timer.data = n;
-	autobuf rules = {0};
-	network_pack_rules(&s->network, &rules);
-	buf_require(&rules);
 	s->networked = true;
-	d->policy_set(d, s->id, s->network.mode, &rules, network_allowed, n);
+	brokering_apply(s, network_brokered, n);
 }
 
 /* Nothing of a namespace is left when its sockets are closed here. */
@@ -170,6 +207,7 @@ static void network_ended(struct sandbox *s, bool failed, const struct error *e)
 		return;
 	s->networked = false;
 	s->box->driver->policy_forget(s->box->driver, s->id, NULL, NULL);
+	brokering_end(s);
 }
 
 const struct sandbox_part network_part = {.ended = network_ended};
@@ -262,18 +300,29 @@ static void change_stored(void *arg, int error)
 	}
 }
 
+/* The old lists go with the change. */
+static void change_swap(struct network_change *c)
+{
+	struct network_settings old = c->sandbox->network;
+	c->sandbox->network = c->network;
+	c->network = old;
+}
+
 static void change_granted(void *arg, struct sandbox *s, const struct error *e)
 {
 	struct network_change *c = arg;
+	struct error why;
 	if (e) {
 		box_answer_later(s->box, c->done, c->arg, e);
 		change_free(c);
 		return;
 	}
-	/* The old lists go with the change. */
-	struct network_settings old = s->network;
-	s->network = c->network;
-	c->network = old;
+	change_swap(c);
+	if (brokering_prepare(s, &why) < 0) {
+		change_swap(c);
+		change_end(c, &why);
+		return;
+	}
 	event_add(s, EVENT_UPDATED, CAUSE_REQUEST, NULL);
 	sandbox_store(s, s->intent, change_stored, c);
 }
@@ -285,7 +334,7 @@ int sandbox_set_network(struct sandbox *s, const struct network_settings *networ
 		return error_set(e, ERROR_NOT_FOUND, "the sandbox is being deleted");
 	struct network_settings granted = *network;
 	granted.mode = network_grant(s->box, network->mode, is_wish);
-	if (network_check(s->box, &granted, e) < 0)
+	if (network_check(s->box, s->tenant, &granted, e) < 0)
 		return -1;
 	struct network_change *c = mem_new(sizeof *c);
 	*c = (struct network_change){.sandbox = s, .done = done, .arg = arg};

@@ -14,4 +14,5 @@ void network_apply(struct sandbox *s, sandbox_done_fn *done, void *arg);
 /* What a wish comes to: nothing, on a host that has no networks. */
 enum network_mode network_grant(const struct box *b, enum network_mode mode, bool is_wish);
 /* Returns -1 with a sentence if it is malformed, or if this server cannot give a sandbox this. */
-int network_check(const struct box *b, const struct network_settings *network, struct error *e);
+int network_check(
+	struct box *b, const char *tenant, const struct network_settings *network, struct error *e);

@@ -134,6 +134,7 @@ struct sandbox {
 	bool hidden;                /* in the list of those for work of our own */
 	bool is_porter;             /* its file work is on a volume alone */
 	bool networked;             /* egress has its policy */
+	bool brokered;              /* a broker has its rules */
 	uint32_t found;             /* by the warden, at start */
 	int64_t found_oom_kills;    /* likewise */
 	unsigned running;           /* executions and file calls that have not ended */

@@ -25,9 +25,11 @@ struct snapshot;
 struct spool;
 struct start_waiter;
 struct tenant;
+struct vault;
 struct volume;
 
-#define TAG_KEY_SIZE 16
+#define TAG_KEY_SIZE    16
+#define BROKER_KEY_SIZE 32
 
 /* The parts of the server's state. Each is written by the room or the files that are named. */
 
@@ -144,10 +146,12 @@ struct box {
 	const struct sandbox_part *const *parts; /* NULL ends the list */
 	const struct box_hooks *hooks;
 	struct box_counters counters;
-	bool has_quota;                 /* the file system of the disks keeps quotas */
-	enum network_step network_lack; /* what this host lacks for any network */
-	bool starting;                  /* until requests are served */
-	bool closing;                   /* nothing new is begun */
+	struct vault *vault;                 /* tenants' secrets */
+	uint8_t broker_key[BROKER_KEY_SIZE]; /* of which brokers' ids are made */
+	bool has_quota;                      /* the file system of the disks keeps quotas */
+	enum network_step network_lack;      /* what this host lacks for any network */
+	bool starting;                       /* until requests are served */
+	bool closing;                        /* nothing new is begun */
 	struct box_sandboxes sandboxes;
 	struct box_clock clock;
 	struct box_sampler sampler;

@@ -6,9 +6,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "box/sandbox/brokering.h"
 #include "box/sandbox/lease.h"
 #include "box/sandbox/object.h"
+#include "box/sandbox/placeholder.h"
 #include "box/sandbox/sandbox_row.h"
 
 /* The limit of the whole environment, so that it fits into a frame with a command. */
@@ -44,7 +47,22 @@ static int update_merge_env(
 		return error_set_field(e, ERROR_INVALID_FIELD, "env",
 			"the environment may have %d variables and %u bytes", ENV_ENTRIES_MAX,
 			ENV_BYTES_MAX);
-	return 0;
+	const struct strings env = {out->data, out->len};
+	return placeholder_check(s->box, s->tenant, &env, e);
+}
+
+static void update_placed(void *arg, const struct error *e)
+{
+	(void)arg;
+	if (e) /* the link tells it again */
+		log_warn("placeholders are not in force yet", "error", e->message);
+}
+
+/* The broker learns of new placeholders. */
+static void update_place_secrets(struct sandbox *s)
+{
+	if (placeholder_settle(s, &s->env) && s->brokered)
+		brokering_apply(s, update_placed, NULL);
 }
 
 /* ---- the change ---- */
@@ -108,6 +126,7 @@ int sandbox_update(struct sandbox *s, const struct sandbox_change *change, sandb
 		free(s->env.data);
 		s->env = (struct strings){env.data, env.len};
 		env = (struct buf){0};
+		update_place_secrets(s);
 	}
 	update_apply(s, change);
 	sandbox_clock_changed(s);
