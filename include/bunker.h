@@ -101,6 +101,7 @@ typedef ptrdiff_t bunker_read_fn(void *arg, char *data, size_t size);
 #include "bunker/files.h"
 #include "bunker/keys.h"
 #include "bunker/network.h"
+#include "bunker/secrets.h"
 #include "bunker/ports.h"
 #include "bunker/template.h"
 #include "bunker/disks.h"

@@ -25,6 +25,7 @@ struct arguments {
 	const char *process_name;
 	const char *signal;
 	const char *grace;
+	const char *secret_file; /* secret set */
 	const char *wait;
 	int64_t offset, tail; /* logs, attach */
 	struct option_list unset;

@@ -30,6 +30,10 @@ static void print_sandbox(const struct bunker_sandbox *s)
 			client_answer_list(s->json, f->name, &list);
 			text = list.failed ? NULL : list.data;
 		}
+		if (f->title && f->kind == FIELD_HEADERS) {
+			client_answer_headers(s->json, f->name, &list);
+			text = list.failed ? NULL : list.data;
+		}
 		if (text && f->kind == FIELD_MICROS) {
 			snprintf(time, sizeof time, "%.1f ms", strtod(text, NULL));
 			text = time;

@@ -68,6 +68,7 @@ extern const struct command cmd_snapshot;
 extern const struct command cmd_fork;
 extern const struct command cmd_volume;
 extern const struct command cmd_key;
+extern const struct command cmd_secret;
 extern const struct command cmd_du;
 extern const struct command cmd_export;
 extern const struct command cmd_import;

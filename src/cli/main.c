@@ -10,9 +10,9 @@ const struct command *const cli_commands[] = {&cmd_run, &cmd_create, &cmd_exec, 
 	&cmd_logs, &cmd_attach, &cmd_kill, &cmd_jobs, &cmd_vars, &cmd_cp, &cmd_files, &cmd_ls,
 	&cmd_info, &cmd_pause, &cmd_resume, &cmd_extend, &cmd_events, &cmd_usage, &cmd_net,
 	&cmd_allow, &cmd_deny, &cmd_rm, &cmd_diff, &cmd_commit, &cmd_discard, &cmd_checkpoint,
-	&cmd_snapshot, &cmd_fork, &cmd_volume, &cmd_du, &cmd_port, &cmd_key, &cmd_export,
-	&cmd_import, &cmd_template, &cmd_templates, &cmd_env, &cmd_serve, &cmd_doctor, &cmd_version,
-	&cmd_help, NULL};
+	&cmd_snapshot, &cmd_fork, &cmd_volume, &cmd_du, &cmd_port, &cmd_key, &cmd_secret,
+	&cmd_export, &cmd_import, &cmd_template, &cmd_templates, &cmd_env, &cmd_serve, &cmd_doctor,
+	&cmd_version, &cmd_help, NULL};
 
 /* Words that new users try first. */
 static const struct {

@@ -1,4 +1,5 @@
 #include "cli/options.h"
+#include "model/rules.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -66,7 +67,9 @@ static int store_setting(void *to, char *value, const struct field *f)
 {
 	struct option_settings *settings = to;
 	int64_t number;
-	if (f->kind == FIELD_INTEGER && (!value || store_number(&number, value) < 0))
+	struct header_rule rule;
+	if ((f->kind == FIELD_INTEGER && (!value || store_number(&number, value) < 0)) ||
+		(f->kind == FIELD_HEADERS && (!value || header_rule_parse(value, &rule) < 0)))
 		return -1;
 	struct bunker_pair *items =
 		reallocarray(settings->items, settings->count + 1, sizeof *items);
@@ -156,7 +159,9 @@ static int take_value(
 	if ((o->field ? store_setting(to, value, o->field) : store[o->kind](to, value)) < 0)
 		return options_fail(p,
 			o->kind == OPTION_NUMBER ? "a positive number is needed after"
-						 : "out of memory at",
+			: o->field && o->field->kind == FIELD_HEADERS
+				? "'HOST NAME: VALUE' is needed after"
+				: "out of memory at",
 			shown, shown_len);
 	return 0;
 }

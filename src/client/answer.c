@@ -81,6 +81,22 @@ void client_answer_list(const struct bunker_json *json, const char *name, struct
 	buf_append_char(out, '\0');
 }
 
+void client_answer_headers(const struct bunker_json *json, const char *name, struct buf *out)
+{
+	const cJSON *list = answer_find(json, name), *item, *header;
+	cJSON_ArrayForEach(item, list)
+	{
+		const cJSON *host = cJSON_GetObjectItemCaseSensitive(item, "host");
+		cJSON_ArrayForEach(header, cJSON_GetObjectItemCaseSensitive(item, "headers"))
+		{
+			if (cJSON_IsString(host) && cJSON_IsString(header))
+				buf_printf(out, "%s%s %s: %s", out->len ? ", " : "",
+					host->valuestring, header->string, header->valuestring);
+		}
+	}
+	buf_append_char(out, '\0');
+}
+
 const char *client_answer_text(const struct bunker_json *json, const char *name, char number[32])
 {
 	const cJSON *value = answer_find(json, name);

@@ -33,6 +33,8 @@ int client_answer_pairs(const cJSON *object, struct bunker_pair **ret, size_t *r
 /* The text of "timeout.idle" in an answer; numbers are printed to number. NULL: not there. */
 /* The entries of a list, with commas between them; "" if there is none. */
 void client_answer_list(const struct bunker_json *json, const char *name, struct buf *out);
+/* The same of header rules: "HOST NAME: VALUE". */
+void client_answer_headers(const struct bunker_json *json, const char *name, struct buf *out);
 const char *client_answer_text(const struct bunker_json *json, const char *name, char number[32]);
 
 /* A result's JSON is the tree its strings live in. */

@@ -171,6 +171,40 @@ static void put_list(
 	json_end_array(w);
 }
 
+/* Returns whether a rule given before this one is for the same host. */
+static bool host_was_given(
+	const struct bunker_create_options *o, const char *name, size_t i, size_t len)
+{
+	for (size_t j = o->setting_count; j-- > i + 1;)
+		if (strcmp(o->settings[j].name, name) == 0 &&
+			strcspn(o->settings[j].value, " ") == len &&
+			strncmp(o->settings[j].value, o->settings[i].value, len) == 0)
+			return true;
+	return false;
+}
+
+/* Those of one host together, where its first one stands. */
+static void put_rules(
+	struct json_writer *w, const struct field *f, const struct bunker_create_options *o)
+{
+	autobuf all = {0};
+	for (size_t i = o->setting_count; i-- > 0;) {
+		const char *first = o->settings[i].value;
+		size_t len = strcspn(first, " ");
+		if (strcmp(o->settings[i].name, f->name) != 0 || host_was_given(o, f->name, i, len))
+			continue;
+		for (size_t j = i + 1; j-- > 0;) {
+			const char *text = o->settings[j].value;
+			if (strcmp(o->settings[j].name, f->name) == 0 &&
+				strcspn(text, " ") == len && strncmp(text, first, len) == 0)
+				buf_append(&all, text, strlen(text) + 1);
+		}
+	}
+	buf_require(&all);
+	json_key(w, strchr(f->name, '.') ? strchr(f->name, '.') + 1 : f->name);
+	json_headers(w, &(const struct strings){all.data, all.len});
+}
+
 /* Rows of one object stand together in the table. */
 static void put_settings(struct json_writer *w, const struct bunker_create_options *o)
 {
@@ -199,6 +233,8 @@ static void put_settings(struct json_writer *w, const struct bunker_create_optio
 		}
 		if (f->kind == FIELD_LIST)
 			put_list(w, f, o);
+		else if (f->kind == FIELD_HEADERS)
+			put_rules(w, f, o);
 		else
 			put_setting(w, f, text);
 	}

@@ -3,6 +3,7 @@
  * written beside the tables: they belong to the request.
  */
 #include "dialect/e2b/aliases.h"
+#include "dialect/e2b/rules.h"
 
 #include <stdio.h>
 
@@ -71,6 +72,11 @@ static bool sandbox_has_lists(const void *record)
 	return n->mode == NETWORK_ALLOW || n->mode == NETWORK_DENY;
 }
 
+static bool sandbox_has_rules(const void *record)
+{
+	return ((const struct sandbox_record *)record)->network.rules.len > 0;
+}
+
 /* What a list of what is allowed leaves is everything else. */
 static void put_denied(struct json_writer *w, const struct field *f, const void *record)
 {
@@ -120,6 +126,7 @@ static const struct json_alias lifecycle_aliases[] = {
 	{"allowInternetAccess", AT(network.mode), .put = put_internet},
 	{"network.allowOut", AT(network.allow), .shown_if = sandbox_has_lists},
 	{"network.denyOut", AT(network.deny), .put = put_denied, .shown_if = sandbox_has_lists},
+	{"network.rules", AT(network.rules), .put = e2b_put_rules, .shown_if = sandbox_has_rules},
 	{"lifecycle.onTimeout", AT(on_lease), .names = timeout_names},
 	{"lifecycle.autoResume", AT(auto_resume)},
 };

@@ -33,7 +33,7 @@ bool e2b_is_asked_for(const cJSON *value)
 
 static int refuse_unsupported_network(const cJSON *network, struct error *e)
 {
-	static const char *const names[] = {"rules", "egressProxy", "httpsPorts"};
+	static const char *const names[] = {"egressProxy", "httpsPorts"};
 	for (size_t i = 0; network && i < ARRAY_LEN(names); i++)
 		if (e2b_is_asked_for(cJSON_GetObjectItemCaseSensitive(network, names[i])))
 			return error_set_field(e, ERROR_NOT_IMPLEMENTED, names[i],
@@ -96,6 +96,8 @@ int e2b_decode_network(const cJSON *network, const cJSON *internet, struct scrat
 	bool closed = cJSON_IsFalse(internet);
 	*ret = (struct network_settings){.mode = closed ? NETWORK_NONE : NETWORK_OPEN};
 	if (refuse_unsupported_network(network, e) < 0 ||
+		e2b_decode_rules(cJSON_GetObjectItemCaseSensitive(network, "rules"), memory,
+			&ret->rules, e) < 0 ||
 		decode_list(network, "allowOut", memory, &allow, e) < 0 ||
 		decode_list(network, "denyOut", memory, &deny, e) < 0 ||
 		check_out_lists(&allow, &deny, e) < 0)

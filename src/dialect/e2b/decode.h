@@ -16,6 +16,9 @@ int e2b_metadata(const cJSON *metadata, struct scratch *memory, const char **ret
  */
 int e2b_decode_network(const cJSON *network, const cJSON *internet, struct scratch *memory,
 	struct network_settings *ret, struct error *e);
+/* {domain: [{transform: {headers}}]} as our rules; ${e2b.secrets.NAME} is our ${secret:NAME}. */
+int e2b_decode_rules(
+	const cJSON *rules, struct scratch *memory, struct strings *ret, struct error *e);
 /* Who may see its ports: everyone, unless allowPublicTraffic is false. */
 int e2b_decode_previews(const cJSON *network, struct sandbox_settings *out, struct error *e);
 /* Is it there, and not empty? */
