@@ -62,6 +62,7 @@ describe('K181 the scope of a key', { timeout: 120000 }, () => {
     ]);
     assert.deepEqual(named(routes.filter((r) => r.scope === 'admin')), [
       'POST /v1/keys admin', 'GET /v1/keys admin', 'GET /v1/keys/{key} admin', 'POST /v1/keys/{key}/rotate admin', 'DELETE /v1/keys/{key} admin',
+      'PUT /v1/secrets/{name} admin', 'DELETE /v1/secrets/{name} admin',
     ]);
   });
 

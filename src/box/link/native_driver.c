@@ -496,8 +496,8 @@ int native_driver_open(struct driver **ret, uv_loop_t *loop, const struct driver
 		return -1;
 	}
 	egress_link_open(&n->egress, loop, links->run_dir, links->egress_told, arg);
-	n->brokers = (struct brokers){
-		.loop = loop, .ask = native_start_broker, .ask_arg = &n->driver};
+	n->brokers =
+		(struct brokers){.loop = loop, .ask = native_start_broker, .ask_arg = &n->driver};
 	brokers_open(&n->brokers, links->run_dir);
 	n->open += 2;
 	*ret = &n->driver;

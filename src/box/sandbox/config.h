@@ -24,10 +24,10 @@ struct box_config {
 	enum network_mode build_network;   /* of builds that do not say; none: of all */
 	enum network_mode default_network; /* of creates that do not say */
 	struct egress_config egress;       /* which local ranges the operator opened */
-	const char *sandbox_ca;   /* entries of a section: CAs that all sandboxes trust; "": none */
-	const uint8_t *secret_key;         /* of SEAL_KEY_SIZE; NULL: there is none */
-	const char *owner;        /* the database's identity, if the disks do not have it; or "" */
-	const char *run_dir;      /* where the inits' sockets are */
-	const char *spool_dir;    /* where long output is kept */
-	const char *contexts_dir; /* where archives for builds are kept */
+	const char *sandbox_ca; /* entries of a section: CAs that all sandboxes trust; "": none */
+	const uint8_t *secret_key; /* of SEAL_KEY_SIZE; NULL: there is none */
+	const char *owner;         /* the database's identity, if the disks do not have it; or "" */
+	const char *run_dir;       /* where the inits' sockets are */
+	const char *spool_dir;     /* where long output is kept */
+	const char *contexts_dir;  /* where archives for builds are kept */
 };
