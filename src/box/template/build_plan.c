@@ -112,12 +112,12 @@ static int check_step(
 static int plan_network(
 	struct build_job *job, const struct network_settings *asked, struct error *e)
 {
-	const struct box *b = job->catalogue->box;
+	struct box *b = job->catalogue->box;
 	struct network_settings own = {.mode = network_grant(b, b->config.build_network, true)};
 	if (asked && asked->mode != NETWORK_NONE && b->config.build_network == NETWORK_NONE)
 		return error_set_field(e, ERROR_UNAVAILABLE, "network.mode",
 			"builds on this server have no network (bunker serve --build-network open)");
-	if (asked && network_check(b, asked, e) < 0)
+	if (asked && network_check(b, job->build->tenant, asked, e) < 0)
 		return -1;
 	fields_copy(&network_model, 0, network_model.size, &job->network, asked ? asked : &own);
 	job->spec.network = &job->network;
