@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -28,6 +29,7 @@ int broker_main(int argc, char **argv)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	schedule_promptly();
+	tzset(); /* reads a file the first time, which dates of certificates would cause later */
 	int r = loop_open();
 	if (r == 0)
 		r = tls_open(argv[3]);
