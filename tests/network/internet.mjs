@@ -138,15 +138,18 @@ function web(req, res) {
   if (req.url.startsWith('/to/')) return void res.writeHead(302, { location: req.url.slice(4) }).end();
   let size = 0;
   req.on('data', (bytes) => (size += bytes.length));
-  req.on('end', () => res.end(`${JSON.stringify({ sni: req.socket.servername || undefined, host: req.headers.host, url: req.url, address: localAddress.replace('::ffff:', ''), from: remoteAddress.replace('::ffff:', ''), port: localPort, size })}\n`));
+  req.on('end', () => res.end(`${JSON.stringify({ sni: req.socket.servername || undefined, host: req.headers.host, url: req.url, headers: req.url.startsWith('/headers') ? req.rawHeaders : undefined, address: localAddress.replace('::ffff:', ''), from: remoteAddress.replace('::ffff:', ''), port: localPort, size })}\n`));
 }
 
-/** A certificate that nobody checks. */
+/** A certificate for all names but evil.test and those below it, of an authority of its own. */
 function certificate() {
   const dir = mkdtempSync(`${tmpdir()}/bunker-internet-`);
+  const make = (subject, ...more) => run('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', subject, '-days', '2', ...more);
+  const certified = Object.keys(names).filter((name) => !name.endsWith('evil.test')).map((name) => `DNS:${name}`);
   try {
-    run('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', '/CN=internet', '-days', '2', '-keyout', `${dir}/key`, '-out', `${dir}/cert`);
-    return { key: readFileSync(`${dir}/key`), cert: readFileSync(`${dir}/cert`) };
+    make('/CN=authority', '-keyout', `${dir}/ca-key`, '-out', `${dir}/ca`);
+    make('/CN=internet', '-addext', `subjectAltName=${certified.join(',')}`, '-addext', 'basicConstraints=critical,CA:FALSE', '-CA', `${dir}/ca`, '-CAkey', `${dir}/ca-key`, '-keyout', `${dir}/key`, '-out', `${dir}/cert`);
+    return { key: readFileSync(`${dir}/key`), cert: readFileSync(`${dir}/cert`), authority: readFileSync(`${dir}/ca`, 'utf8') };
   } finally {
     rmSync(dir, { recursive: true });
   }
@@ -164,7 +167,7 @@ function serveUpgrades(server) {
   return server;
 }
 
-function serveOthers() {
+function serveOthers(authority) {
   const quiet = (handler) => (socket) => {
     socket.on('error', () => {});
     handler(socket);
@@ -173,7 +176,7 @@ function serveOthers() {
   net.createServer(quiet((s) => s.write('220 first\r\n'))).listen(25, '::'); // speaks first
   net.createServer(quiet((s) => s.resetAndDestroy())).listen(26, '::'); // resets
   net.createServer(quiet((s) => s.end('whole\n'))).listen(27, '::'); // ends in order
-  http.createServer((req, res) => res.end(JSON.stringify(asked.splice(0)))).listen(8053, '::');
+  http.createServer((req, res) => res.end(req.url === '/authority' ? authority : JSON.stringify(asked.splice(0)))).listen(8053, '::');
 }
 
 process.stdin.setEncoding('utf8');
@@ -194,9 +197,9 @@ process.stdin.on('data', (text) => {
     run('ip', 'route', 'add', '5.5.5.1/32', 'dev', name);
     run('ip', '-6', 'addr', 'add', '2a00:5:0:1::2/64', 'dev', name, 'nodad');
     serveNames();
-    serveOthers();
     const secret = tls ?? certificate();
-    https.createServer(secret, web).listen(443, '::');
+    serveOthers(secret.authority ?? '');
+    serveUpgrades(https.createServer(secret, web)).listen(443, '::');
     https.createServer(secret, web).listen(8443, '::');
     serveUpgrades(http.createServer(web)).listen(80, '::');
     http.createServer(web).listen(8080, '::', () => console.log('ready'));

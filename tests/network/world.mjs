@@ -78,6 +78,11 @@ export class World {
     return (await fetch(`http://${RESOLVER}:8053/`)).json();
   }
 
+  /** The certificate of the authority that this internet trusts. */
+  async authority() {
+    return (await fetch(`http://${RESOLVER}:8053/authority`)).text();
+  }
+
   start(options = {}) {
     return Server.start({ ...options, args: ['--resolver', RESOLVER, ...(options.args ?? [])] });
   }
@@ -93,7 +98,7 @@ export function processesOf(server, name) {
   for (const pid of readdirSync('/proc').filter((n) => /^\d+$/.test(n))) {
     try {
       if (readFileSync(`/proc/${pid}/comm`, 'utf8').trim() !== name) continue;
-      if (name === 'bunker-egress' ? egressBelongsTo(pid, server) : readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')[1] === String(server.wardenPid)) found.push(Number(pid));
+      if (name in cgroups ? startedFor(pid, server, cgroups[name]) : readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')[1] === String(server.wardenPid)) found.push(Number(pid));
     } catch {
       /* it has ended */
     }
@@ -101,9 +106,12 @@ export function processesOf(server, name) {
   return found;
 }
 
-function egressBelongsTo(pid, server) {
+/** What bunker-wire starts is no child of the server's: it is known by its cgroup. */
+const cgroups = { 'bunker-egress': 'egress', 'bunker-broker': 'broker-' };
+
+function startedFor(pid, server, cgroup) {
   const instance = readFileSync(`${server.data}/instance`, 'utf8').trim().split(' ')[1];
-  return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(`bunker-${instance}/egress`);
+  return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(`bunker-${instance}/${cgroup}`);
 }
 
 /** A Python program in a sandbox; what it prints, as JSON. */
