@@ -401,10 +401,8 @@ int config_load(struct config *c, int argc, char **argv, struct error *e)
 		return -1;
 	if (load_arguments(c, argc, argv, e) < 0)
 		return -1;
-	if (check_pool(c, e) < 0 || check_build_network(c, e) < 0 || check_network(c, e) < 0 ||
-		check_own_urls(c, e) < 0)
-		if (check_pool(c, e) < 0 || check_networks(c, e) < 0)
-			return -1;
+	if (check_pool(c, e) < 0 || check_networks(c, e) < 0 || check_own_urls(c, e) < 0)
+		return -1;
 	if (sandbox_ca_load(&c->sandbox_ca, c->sandbox_ca_file, e) < 0)
 		return -1;
 	return check_defaults(c, e);
