@@ -10,7 +10,7 @@ import { file, tar } from '../lib/images.mjs';
 
 export const HOSTS = ['registry.npmjs.org', 'pypi.org', 'files.pythonhosted.org', 'deb.debian.org', 'github.com', 'proxy.golang.org', 'index.crates.io', 'static.crates.io'];
 /** Where they are: an address that is not global, as on a site with mirrors of its own. */
-export const ADDRESS = '203.0.113.80', RANGE = '203.0.113.0/24';
+export const ADDRESS = '203.0.113.77', RANGE = '203.0.113.0/24';
 
 const hash = (kind, bytes, encoding = 'hex') => createHash(kind).update(bytes).digest(encoding);
 

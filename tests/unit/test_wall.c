@@ -107,7 +107,7 @@ struct attempt_case {
 
 static const struct attempt_case cases[] = {
 	{"1.1.1.1", 443, true}, {"2606:4700::1111", 443, true},
-	{"203.0.113.80", 80, true},                            /* opened to all */
+	{"203.0.113.77", 80, true},                            /* opened to all */
 	{"203.0.113.81", 80, false}, {"10.20.3.4", 443, true}, /* opened to lists */
 	{"10.21.3.4", 443, false}, {"127.0.0.53", 53, true},   /* a resolver */
 	{"127.0.0.53", 54, false}, {"fd00::53", 5353, true},   /* a resolver */
@@ -128,7 +128,7 @@ static void make_config(struct egress_config *c)
 	*c = (struct egress_config){.resolver_count = 2, .public_count = 2, .private_count = 2};
 	CHECK_INT(address_parse_port("127.0.0.53", 53, &c->resolvers[0]), 0);
 	CHECK_INT(address_parse_port("[fd00::53]:5353", 53, &c->resolvers[1]), 0);
-	CHECK_INT(address_parse_range("203.0.113.80/32", &c->public_ranges[0]), 0);
+	CHECK_INT(address_parse_range("203.0.113.77/32", &c->public_ranges[0]), 0);
 	CHECK_INT(address_parse_range("100.64.0.0/10", &c->public_ranges[1]), 0);
 	CHECK_INT(address_parse_range("10.20.0.0/16", &c->private_ranges[0]), 0);
 	CHECK_INT(address_parse_range("169.254.0.0/24", &c->private_ranges[1]), 0);
