@@ -277,7 +277,7 @@ static bool trust_store_is_there(int root_fd, const char *section, size_t len)
 	autobuf own = {0};
 	if (trust_store_read(root_fd, &TRUST_STORE_FILE[1], &own, NULL) <= 0)
 		return len == 0;
-	if (own.len != len || memcmp(own.data, section, len) != 0)
+	if (own.len != len || (own.data && memcmp(own.data, section, len) != 0))
 		return false;
 	for (size_t i = 0; i < BUNDLE_COUNT; i++) {
 		autobuf text = {0};

@@ -303,11 +303,10 @@ static void exchange_pass_open(struct exchange *x)
 {
 	int64_t idle = loop.now_ms - x->active_ms;
 	bool greeted = side_is_greeted(&x->inner) && (x->failure[0] || side_is_greeted(&x->outer));
-	if (!greeted && loop.now_ms - x->since_ms > GREET_MS)
+	bool late = !greeted && loop.now_ms - x->since_ms > GREET_MS;
+	if (late || idle > IDLE_MS || (x->down_ended && idle > HALF_MS)) {
 		exchange_reset(x);
-	else if (idle > IDLE_MS || (x->down_ended && idle > HALF_MS))
-		exchange_reset(x);
-	else if (x->up.head_ms && loop.now_ms - x->up.head_ms > HEAD_MS) {
+	} else if (x->up.head_ms && loop.now_ms - x->up.head_ms > HEAD_MS) {
 		inbound_refuse(x, "408 Request Timeout", "the head of the request did not come");
 		exchange_move(x);
 	}

@@ -281,7 +281,7 @@ static pid_t start_download(const struct job *j, bool may_be_cut, int *fd)
 static int receive_once(const struct job *j, const char *directory, const char *name, bool last)
 {
 	struct progress progress;
-	int fd, status = 0;
+	int fd = -1, status = 0;
 	pid_t pid = start_download(j, !last, &fd);
 	if (pid < 0)
 		return -1;

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "egress/connection.h"
 #include "stream/peer.h"
 #include "wire/broker.h"
@@ -71,8 +72,8 @@ void brokered_tick(struct connection *x)
 static void brokered_disconnect(int fd)
 {
 	const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
-	if (fd >= 0)
-		connect(fd, &nowhere, sizeof nowhere);
+	if (fd >= 0 && connect(fd, &nowhere, sizeof nowhere) < 0)
+		log_debug("a connection is gone already", "error", strerror(errno));
 }
 
 void brokered_cut(struct connection *x)

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 
 #define HOST_MAX 255
+#define KEY_MAX  (sizeof(uint16_t) + HOST_MAX) /* a port, then a name without its NUL */
 
 _Static_assert(
 	offsetof(struct destination, host) == offsetof(struct destination, port) + sizeof(uint16_t),
@@ -54,7 +55,7 @@ static void destination_merge(struct destinations *all, struct destination *d)
 /* Returns false if all of them have connections. */
 static bool destinations_make_room(struct destinations *all)
 {
-	struct destination *d = all->list;
+	struct destination *d;
 	if (all->count < DESTINATIONS_MAX)
 		return true;
 	for (d = all->list->prev; d->open > 0 || d == all->other; d = d->prev)
@@ -76,22 +77,21 @@ static void destination_use(struct destinations *all, struct destination *d, int
 struct destination *destination_find(
 	struct destinations *all, const char *host, const struct address_port *a, int64_t now_ms)
 {
-	struct {
-		uint16_t port;
-		char host[HOST_MAX + 1];
-	} key = {.port = a ? a->port : 0};
+	char address[ADDRESS_TEXT_SIZE] = "", key[KEY_MAX];
+	const uint16_t port = a ? a->port : 0;
 	struct destination *d = NULL;
-	if (host && host[0])
-		memcpy(key.host, host, strnlen(host, HOST_MAX));
-	else if (a)
-		address_format(&a->address, key.host);
-	size_t len = strlen(key.host);
-	HASH_FIND(by_key, all->by_key, &key, sizeof key.port + len, d);
+	if (a && !(host && host[0]))
+		address_format(&a->address, address);
+	const char *name = host && host[0] ? host : address;
+	size_t len = strnlen(name, HOST_MAX);
+	memcpy(key, &port, sizeof port);
+	memcpy(key + sizeof port, name, len);
+	HASH_FIND(by_key, all->by_key, key, sizeof port + len, d);
 	if (!d && ((len == 0 && !a) || !destinations_make_room(all))) {
 		d = destination_for_many(all);
 	} else if (!d) {
-		d = destination_new(all, key.host, len);
-		d->port = key.port;
+		d = destination_new(all, name, len);
+		d->port = port;
 		HASH_ADD_KEYPTR(by_key, all->by_key, &d->port, sizeof d->port + len, d);
 		all->count++;
 	}

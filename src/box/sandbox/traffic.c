@@ -75,16 +75,14 @@ static void traffic_merge(struct sandbox_traffic *t, struct traffic_row *row)
 static struct traffic_row *traffic_row_of(
 	struct sandbox_traffic *t, const char *host, uint16_t port)
 {
-	struct {
-		uint16_t port;
-		char host[sizeof((struct egress_traffic *)0)->host];
-	} key = {.port = port};
+	char key[sizeof port + sizeof((struct egress_traffic *)0)->host];
 	struct traffic_row *row = NULL;
 	size_t len = strlen(host);
 	if (len == 0)
 		return traffic_row_for_many(t);
-	memcpy(key.host, host, len);
-	HASH_FIND(by_key, t->by_key, &key, sizeof key.port + len, row);
+	memcpy(key, &port, sizeof port);
+	memcpy(key + sizeof port, host, len);
+	HASH_FIND(by_key, t->by_key, key, sizeof port + len, row);
 	if (row)
 		return row;
 	if (t->count >= DESTINATIONS_SHOWN_MAX) {
