@@ -77,7 +77,7 @@ static void destination_use(struct destinations *all, struct destination *d, int
 struct destination *destination_find(
 	struct destinations *all, const char *host, const struct address_port *a, int64_t now_ms)
 {
-	char address[ADDRESS_TEXT_SIZE] = "", key[KEY_MAX];
+	char address[HOST_MAX + 1] = "", key[KEY_MAX];
 	const uint16_t port = a ? a->port : 0;
 	struct destination *d = NULL;
 	if (a && !(host && host[0]))

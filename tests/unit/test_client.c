@@ -602,7 +602,7 @@ static void refuses_what_no_table_has(void)
 	} bad[] = {
 		{"--nope", "unknown option --nope"},
 		{"--nope=1", "unknown option --nope"},
-		{"--fla", "unknown option --fla"},
+		{"--fla", "unknown option --fla; did you mean --flag?"},
 		{"-fx", "unknown option -x"},
 		{"--flag=1", "there is no value to give to --flag"},
 		{"--text", "a value is missing after --text"},
