@@ -26,11 +26,14 @@ static bool candidate_passes(const struct connection *x, const struct address *a
 	const struct address_port to = {*a, x->destination.port};
 	if (!guard_allows(x->client, a, x->destination.port))
 		return false;
-	if (p->mode == NETWORK_OPEN ||
-		(x->name && policy_of_name(p, x->name, to.port) == VERDICT_ALLOWED))
+	enum verdict name = x->name ? policy_of_name(p, x->name, to.port) : VERDICT_NONE;
+	if (p->mode == NETWORK_OPEN || name == VERDICT_ALLOWED)
 		return true;
-	enum verdict verdict = policy_of_address(p, &to);
-	return p->mode == NETWORK_DENY ? verdict != VERDICT_DENIED : verdict == VERDICT_ALLOWED;
+	enum verdict address = policy_of_address(p, &to);
+	/* A name that is denied is reached only where its own address is allowed. */
+	if (p->mode == NETWORK_DENY && name != VERDICT_DENIED)
+		return address != VERDICT_DENIED;
+	return address == VERDICT_ALLOWED;
 }
 
 static int dial_try(struct connection *x)

@@ -92,6 +92,29 @@ test('a_rule_does_not_allow_its_host_and_another_host_is_misdirected', { timeout
   await remove(server, id);
 });
 
+test('a_name_that_is_denied_is_not_reached_through_an_address_that_is_allowed', { timeout: 60000 }, async () => {
+  const network = { mode: 'deny', deny: ['web.test'], allow: ['5.5.5.11/32'], rules };
+  const { id } = await create(network);
+  const forged = 'curl -sS --max-time 10 --connect-to web.test:443:5.5.5.11:443 https://web.test/headers';
+  assert.notEqual((await server.exec(id, forged)).exitCode, 0);
+  assert.equal((await server.request('PUT', `/v1/sandboxes/${id}/network`, { ...network, deny: ['evil.test'] })).status, 200);
+  assert.deepEqual(values(JSON.parse(await run(id, forged)), 'authorization'), [`Bearer ${SECRET}`]); // the control
+  await remove(server, id);
+});
+
+test('the_command_line_puts_secrets_and_headers', { timeout: 60000 }, async () => {
+  assert.equal(server.cli(['secret', 'set', 'CLI'], { input: 'from-stdin\n' }).status, 0);
+  assert.match(server.cli(['secret', 'ls']).stdout, /CLI/);
+  const made = server.cli(['create', '--network', 'open', '--header', 'web.test x-cli: got ${secret:CLI}', '--json']);
+  assert.equal(made.status, 0, made.stderr);
+  const { id } = JSON.parse(made.stdout);
+  assert.deepEqual(values(JSON.parse(await run(id, 'curl -sS https://web.test/headers')), 'x-cli'), ['got from-stdin']);
+  assert.ok(!server.cli(['info', id]).stdout.includes('from-stdin'));
+  assert.notEqual(server.cli(['secret', 'rm', 'CLI']).status, 0); // a rule names it
+  await remove(server, id);
+  assert.equal(server.cli(['secret', 'rm', 'CLI']).status, 0);
+});
+
 const authorized = async (id) => {
   const done = await server.exec(id, 'curl -sS --max-time 10 https://web.test/headers');
   return done.exitCode === 0 && values(JSON.parse(done.stdout), 'authorization')[0] === `Bearer ${SECRET}`;

@@ -50,6 +50,14 @@ static int rules_append_header(
 	return rules_append_value(out, domain, header->valuestring, e);
 }
 
+/* Whether an object has this member, or none; what else E2B may put there one day is not ignored.
+ */
+static bool rules_has_only(const cJSON *object, const char *name)
+{
+	const cJSON *first = object ? object->child : NULL;
+	return !first || (!first->next && strcmp(first->string, name) == 0);
+}
+
 static int rules_append_domain(struct buf *out, const cJSON *domain, struct error *e)
 {
 	const cJSON *header, *only = domain->child;
@@ -58,6 +66,10 @@ static int rules_append_domain(struct buf *out, const cJSON *domain, struct erro
 	if (!cJSON_IsArray(domain) || (only && (!cJSON_IsObject(only) || only->next)) ||
 		(headers && !cJSON_IsObject(headers)))
 		return rules_refuse(domain->string, "a domain has one rule with one transform", e);
+	if (!rules_has_only(only, "transform") || !rules_has_only(transform, "headers"))
+		return error_set_field(e, ERROR_NOT_IMPLEMENTED, "rules",
+			"\"network.rules\": '%.80s': a transform of headers is all that this server does",
+			domain->string);
 	if (cJSON_GetArraySize(headers) > RULES_HEADERS_MAX)
 		return rules_refuse(domain->string, "a domain may have 20 headers", e);
 	cJSON_ArrayForEach(header, headers)

@@ -44,6 +44,24 @@ describe('network', () => {
     await sandbox.kill();
   });
 
+  it('adds headers by rules, with secrets that the sandbox never has', { timeout: 60000 }, async () => {
+    assert.equal((await server.request('PUT', '/v1/secrets/TOKEN', { value: 'sk-1' })).status, 200);
+    const headers = { authorization: 'Bearer ${e2b.secrets.TOKEN}', 'x-plain': 'yes' };
+    const sandbox = await Sandbox.create({ network: { rules: { 'web.test': [{ transform: { headers } }] } } });
+    assert.deepEqual(await native(sandbox), {
+      mode: 'open',
+      rules: [{ host: 'web.test', headers: { authorization: 'Bearer ${secret:TOKEN}', 'x-plain': 'yes' } }],
+    });
+    const plain = JSON.parse((await sandbox.commands.run('curl -sS http://web.test/headers')).stdout).headers;
+    assert.ok(plain.includes('yes'));
+    assert.ok(!JSON.stringify(plain).includes('sk-1')); // only over TLS
+    await sandbox.updateNetwork({});
+    assert.deepEqual(await native(sandbox), { mode: 'open' });
+    const error = await failure(Sandbox.create({ network: { rules: { 'web.test': [{ transform: { headers: { host: 'x' } } }] } } }));
+    assert.equal(error.statusCode, 400, error.message);
+    await sandbox.kill();
+  });
+
   it('is nothing with allowInternetAccess: false', { timeout: 60000 }, async () => {
     const sandbox = await Sandbox.create({ allowInternetAccess: false });
     assert.deepEqual(await native(sandbox), { mode: 'none' });

@@ -76,7 +76,7 @@ describe('Sandbox.create', () => {
 
   it('refuses what it cannot do, by name', async () => {
     const cases = [
-      [{ network: { rules: { 'example.org': [{ transform: { headers: { A: 'b' } } }] } } }, /network\.rules/],
+      [{ network: { rules: { 'example.org': [{ transform: { headers: {}, query: {} } }] } } }, /network\.rules/],
       [{ network: { egressProxy: { address: 'x:1' } } }, /network\.egressProxy/],
       [{ network: { httpsPorts: [443] } }, /httpsPorts/],
       [{ iam: { tokens: { aws: { audience: 'a', tokenType: 'JWT-SVID' } } } }, /"iam"/],
