@@ -357,6 +357,7 @@ int doctor_main(int argc, char **argv)
 	check_sandbox_ca(&r, &config);
 	if (r.checks[0].ok && config.sandbox_ca.section)
 		check_warden(&r, &config);
+	sandbox_ca_finish(&config.sandbox_ca);
 	if (json)
 		print_json(&r);
 	else

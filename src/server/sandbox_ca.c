@@ -66,3 +66,10 @@ int sandbox_ca_load(struct sandbox_ca *ca, const char *file, struct error *e)
 	ca->section = buf_take_str(&section);
 	return ca->entries && ca->section ? 0 : error_set_errno(e, ENOMEM, "--sandbox-ca");
 }
+
+void sandbox_ca_finish(struct sandbox_ca *ca)
+{
+	free(ca->entries);
+	free(ca->section);
+	*ca = (struct sandbox_ca){0};
+}

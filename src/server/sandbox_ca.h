@@ -20,3 +20,4 @@ struct sandbox_ca {
  * line in the log; in a file that was named it is an error.
  */
 int sandbox_ca_load(struct sandbox_ca *ca, const char *file, struct error *e);
+void sandbox_ca_finish(struct sandbox_ca *ca);

@@ -223,7 +223,7 @@ describe('bad input', () => {
   });
 
   table('a route', [
-    ...rows('that is not there', ['/', '/v1', '/v9/sandboxes', '/V1/sandboxes', '/v1/sandboxes/', '/v1/sandbox', '/favicon.ico', `/v1/sandboxes/${'a'.repeat(20)}/nope`, '/v1/execution', '/health/'], (v) => get(v), 404, 'route_not_found'),
+    ...rows('that is not there', ['/v1', '/v9/sandboxes', '/V1/sandboxes', '/v1/sandboxes/', '/v1/sandbox', '/favicon.ico', `/v1/sandboxes/${'a'.repeat(20)}/nope`, '/v1/execution', '/health/'], (v) => get(v), 404, 'route_not_found'),
     ...rows('that plays tricks', ['/v1//sandboxes', '/./v1/sandboxes', '/v1/../v1/sandboxes', '/v1/%2e%2e/x', '/v1/sandboxes/%2Fetc', '/v1/sandboxes/%00', '/v1/%zz'], (v) => rawGet(v), 400, 'invalid_request'),
   ]);
 
