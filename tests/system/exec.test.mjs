@@ -136,7 +136,8 @@ describe('exec', () => {
 
     it('have nothing of the server in the environment', async () => {
       const names = (await exec('env -0')).stdout.split('\0').map((v) => v.split('=')[0]).filter(Boolean).sort();
-      assert.deepEqual(names, ['BOTH', 'FROM_SANDBOX', 'HOME', 'LOGNAME', 'PATH', 'PWD', 'SHELL', 'USER']);
+      const ours = ['CARGO_NET_RETRY', 'LANG', 'PIP_BREAK_SYSTEM_PACKAGES', 'PIP_RETRIES', 'npm_config_fetch_retries'];
+      assert.deepEqual(names, ['BOTH', 'FROM_SANDBOX', 'HOME', 'LOGNAME', 'PATH', 'PWD', 'SHELL', 'USER', ...ours].sort());
     });
 
     it('start in the directory that was asked for', async () => {
