@@ -3,6 +3,7 @@
  * directory of its own and takes it down again, through the same code that the server uses.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@
 #include "server/server.h"
 #include "server/totals.h"
 
-#define CHECKS_MAX 16
+#define CHECKS_MAX 24
 #define TRIAL_POOL (INT64_C(1) << 30)
 
 struct check {
@@ -159,6 +160,25 @@ static void check_egress(struct report *r)
 		snprintf(c->detail, sizeof c->detail, "%s failed", network_step_name(step));
 }
 
+/* The second wall around bunker-egress, raised for a cgroup in which nobody is. */
+static void check_guard(struct report *r, const struct warden *w, const struct config *config)
+{
+	static const char trial[] = "doctor";
+	int error = mkdirat(w->cgroup_v2_fd, trial, 0755) < 0 && errno != EEXIST ? -errno : 0;
+	autoclose int cgroup = openat(w->cgroup_v2_fd, trial, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (error == 0)
+		error = cgroup < 0 ? -errno : netns_raise_wall(cgroup, &config->egress);
+	unlinkat(w->cgroup_v2_fd, trial, AT_REMOVEDIR);
+	struct check *c = doctor_add(r, "address guard", error == 0,
+		"sandboxes can have no network but none; it takes a kernel with CONFIG_CGROUP_BPF");
+	c->optional = true;
+	if (error == 0)
+		snprintf(c->detail, sizeof c->detail,
+			"cgroup BPF: bunker-egress cannot reach this host or private networks, whatever it decides");
+	else
+		snprintf(c->detail, sizeof c->detail, "missing: %s", strerror(-error));
+}
+
 /* Who is asked for sandboxes' names. */
 static void check_resolvers(struct report *r)
 {
@@ -258,6 +278,7 @@ static void check_warden(struct report *r, const struct config *config)
 		check_disks(r, &p.keeper);
 		check_boot(r, &p);
 		check_egress(r);
+		check_guard(r, &p.warden, config);
 		check_resolvers(r);
 		check_trust_store(r, config);
 		privileged_close(&p);

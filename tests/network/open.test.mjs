@@ -253,6 +253,7 @@ test('the_doctor_tries_it', { timeout: 60000 }, () => {
   const checks = Object.fromEntries(JSON.parse(done.stdout).checks.map((c) => [c.name, c]));
   assert.deepEqual([checks.egress.ok, checks.egress.required], [true, false], done.stdout);
   assert.match(checks.egress.detail, /sk_lookup/);
+  assert.deepEqual([checks['address guard'].ok, checks['address guard'].required], [true, false], done.stdout);
   assert.ok('resolver' in checks);
 });
 
