@@ -49,7 +49,7 @@ const cpuOf = (pids) =>
   }, 0);
 
 const world = await World.make();
-const server = await world.start({ args: ['--pool', '8'] });
+const server = await world.start({ args: ['--pool', '8', '--connection-rate', '0'] });
 const peers = [spawn('nsenter', [`--net=/proc/${world.internet.pid}/ns/net`, PEER, 'serve', PORT], { stdio: 'ignore' }), spawn(PEER, ['serve', PORT], { stdio: 'ignore' })];
 
 const withPeer = async (settings) => {

@@ -12,6 +12,8 @@
 
 #define ACCEPTS_PER_TURN 32
 
+#define ACCEPTS_BURST_MIN 256 /* what a browser or a package manager opens at once */
+
 static void client_accept(struct source *s, uint32_t events);
 
 struct client *client_find(const char *id)
@@ -164,11 +166,19 @@ static bool client_is_full(const struct client *c)
 	       egress.connection_count >= egress.connection_max;
 }
 
-/* Until the next tick: a listener that cannot be served would be told of again at once. */
-static void client_rest(struct client *c)
+void client_rest(struct client *c, const struct source *s)
 {
-	epoll_ctl(loop.epoll_fd, EPOLL_CTL_DEL, c->tcp.fd, NULL);
+	epoll_ctl(loop.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
 	c->resting = true;
+}
+
+/* Whether it may have one connection more now. */
+static bool client_may_accept(struct client *c)
+{
+	const int64_t rate = egress.config.connection_rate;
+	const struct limit_rate accepts = {
+		rate, rate < ACCEPTS_BURST_MIN ? ACCEPTS_BURST_MIN : rate};
+	return rate == 0 || limit_take(&c->accepts, &accepts, loop.now_ms);
 }
 
 static void client_accept(struct source *s, uint32_t events)
@@ -176,15 +186,17 @@ static void client_accept(struct source *s, uint32_t events)
 	struct client *c = (struct client *)((char *)s - offsetof(struct client, tcp));
 	(void)events;
 	for (int i = 0; i < ACCEPTS_PER_TURN && c->tcp.fd >= 0; i++) {
+		if (!client_may_accept(c))
+			return client_rest(c, &c->tcp); /* the others wait in the kernel */
 		int fd = accept4(c->tcp.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0 && client_is_full(c))
 			close_by_reset(fd);
 		else if (fd >= 0)
 			connection_begin(c, fd);
 		else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-			return client_rest(c);
+			return client_rest(c, &c->tcp);
 		else if (errno != ECONNABORTED && errno != EINTR)
-			return;
+			return limit_use(&c->accepts, -1); /* there was none */
 	}
 }
 

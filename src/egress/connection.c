@@ -21,7 +21,9 @@
 #define NAMES_PORT         53
 #define CONNECT_TIMEOUT_MS (30 * 1000)
 #define IDLE_TIMEOUT_MS    (60 * 60 * 1000)
-#define REFUSE_MS          2000 /* for a refusal to be read */
+#define REFUSE_MS          2000        /* for a refusal to be read */
+#define BURST_MIN          (64 * 1024) /* bytes of a sandbox at once, however narrow it is */
+#define SHARE_MIN          4096        /* bytes of a connection at once */
 #define EDGES              (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 
 static struct connection *all;
@@ -158,20 +160,64 @@ static bool connection_moved(struct connection *x, enum relay_result result, str
 	}
 }
 
+/*
+ * How many bytes it may move now. What its sandbox has left is shared by its connections, so that
+ * the first one does not take it all.
+ */
+static size_t connection_allowance(struct connection *x, struct limit *l)
+{
+	const int64_t bandwidth = egress.config.bandwidth;
+	const struct limit_rate rate = {bandwidth, bandwidth < BURST_MIN ? BURST_MIN : bandwidth};
+	if (bandwidth == 0)
+		return SIZE_MAX / 2;
+	int64_t left = limit_left(l, &rate, loop.now_ms);
+	int64_t share = left / x->client->connection_count;
+	x->throttled |= left == 0;
+	if (left < SHARE_MIN)
+		return (size_t)left;
+	return (size_t)(share < SHARE_MIN ? SHARE_MIN : share);
+}
+
+/* One that stopped for want of bandwidth gets no other event: the tick goes on with it. */
+static enum relay_result connection_use(struct connection *x, struct limit *l, size_t allowed,
+	uint64_t moved, enum relay_result result)
+{
+	if (egress.config.bandwidth == 0)
+		return result;
+	limit_use(l, (int64_t)moved);
+	if (result != RELAY_AGAIN || moved < allowed)
+		return result;
+	x->throttled = true;
+	return RELAY_WAITS;
+}
+
 static bool connection_move_up(struct connection *x)
 {
+	struct limit *l = &x->client->up;
 	if (x->up_ended || x->unseen)
 		return true;
-	enum relay_result r = x->requests ? requests_move(x)
-					  : flow_move(&x->up, x->inner.fd, x->outer.fd, &x->sent);
+	const uint64_t before = x->sent;
+	size_t allowed = connection_allowance(x, l);
+	if (allowed == 0)
+		return true;
+	enum relay_result r =
+		x->requests ? requests_move(x)
+			    : flow_move(&x->up, x->inner.fd, x->outer.fd, allowed, &x->sent);
+	r = connection_use(x, l, allowed, x->sent - before, r);
 	return connection_moved(x, r, &x->inner, &x->outer, &x->up_ended);
 }
 
 static bool connection_move_down(struct connection *x)
 {
+	struct limit *l = &x->client->down;
 	if (x->down_ended)
 		return true;
-	enum relay_result r = flow_move(&x->down, x->outer.fd, x->inner.fd, &x->received);
+	const uint64_t before = x->received;
+	size_t allowed = connection_allowance(x, l);
+	if (allowed == 0)
+		return true;
+	enum relay_result r = flow_move(&x->down, x->outer.fd, x->inner.fd, allowed, &x->received);
+	r = connection_use(x, l, allowed, x->received - before, r);
 	return connection_moved(x, r, &x->outer, &x->inner, &x->down_ended);
 }
 
@@ -186,6 +232,12 @@ void connection_relay(struct connection *x)
 	connection_count(x);
 	if (x->up_ended && x->down_ended)
 		connection_close(x, true);
+}
+
+static void connection_go_on(struct connection *x)
+{
+	x->throttled = false;
+	connection_relay(x);
 }
 
 static void inner_ready(struct source *s, uint32_t events)
@@ -276,6 +328,8 @@ static void connection_pass_time(struct connection *x)
 	case STAGE_BROKERED:
 		if (idle > IDLE_TIMEOUT_MS)
 			connection_reset(x);
+		else if (x->throttled && x->stage == STAGE_OPEN)
+			connection_go_on(x);
 		break;
 	case STAGE_HANDING:
 		brokered_tick(x);

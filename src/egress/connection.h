@@ -57,6 +57,7 @@ struct connection {
 	unsigned candidate_count, candidate;
 	struct flow up, down;
 	bool up_ended, down_ended;
+	bool throttled; /* its sandbox had no bandwidth left: it goes on with a tick */
 	int64_t active_ms;
 	uint64_t sent, received, counted_sent, counted_received;
 	struct destination *counts_for; /* NULL: it was not opened */

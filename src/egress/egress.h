@@ -18,6 +18,7 @@
 #include "base/address.h"
 #include "base/id.h"
 #include "egress/destinations.h"
+#include "egress/limit.h"
 #include "egress/pins.h"
 #include "egress/policy.h"
 #include "stream/loop.h"
@@ -51,8 +52,10 @@ struct client {
 	uint64_t namespace;
 	struct source tcp, udp;
 	int link_fd;
-	bool has_policy, is_fresh; /* since the front's last BEGIN */
-	bool resting;              /* its listener, for want of descriptors */
+	bool has_policy, is_fresh;       /* since the front's last BEGIN */
+	bool resting;                    /* its sockets, until the next tick */
+	struct limit accepts, questions; /* in a second */
+	struct limit up, down;           /* bytes in a second */
 	struct policy policy;
 	struct pins pins;
 	uint32_t coming_size;
@@ -101,6 +104,8 @@ void client_forget_all_but_fresh(void);
 void client_begin_sync(void);
 /* A front that knows nothing is there: it is told all destinations anew. */
 void client_tell_all_anew(void);
+/* Until the next tick: a socket that cannot be served would be told of again at once. */
+void client_rest(struct client *c, const struct source *s);
 /* Accepts nothing more; connections go on. */
 void client_close_listeners(void);
 void client_tick(void);
@@ -142,8 +147,8 @@ enum relay_result {
 
 void flow_init(struct flow *f);
 void flow_release(struct flow *f);
-/* Moves what can be moved; *moved is increased. */
-enum relay_result flow_move(struct flow *f, int from, int to, uint64_t *moved);
+/* Moves what can be moved, at most `most` bytes; *moved is increased. */
+enum relay_result flow_move(struct flow *f, int from, int to, size_t most, uint64_t *moved);
 
 /* ---- guard.c ---- */
 

@@ -40,6 +40,7 @@ struct name_stream {
 	uint8_t data[2 + 1024];
 };
 
+static const struct limit_rate questions_rate = {.per_second = 200, .burst = 400};
 static struct asked *questions;
 static struct name_stream *streams;
 
@@ -201,9 +202,12 @@ void names_ready(struct source *udp, uint32_t events)
 {
 	struct client *c = (struct client *)((char *)udp - offsetof(struct client, udp));
 	(void)events;
-	for (int i = 0; i < QUESTIONS_PER_TURN; i++)
-		if (c->udp.fd < 0 || !read_packet(c))
-			return;
+	for (int i = 0; i < QUESTIONS_PER_TURN && c->udp.fd >= 0; i++) {
+		if (!limit_take(&c->questions, &questions_rate, loop.now_ms))
+			return client_rest(c, &c->udp); /* what does not fit its buffer is lost */
+		if (!read_packet(c))
+			return limit_use(&c->questions, -1); /* there was none */
+	}
 }
 
 /* ---- by TCP ---- */
@@ -229,6 +233,8 @@ static void name_stream_next(struct name_stream *s)
 		name_stream_close(s);
 		return;
 	}
+	if (!limit_take(&s->client->questions, &questions_rate, loop.now_ms))
+		return; /* until the next tick */
 	struct asked *a = mem_new(sizeof *a);
 	a->client = s->client;
 	a->stream = s;
@@ -299,6 +305,8 @@ void name_stream_tick(void)
 	DL_FOREACH_SAFE (streams, s, next)
 		if (loop.now_ms - s->active_ms > STREAM_IDLE_MS)
 			name_stream_close(s);
+		else
+			name_stream_next(s);
 }
 
 void names_forget(struct client *c)

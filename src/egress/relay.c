@@ -66,7 +66,7 @@ void flow_release(struct flow *f)
 }
 
 /* 1: there is something in the pipe; 0: nothing now, or the end. */
-static int flow_fill(struct flow *f, int from)
+static int flow_fill(struct flow *f, int from, size_t most)
 {
 	if (f->held > 0)
 		return 1;
@@ -74,7 +74,7 @@ static int flow_fill(struct flow *f, int from)
 		return 0;
 	if (f->pipe[0] < 0 && pipe_take(f->pipe) < 0)
 		return -ENOBUFS;
-	ssize_t n = splice(from, NULL, f->pipe[1], NULL, CHUNK, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	ssize_t n = splice(from, NULL, f->pipe[1], NULL, most, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (n > 0)
 		f->held = (size_t)n;
 	if (n == 0)
@@ -97,11 +97,12 @@ static int flow_empty(struct flow *f, int to, uint64_t *moved)
 	return 0;
 }
 
-enum relay_result flow_move(struct flow *f, int from, int to, uint64_t *moved)
+enum relay_result flow_move(struct flow *f, int from, int to, size_t most, uint64_t *moved)
 {
+	const uint64_t end = *moved + most;
 	int filled = 1;
-	for (int i = 0; i < ROUNDS_PER_TURN; i++) {
-		filled = flow_fill(f, from);
+	for (int i = 0; i < ROUNDS_PER_TURN && *moved < end; i++) {
+		filled = flow_fill(f, from, end - *moved < CHUNK ? (size_t)(end - *moved) : CHUNK);
 		if (filled < 0 || flow_empty(f, to, moved) < 0)
 			return RELAY_BROKEN;
 		if (f->held > 0)

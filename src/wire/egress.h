@@ -19,7 +19,7 @@
 #define EGRESS_MESSAGE_MAX   65536
 #define EGRESS_RANGES_MAX    64
 #define EGRESS_RESOLVERS_MAX 4
-#define EGRESS_PROTOCOL      5
+#define EGRESS_PROTOCOL      6
 #define EGRESS_RULES_MAX     4096          /* of one sandbox */
 #define EGRESS_RULES_SIZE    (1024 * 1024) /* of all of them, packed */
 #define EGRESS_RULES_PART    (60 * 1024)   /* in one message */
@@ -74,6 +74,8 @@ struct egress_open {
 
 struct egress_config {
 	struct egress_head head;
+	int64_t bandwidth;       /* of a sandbox: bytes a second, each way; 0: no limit */
+	int64_t connection_rate; /* of a sandbox: new ones in a second; 0: no limit */
 	uint32_t resolver_count, public_count, private_count;
 	struct address_port resolvers[EGRESS_RESOLVERS_MAX];
 	/* Local ranges that are reached as if they were global, and those that lists may name. */
