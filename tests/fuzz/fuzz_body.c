@@ -4,7 +4,8 @@
  *
  * fuzz-sources: src/api/decode.c src/api/decode_build.c
  * fuzz-sources: src/api/decode_code.c src/api/decode_exec.c src/api/decode_values.c
- * fuzz-sources: src/model/build.c src/model/check.c src/model/network.c src/model/sandbox.c
+ * fuzz-sources: src/model/build.c src/model/check.c src/model/network.c src/model/rules.c
+ * fuzz-sources: src/model/sandbox.c src/model/secret.c
  * fuzz-sources: src/model/template.c src/wire/rule.c src/base/address.c
  */
 #include <stdlib.h>

@@ -55,7 +55,7 @@ describe('disconnect storm', { timeout: (SECONDS + 240) * 1000 }, () => {
   /** What a placeholder of a route stands for. */
   function fill({ area, pattern }, request, v) {
     const id = pattern.startsWith('/v1/executions') ? v.execution : /\/templates\/\{id\}/.test(pattern) ? world.template : area === 'code' ? v.context : area === 'agentuity' ? `sbx_${v.id}` : v.id;
-    const names = { ...world, ...v, id, port: '8080', token: 'none', alias: world.templateName, tag: 'v7', 'path*': request.path ?? 'home/user/f', 'rest**': '' };
+    const names = { ...world, ...v, id, name: 'STORM', port: '8080', token: 'none', alias: world.templateName, tag: 'v7', 'path*': request.path ?? 'home/user/f', 'rest**': '' };
     if (area === 'agentuity') Object.assign(names, { execution: `exe_${v.execution}`, job: `job_${v.job}`, snapshot: request.name ?? `snp_${world.snapshot}`, stream: request.name ?? v.stream, token: request.name });
     if (pattern.startsWith('/templates/uploads')) names.hash = '0'.repeat(64);
     return pattern.replace(/\{([^}]+)\}/g, (_, name) => {
