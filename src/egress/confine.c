@@ -17,7 +17,7 @@
 /* clang-format off */
 static const char *const calls[] = {
 	"accept4", "connect", "getsockname", "getsockopt", "setsockopt", "shutdown", "close", "splice", "pipe2",
-	"read", "write", "recvmsg", "recvfrom", "sendmsg", "sendto", "epoll_wait", "epoll_pwait", "epoll_ctl",
+	"read", "write", "recvmsg", "recvfrom", "sendmsg", "sendto", "epoll_wait", "epoll_pwait", "epoll_ctl", "poll", "ppoll",
 	"clock_gettime", "futex", "mmap", "munmap", "mremap", "mprotect", "madvise", "brk", "getrandom", "fcntl", "exit_group", "exit",
 	"rt_sigreturn", "rt_sigprocmask", "rt_sigaction", "restart_syscall", "getpid", "gettid", "tgkill",
 #if BUNKER_SANITIZED

@@ -2,6 +2,7 @@
  * What is said to us: root (bunker-wire) brings sockets and brokers, the front policies
  * (wire/egress.h), a broker what it carried (wire/broker.h).
  */
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,9 +10,19 @@
 #include "stream/peer.h"
 #include "wire/broker.h"
 
-#define RETIRE_MS (60 * 60 * 1000)
+#define RETIRE_MS    (60 * 60 * 1000)
+#define HELD_WAIT_MS 1000
 
 /* ---- root's ---- */
+
+/* Root waits for each of them: what its socket has no room for is sent when it has read some. */
+static void tell_held(struct peer *p, const struct egress_open *held)
+{
+	struct pollfd room = {.fd = p->source.fd, .events = POLLOUT};
+	if (p->source.fd >= 0)
+		poll(&room, 1, HELD_WAIT_MS);
+	peer_send(p, held, sizeof *held);
+}
 
 static void take_hello(struct peer *p)
 {
@@ -22,10 +33,9 @@ static void take_hello(struct peer *p)
 		struct egress_open held = {.head = {.op = EGRESS_HELD}, .namespace = c->namespace};
 		memcpy(held.head.id, c->id, ID_SIZE);
 		if (c->tcp.fd >= 0)
-			peer_send(p, &held, sizeof held);
+			tell_held(p, &held);
 	}
-	peer_send(
-		p, &(struct egress_open){.head = {.op = EGRESS_HELD}}, sizeof(struct egress_open));
+	tell_held(p, &(struct egress_open){.head = {.op = EGRESS_HELD}});
 }
 
 static void take_config(const uint8_t *message, size_t len)

@@ -324,7 +324,7 @@ describe('K the control plane', () => {
     `/v1/${list}.json`, `/v1/${list}%20`, `/v1/${list}%`, `/v1/${list}%2`, `/v1/${list}%zz`, `/v1\\${list}`, `/v1/${list}#x`,
     `/v1/${list}\\..`, `/v1/%ef%bc%8e%ef%bc%8e/${list}`, `/v1/${list}/${id}/..`, `/v1/${list}/${id}%2f..`, `/v1/${list}/${id}/`,
     `/v1/${list}/${id}%00`, `/v1/${list}/${id}%20`, `/v1/${list}/${id}.`, `/v1/${list}/${id.toUpperCase()}`, `/v1/${list}/${id}/exec/`,
-    `/v1/${list}/../${list}/${id}`, `/v1/${list}/*`, `/v1/${list}/{id}`, `/v1/${list}/%2e%2e%2f${list}%2f${id}`, 'v1/sandboxes', '*', '/',
+    `/v1/${list}/../${list}/${id}`, `/v1/${list}/*`, `/v1/${list}/{id}`, `/v1/${list}/%2e%2e%2f${list}%2f${id}`, 'v1/sandboxes', '*',
     `http://127.0.0.1/v1/${list}`, `http://evil.example/v1/${list}`, `@127.0.0.1/v1/${list}`, `/v1/${list}/${id.slice(0, 19)}`, `/v1/${list}/${id}a`,
   ];
 

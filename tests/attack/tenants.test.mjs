@@ -74,6 +74,7 @@ describe('K112 two tenants', { timeout: 240000 }, () => {
     await ok('PUT', `/v1/templates/contexts/${hash}`, context, { headers: { 'content-type': 'application/x-tar' } });
     const build = await ok('POST', '/v1/templates/imports?name=alices-template:v7', tar(tinyRoot()), { headers: { 'content-type': 'application/x-tar' } });
     const volume = await ok('POST', '/v1/volumes', { name: 'alices-volume' });
+    await ok('PUT', '/v1/secrets/ALICES_SECRET', { value: secret });
     const box = await ok('POST', '/v1/sandboxes', { name: 'alices-box', volumes: [{ volume: 'alices-volume', path: '/data' }], files: [{ path: '/home/user/f', content: secret }] });
     const at = `/v1/sandboxes/${box.id}`;
     const process = await ok('POST', `${at}/processes`, { command: `echo ${secret}; sleep 600` });
@@ -102,6 +103,7 @@ describe('K112 two tenants', { timeout: 240000 }, () => {
       hash: [hash],
       key: [admins.alice.id, 'alices-key'],
       tag: ['v7'],
+      name: ['ALICES_SECRET'],
       'path*': ['home/user/f'],
       stream: [agentuity.stdoutStreamUrl.split('/').pop()],
     });

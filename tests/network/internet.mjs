@@ -138,7 +138,7 @@ function web(req, res) {
   if (req.url.startsWith('/to/')) return void res.writeHead(302, { location: req.url.slice(4) }).end();
   let size = 0;
   req.on('data', (bytes) => (size += bytes.length));
-  req.on('end', () => res.end(`${JSON.stringify({ sni: req.socket.servername || undefined, host: req.headers.host, url: req.url, headers: req.url.startsWith('/headers') ? req.rawHeaders : undefined, address: localAddress.replace('::ffff:', ''), from: remoteAddress.replace('::ffff:', ''), port: localPort, size })}\n`));
+  req.on('end', () => res.end(`${JSON.stringify({ sni: req.socket.servername || undefined, host: req.headers.host, url: req.url, headers: req.url.startsWith('/headers') ? req.rawHeaders : undefined, address: localAddress?.replace('::ffff:', ''), from: remoteAddress?.replace('::ffff:', ''), port: localPort, size })}\n`));
 }
 
 /** A certificate for all names but evil.test and those below it, of an authority of its own. */
