@@ -44,7 +44,9 @@ describe('exec', () => {
     let caught = false;
     for (let i = 0; i < 20 && !caught; i++) {
       const answer = server.request('POST', `/v1/sandboxes/${slow.id}/exec`, { command: ['true'], timeout: '60s' });
-      await until('the child is there, or has been', async () => onItsWay() || (await Promise.race([answer.then(() => true), undefined])), 40000);
+      let answered = false;
+      answer.then(() => (answered = true));
+      await until('the child is there, or has been', () => onItsWay() || answered, 40000);
       writeFileSync(freeze, '1');
       await until('it stands still', () => readFileSync(join(freeze, '../cgroup.events'), 'utf8').includes('frozen 1'));
       caught = onItsWay();
