@@ -155,7 +155,7 @@ static bool own_url_find(const struct http_request *req, struct own_url *ret)
 {
 	const struct own_url_config *c = server_of(req)->own_urls;
 	const char *host = http_header(req, "host");
-	*ret = (struct own_url){0};
+	*ret = (struct own_url){.secure = http_is_secure(req)};
 	if (own_url_is_trusted(c, req))
 		own_url_take_proxy(ret, req);
 	if (ret->authority[0])

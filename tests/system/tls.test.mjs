@@ -170,6 +170,13 @@ test('streams output as it comes', async () => {
   assert.ok(times.two - times.one > 700, JSON.stringify(times));
 });
 
+test('says https where it says an address of its own', async () => {
+  const ask = async (by) => JSON.parse((await by('POST', `/v1/sandboxes/${id}/ports/8000/tokens`)).text).url;
+  const secure = (method, target) => request(method, target, '{}', { headers: { 'content-type': 'application/json' } }).then(({ body }) => ({ text: String(body) }));
+  assert.match(await ask(secure), /^https:\/\/8000-/);
+  assert.match(await ask((method, target) => server.request(method, target, {})), /^http:\/\/8000-/);
+});
+
 test('is used by the command line, which checks the certificate', () => {
   const url = `https://localhost:${server.port}`;
   const trusted = server.cli(['exec', id, '--', 'echo', 'hi'], { env: { BUNKER_URL: url, SSL_CERT_FILE: path('current.pem') } });
