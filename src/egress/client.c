@@ -166,12 +166,6 @@ static bool client_is_full(const struct client *c)
 	       egress.connection_count >= egress.connection_max;
 }
 
-void client_rest(struct client *c, const struct source *s)
-{
-	epoll_ctl(loop.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
-	c->resting = true;
-}
-
 /* Whether it may have one connection more now. */
 static bool client_may_accept(struct client *c)
 {
@@ -187,14 +181,14 @@ static void client_accept(struct source *s, uint32_t events)
 	(void)events;
 	for (int i = 0; i < ACCEPTS_PER_TURN && c->tcp.fd >= 0; i++) {
 		if (!client_may_accept(c))
-			return client_rest(c, &c->tcp); /* the others wait in the kernel */
+			return limit_rest(&c->tcp, &c->resting); /* the others wait in the kernel */
 		int fd = accept4(c->tcp.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0 && client_is_full(c))
 			close_by_reset(fd);
 		else if (fd >= 0)
 			connection_begin(c, fd);
 		else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-			return client_rest(c, &c->tcp);
+			return limit_rest(&c->tcp, &c->resting);
 		else if (errno != ECONNABORTED && errno != EINTR)
 			return limit_use(&c->accepts, -1); /* there was none */
 	}

@@ -104,8 +104,6 @@ void client_forget_all_but_fresh(void);
 void client_begin_sync(void);
 /* A front that knows nothing is there: it is told all destinations anew. */
 void client_tell_all_anew(void);
-/* Until the next tick: a socket that cannot be served would be told of again at once. */
-void client_rest(struct client *c, const struct source *s);
 /* Accepts nothing more; connections go on. */
 void client_close_listeners(void);
 void client_tick(void);

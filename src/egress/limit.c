@@ -1,5 +1,8 @@
 #include "egress/limit.h"
 
+#include <stddef.h>
+#include <sys/epoll.h>
+
 #define UNIT       1000
 #define LONGEST_MS (60 * 1000) /* to fill, so that numbers stay small */
 
@@ -27,4 +30,10 @@ bool limit_take(struct limit *l, const struct limit_rate *rate, int64_t now_ms)
 		return false;
 	limit_use(l, 1);
 	return true;
+}
+
+void limit_rest(const struct source *s, bool *resting)
+{
+	epoll_ctl(loop.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+	*resting = true;
 }

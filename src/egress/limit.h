@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "stream/loop.h"
+
 struct limit_rate {
 	int64_t per_second;
 	int64_t burst; /* what may be had at once */
@@ -23,3 +25,5 @@ int64_t limit_left(struct limit *l, const struct limit_rate *rate, int64_t now_m
 void limit_use(struct limit *l, int64_t tokens);
 /* Takes one. Returns false if there is none. */
 bool limit_take(struct limit *l, const struct limit_rate *rate, int64_t now_ms);
+/* Leaves a socket alone until the next tick: it would be told of again at once. */
+void limit_rest(const struct source *s, bool *resting);

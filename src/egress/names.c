@@ -204,7 +204,8 @@ void names_ready(struct source *udp, uint32_t events)
 	(void)events;
 	for (int i = 0; i < QUESTIONS_PER_TURN && c->udp.fd >= 0; i++) {
 		if (!limit_take(&c->questions, &questions_rate, loop.now_ms))
-			return client_rest(c, &c->udp); /* what does not fit its buffer is lost */
+			return limit_rest(
+				&c->udp, &c->resting); /* what does not fit its buffer is lost */
 		if (!read_packet(c))
 			return limit_use(&c->questions, -1); /* there was none */
 	}
