@@ -150,7 +150,7 @@ int fd_send_many(
 	if (count > 0) {
 		message.msg_control = control.space;
 		message.msg_controllen = (socklen_t)CMSG_SPACE(count * sizeof(int));
-		struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+		struct cmsghdr *c = &control.align; /* the first, as CMSG_FIRSTHDR says it */
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
 		c->cmsg_len = (socklen_t)CMSG_LEN(count * sizeof(int));
